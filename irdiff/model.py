@@ -516,8 +516,8 @@ class ChangedFile:
     read_by: int
     """Cases whose capture opened it, those that compile it among them."""
     not_run: tuple[str, ...]
-    """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
-    either side. What they do was not compared."""
+    """Functions that changed, and that no capture ran and no frontend compiled on either side; of a file that
+    is not read the kernels alone. What they do was not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)

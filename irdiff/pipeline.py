@@ -22,7 +22,7 @@ from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.replayer import Replayer
-from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
+from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pairing, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
@@ -30,7 +30,7 @@ from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compile import selecting
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
@@ -585,7 +585,7 @@ def _environment(steps: ComparisonSteps) -> Mapping[str, str]:
 
 def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
-    return reach.of_revisions(corpora, pairs, captured)
+    return changed_files.of_revisions(corpora, pairs, captured)
 
 
 def _notes(

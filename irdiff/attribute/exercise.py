@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replay, Replayer
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled, Launch, Pair, Sides, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side

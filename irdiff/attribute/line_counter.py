@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Pair, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side

@@ -17,7 +17,7 @@ from irdiff.attribute import pass_states
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.responsible_pass import word_change
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
 from irdiff.resolve.sides import Side

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
-from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
@@ -23,9 +23,6 @@ from irdiff.store import Store, key_of, sha256
 from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
-
-_launch_list = TypeAdapter(list[Launch])
-_failure = TypeAdapter(Failure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +66,7 @@ class Catalog:
     supported: bool
     selection: Selection
     """As it was captured."""
-    read: tuple[str, ...]
+    read: tuple[str, ...] = ()
     """Files of a repository that capturing opened, relative to its root."""
     called: tuple[str, ...] = ()
     """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
@@ -78,7 +75,8 @@ class Catalog:
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
 
 
-NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()), read=())
+_read_catalog = TypeAdapter(Catalog)
+NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()))
 
 
 class Cataloger(Protocol):
@@ -142,7 +140,7 @@ class Capturer:
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
     ) -> dict[str, Any]:
         """The catalog as JSON."""
-        row = {
+        request = {
             "op": "catalog",
             "workload": workload,
             **corpus.place,
@@ -152,128 +150,81 @@ class Capturer:
             "below": str(corpus.root) if corpus.kept else None,
         }
         with self._store.scratch() as folder:
-            ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
+            ended = self._requests.ask(toolchain, corpus.beside(workload, target), request, folder)
             result = read_result(folder)
             if result is None and selection.frontend:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
                 alone = replace(selection, frontend=False)
                 return self._captured(toolchain, corpus, workload, target, alone)
-            failures = _failures(result, diagnosis.of_file(folder / "stderr").excerpt) if result else []
-            if result is None or result["outcome"] not in ("captured", "unsupported"):
+            outcome = result["outcome"] if result else "died"
+            if result and outcome in ("captured", "unsupported"):
+                stderr = diagnosis.of_file(folder / "stderr").excerpt
+                rows = result.get("failures", ())
+                failures = [
+                    _failure(row["id"], row["message"], stderr, expected=row["expected"]) for row in rows
+                ]
+                transient = any(row.get("transient") for row in rows)
+            else:
                 failure = self._requests.failure(ended, result, folder)
-                failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]
-        is_captured = result is not None and result["outcome"] == "captured"
-        found = result if result and is_captured else {}
+                failures = [CaptureFailure(id=f"{workload}:*", expected=True, failure=failure)]
+                ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
+                transient = result is None or ran_out or bool(result.get("transient"))
+        found = result if result and outcome == "captured" else {}
         return {
             "launches": found.get("launches", []),
-            "failures": failures,
-            "supported": result is None or result["outcome"] != "unsupported",
+            "failures": list(map(asdict, failures)),
+            "supported": outcome != "unsupported",
             "selection": asdict(selection),
-            "called": found.get("called", ()),
-            "left_out": found.get("left_out", {}),
-            "read": found.get("read", ()),
-            "transient": result is None or _is_transient(result, failures),
+            **{name: found[name] for name in ("called", "left_out", "read") if name in found},
+            "transient": transient,
         }
 
 
-def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": entry["id"],
-            "expected": entry["expected"],
-            "failure": asdict(
-                Failure(
-                    kind=FailureKind.ERROR,
-                    stage="capture",
-                    message=entry["message"],
-                    signal=None,
-                    stderr=stderr,
-                )
-            ),
-        }
-        for entry in result.get("failures", ())
-    ]
-
-
-def _is_transient(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
-    ran_out = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
-    return ran_out or bool(
-        result.get("transient") or any(row.get("transient") for row in result.get("failures", ()))
-    )
-
-
-_WORDS = ("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "tier")
-_TABLES = ("signature", "constexprs", "attributes", "options")
-_TUPLES = ("sources", "grid", "launched", "places", "tolerance")
+def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:
+    failure = Failure(kind=FailureKind.ERROR, stage="capture", message=message, signal=None, stderr=stderr)
+    return CaptureFailure(id=name, expected=expected, failure=failure)
 
 
 def _sharing(launch: Launch) -> Launch:
     """The same launch, which holds the parts only once that those of the other side, of other targets or of
     other kernels have, too. It was made here and nobody else has it yet, so it is not made a second time.
+
+    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same.
     """
     parts = vars(launch)
-    for name in _WORDS:
-        parts[name] = sys.intern(parts[name])
-    for name in _TABLES:
-        parts[name] = interned_as((name, *parts[name].items()), parts[name])
-    for name in _TUPLES:
-        parts[name] = interned_as((name, repr(parts[name])), parts[name])
-    parts["arguments"] = tuple(map(_held_argument, launch.arguments))
+    for name, value in parts.items():
+        if isinstance(value, str):
+            parts[name] = sys.intern(value)
+        elif name == "arguments":
+            parts[name] = tuple(interned_as((*vars(row).values(), repr(row.value)), row) for row in value)
+        else:
+            parts[name] = interned_as((name, repr(value)), value)
     return launch
 
 
-def _held_argument(argument: Argument) -> Argument:
-    """Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same."""
-    return interned_as((*vars(argument).values(), repr(argument.value)), argument)
-
-
 def _catalog(record: Mapping[str, Any]) -> Catalog:
-    chosen = record["selection"]
-    launches = list(map(_sharing, _launch_list.validate_python(record["launches"])))
-    failures = [
-        CaptureFailure(
-            id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])
-        )
-        for row in record["failures"]
-    ]
-    clashes = {row.id: row for row in _clashes(launches, failures)}
-    return Catalog(
+    found = _read_catalog.validate_python(record)
+    launches = tuple(map(_sharing, found.launches))
+    clashes = {row.id: row for row in _clashes([*launches, *found.failures])}
+    return replace(
+        found,
         launches=tuple(row for row in launches if row.id not in clashes),
-        failures=(*(row for row in failures if row.id not in clashes), *clashes.values()),
-        supported=record["supported"],
-        selection=Selection(
-            tiers=tuple(chosen["tiers"]),
-            labels=tuple(chosen["labels"]),
-            frontend=chosen["frontend"],
-            configs=chosen["configs"],
-        ),
-        read=tuple(record["read"]),
-        called=tuple(record["called"]),
-        left_out=record["left_out"],
+        failures=(*(row for row in found.failures if row.id not in clashes), *clashes.values()),
     )
 
 
-def _clashes(launches: Sequence[Launch], failures: Sequence[CaptureFailure]) -> Iterator[CaptureFailure]:
+def _clashes(everything: Sequence[Launch | CaptureFailure]) -> Iterator[CaptureFailure]:
     """Stands for the launches of one name: a label `a` that launches the kernel `k`, and a label `a/k`.
 
     Nobody knows which of them is which on the other side, and one alone would hide what the others become.
     """
-    everything: list[Launch | CaptureFailure] = [*launches, *failures]
     of_name: dict[str, list[Launch | CaptureFailure]] = {}
     for row in everything:
         of_name.setdefault(row.id, []).append(row)
     for name, found in of_name.items():
         labels = {row.label if isinstance(row, Launch) else name.partition(":")[2] for row in found}
         if len(labels) > 1:  # a label of which one launch is here and another failed has failed, no more
-            yield CaptureFailure(
-                id=name,
-                expected=any(row.expected for row in found),
-                failure=Failure(
-                    kind=FailureKind.ERROR,
-                    stage="capture",
-                    message=f"{len(found)} launches have this name and none is compared: "
-                    f"rename one of the labels {', '.join(map(repr, sorted(labels)))}",
-                    signal=None,
-                    stderr="",
-                ),
-            )
+            message = f"{len(found)} launches have this name and none is compared: rename one of the labels "
+            message += ", ".join(map(repr, sorted(labels)))
+            expected = any(row.expected for row in found)
+            yield _failure(name, message, "", expected=expected)

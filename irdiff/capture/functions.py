@@ -19,6 +19,8 @@ class ChangedFunction:
     """With its class: `SwiGLU.forward`."""
     lines: tuple[int, int]
     """Its first line at base and at head, that of its first decorator."""
+    is_kernel: bool
+    """Whether Triton compiles it."""
 
 
 def changed(base: str, head: str) -> list[ChangedFunction]:
@@ -28,7 +30,9 @@ def changed(base: str, head: str) -> list[ChangedFunction]:
     except (SyntaxError, ValueError):
         return []
     return [
-        ChangedFunction(name=name, lines=(_first_line(ours[name]), _first_line(node)))
+        ChangedFunction(
+            name=name, lines=(_first_line(ours[name]), _first_line(node)), is_kernel=_is_kernel(node)
+        )
         for name, node in theirs.items()
         if name in ours and _meaning(ours[name]) != _meaning(node)
     ]
@@ -43,6 +47,10 @@ def _functions(node: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[st
             decorators = " ".join(map(ast.unparse, inner.decorator_list))
             if _RUN_BY_THE_FRONTEND not in decorators:
                 yield f"{above}{inner.name}", inner
+
+
+def _is_kernel(node: _Function) -> bool:
+    return any(ast.unparse(decorator).partition("(")[0].endswith("jit") for decorator in node.decorator_list)
 
 
 def _first_line(node: _Function) -> int:

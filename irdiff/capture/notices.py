@@ -39,8 +39,8 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
     """A sentence for each package that some workload needs and a side lacks, with what to type."""
-    files: dict[tuple[str, str, str, str], set[str]] = {}
-    workloads: dict[tuple[str, str, str, str], set[str]] = {}
+    lacking: dict[tuple[str, str, str, str], dict[str, str]] = {}
+    """By package, toolchain, interpreter and own folder, {workload: file that imports the package}."""
     for row in captured:
         for catalog, side in zip(row.catalogs, sides, strict=True):
             for failure in (entry.failure for entry in catalog.failures):
@@ -48,9 +48,8 @@ def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -
                     package = (found[1] or found[2]).partition(".")[0]
                     own = _folder_of(package, side.corpus.files or ())
                     lack = (package, side.toolchain.spec, side.toolchain.python, own)
-                    files.setdefault(lack, set()).add(_importer(failure, row.workload))
-                    workloads.setdefault(lack, set()).add(row.workload)
-    return [_sentence(*lack, sorted(files[lack]), sorted(workloads[lack])) for lack in files]
+                    lacking.setdefault(lack, {})[row.workload] = _importer(failure, row.workload)
+    return [_sentence(*lack, sorted({*of.values()}), sorted(of)) for lack, of in lacking.items()]
 
 
 def _importer(failure: Failure, workload: str) -> str:
@@ -74,13 +73,13 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
     """What is lacking, for which file, and what cures it."""
     count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
     more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
-    told = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
+    lack = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
     if own:  # never a name of the user's from the index: whoever has it there would run code
-        return f'{told}; next: the repository has it, name its folder: import = ["{own}"] below [kernels]'
+        return f'{lack}; next: the repository has it, name its folder: import = ["{own}"] below [kernels]'
     if spec.startswith("python:"):
-        return f"{told}; next: {python} -m pip install {package}"
+        return f"{lack}; next: {python} -m pip install {package}"
     return (
-        f'{told}; next: compare again --with {package}, or write packages = ["{package}"] below [kernels] in '
+        f'{lack}; next: compare again --with {package}, or write packages = ["{package}"] below [kernels] in '
         "irdiff.toml"
     )
 
@@ -91,14 +90,10 @@ def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
     for row in captured:
         for catalog in row.catalogs:
             at_most = catalog.selection.configs if catalog.left_out else at_most
-            _take_largest(left_out, row.workload, catalog.left_out)
+            for kernel, count in catalog.left_out.items():
+                left_out[row.workload, kernel] = max(count, left_out.get((row.workload, kernel), 0))
     if left_out:
         yield (
             f"of each autotuning list {at_most} configs are compared (--configs): {sum(left_out.values())} "
             f"configs of {counted(len(left_out), 'kernel')} were left out"
         )
-
-
-def _take_largest(known: dict[tuple[str, str], int], workload: str, counts: Mapping[str, int]) -> None:
-    for kernel, count in counts.items():
-        known[workload, kernel] = max(count, known.get((workload, kernel), 0))

@@ -40,13 +40,26 @@ def _by_kernel(launches: Iterable[Launch]) -> Mapping[tuple[str, str], list[Laun
 
 
 def _matched(base: Sequence[Launch], head: Sequence[Launch]) -> dict[str, str]:
-    keys: tuple[Callable[[Launch], Hashable], ...] = (
+    found = greedily(
+        base,
+        head,
         lambda row: row.digest and (row.digest, row.id),
         lambda row: row.digest,
         lambda row: (specialization(row), row.id),
         specialization,
         lambda row: row.id,
     )
+    taken = set(found.values())
+    alone = (launch.id for launch in base if launch.id not in found)
+    return {**found, **{name: name + _AT_BASE for name in alone if name in taken}}
+
+
+def greedily(
+    base: Sequence[Launch], head: Sequence[Launch], *keys: Callable[[Launch], Hashable]
+) -> dict[str, str]:
+    """Id at base → id at head of launches with the same key, in order; by the first key first, each once. A
+    key that is false matches nothing.
+    """
     found: dict[str, str] = {}
     for key in keys:
         free: dict[Hashable, list[str]] = defaultdict(list)
@@ -58,9 +71,7 @@ def _matched(base: Sequence[Launch], head: Sequence[Launch]) -> dict[str, str]:
             same = free[key(launch)] if key(launch) and launch.id not in found else []
             if same:
                 found[launch.id] = same.pop(0)
-    taken = set(found.values())
-    alone = (launch.id for launch in base if launch.id not in found)
-    return {**found, **{name: name + _AT_BASE for name in alone if name in taken}}
+    return found
 
 
 def specialization(launch: Launch) -> tuple[tuple[tuple[str, str], ...], ...]:

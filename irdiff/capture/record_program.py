@@ -1,4 +1,4 @@
-"""Runs `python -m irdiff.capture` under the interpreter of a user's program."""
+"""Runs the worker's `record` under the interpreter of a user's program."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from irdiff import process
-from irdiff.capture.__main__ import NO_TRITON
 from irdiff.config import PINNED_ENVIRONMENT, Config
 from irdiff.errors import ToolchainError
+from irdiff.resolve.toolchains.identity import WORKER
 
-_PROGRAM = Path(__file__).parent / "__main__.py"
+NO_TRITON = 69
+"""The worker's exit code where the interpreter has no Triton: nothing was run."""
 
 
-def run(python: str, words: Sequence[str], config: Config, tell: Callable[[str], None]) -> int:
+def run(python: str, words: Sequence[str], config: Config, on_line: Callable[[str], None]) -> int:
     """The exit code: the program's own where it failed on a GPU, else that of the recording.
 
-    What the program prints goes to `tell`. Raises ToolchainError where the interpreter has no Triton.
+    What the program prints goes to `on_line`. Raises ToolchainError where the interpreter has no Triton.
     """
     log = config.cache / "irdiff-capture.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -26,8 +27,10 @@ def run(python: str, words: Sequence[str], config: Config, tell: Callable[[str],
     pinned = {name: value for name, value in PINNED_ENVIRONMENT.items() if name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory() as folder:
         code_file = Path(folder) / "code"
-        command = [python, "-u", str(_PROGRAM), "--code-file", str(code_file), *words]
-        code = process.run_logged(command, log=log, env={**pinned, **config.tool_environment}, on_line=tell)
+        command = [python, "-u", str(WORKER), "record", "--code-file", str(code_file), *words]
+        code = process.run_logged(
+            command, log=log, env={**pinned, **config.tool_environment}, on_line=on_line
+        )
         if code_file.exists():
             return int(code_file.read_text())
     if code == NO_TRITON:

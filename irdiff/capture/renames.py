@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from irdiff.capture import numbered
 from irdiff.capture.numbered import specialization
 from irdiff.model import Launch, Pair
 
@@ -23,6 +24,7 @@ LIKENESS = 0.85
 KIN_LIKENESS = 0.5
 """The same where the workload, the kernel's name or its file stayed."""
 
+_OF_KIN = ("workload", "kernel", "source_path")
 _COMMENT = re.compile(r"#[^\n]*")
 _MAX_PAIRS = 20_000
 
@@ -38,17 +40,14 @@ def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> lis
     by_place = {(pair.launch_id, pair.target.name): pair for pair in pairs}
     joined, gone = [], set()
     for before, after in found.items():
-        for old in (pair for pair in pairs if _is_only_at_base(pair, before)):
-            new = by_place.get((after, old.target.name))
+        for old in pairs:
+            is_gone = isinstance(old.base, Launch) and old.base.id == before and old.head is None
+            new = by_place.get((after, old.target.name)) if is_gone else None
             if new is not None and new.base is None:
                 joined.append(replace(new, base=old.base))
                 gone.update({old.id, new.id})
     rest = [pair for pair in pairs if pair.id not in gone]
     return sorted([*rest, *joined], key=lambda pair: pair.id)
-
-
-def _is_only_at_base(pair: Pair, launch_id: str) -> bool:
-    return isinstance(pair.base, Launch) and pair.base.id == launch_id and pair.head is None
 
 
 def match(
@@ -62,41 +61,50 @@ def match(
     pairs.update(_alike(rest_old, rest_new, base_source, head_source))
     found: dict[str, str] = {}
     for before, after in pairs.items():
-        found.update(_launches(old[before], new[after]))
+        # by label first, then by what was specialized
+        found.update(
+            numbered.greedily(
+                _each_once(old[before]),
+                _each_once(new[after]),
+                lambda row: (row.label, specialization(row)),
+                lambda row: row.label,
+                specialization,
+            )
+        )
     return found
 
 
 _Kernel = tuple[str, str]
+_Kernels = Mapping[_Kernel, list[Launch]]
 
 
-def _by_kernel(launches: Iterable[Launch]) -> dict[_Kernel, list[Launch]]:
+def _by_kernel(launches: Iterable[Launch]) -> _Kernels:
     rows: dict[_Kernel, list[Launch]] = defaultdict(list)
     for launch in sorted(launches, key=lambda row: (row.id, row.target)):
         rows[launch.workload, launch.kernel].append(launch)
     return dict(rows)
 
 
-def _same_source(
-    old: Mapping[_Kernel, list[Launch]], new: Mapping[_Kernel, list[Launch]]
-) -> dict[_Kernel, _Kernel]:
+def _each_once(launches: Iterable[Launch]) -> list[Launch]:
+    """One of each id, whatever target it is for."""
+    return list({launch.id: launch for launch in launches}.values())
+
+
+def _same_source(old: _Kernels, new: _Kernels) -> dict[_Kernel, _Kernel]:
     pairs: dict[_Kernel, _Kernel] = {}
-    free = dict(new)
     for key, rows in old.items():
         digests = {row.source_digest for row in rows}
-        same = [other for other, theirs in free.items() if digests & {row.source_digest for row in theirs}]
+        same = [
+            other
+            for other, theirs in new.items()
+            if other not in pairs.values() and digests & {row.source_digest for row in theirs}
+        ]
         if same:
-            best = max(same, key=lambda other: (other[1] == key[1], _name_likeness(key, other)))
-            pairs[key] = best
-            del free[best]
+            pairs[key] = max(same, key=lambda other: (other[1] == key[1], _name_likeness(key, other)))
     return pairs
 
 
-def _alike(
-    old: Mapping[_Kernel, list[Launch]],
-    new: Mapping[_Kernel, list[Launch]],
-    base_source: Source,
-    head_source: Source,
-) -> dict[_Kernel, _Kernel]:
+def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Source) -> dict[_Kernel, _Kernel]:
     """Pairs from the most alike down."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
@@ -105,25 +113,16 @@ def _alike(
     scored = []
     for key, ours in before.items():
         for other, theirs in after.items():
-            kin = _are_kin(old[key][0], new[other][0])
+            one, another = old[key][0], new[other][0]
+            kin = any(getattr(one, name) == getattr(another, name) for name in _OF_KIN)
             likeness = _likeness(ours, theirs)
             if likeness >= (KIN_LIKENESS if kin else LIKENESS):
                 scored.append((likeness, _name_likeness(key, other), key, other))
     pairs: dict[_Kernel, _Kernel] = {}
-    taken: set[_Kernel] = set()
     for _, _, key, other in sorted(scored, reverse=True):
-        if key not in pairs and other not in taken:
+        if key not in pairs and other not in pairs.values():
             pairs[key] = other
-            taken.add(other)
     return pairs
-
-
-def _are_kin(ours: Launch, theirs: Launch) -> bool:
-    return (
-        ours.workload == theirs.workload
-        or ours.kernel == theirs.kernel
-        or ours.source_path == theirs.source_path
-    )
 
 
 def _lines(source: str, kernel: str) -> list[str]:
@@ -144,23 +143,3 @@ def _likeness(ours: list[str], theirs: list[str]) -> float:
 
 def _name_likeness(key: _Kernel, other: _Kernel) -> float:
     return difflib.SequenceMatcher(None, "/".join(key), "/".join(other)).ratio()
-
-
-def _launches(old: Sequence[Launch], new: Sequence[Launch]) -> dict[str, str]:
-    """Launches of one kernel: by label first, then by what was specialized, then in order."""
-    found: dict[str, str] = {}
-    ours = {launch.id: launch for launch in reversed(old)}
-    theirs = {launch.id: launch for launch in reversed(new)}
-    keys: tuple[Callable[[Launch], object], ...] = (
-        lambda row: (row.label, specialization(row)),
-        lambda row: row.label,
-        specialization,
-    )
-    for key in keys:
-        free = {other: launch for other, launch in theirs.items() if other not in found.values()}
-        for name in sorted(set(ours) - set(found)):
-            same = sorted(other for other, launch in free.items() if key(launch) == key(ours[name]))
-            if same:
-                found[name] = same[0]
-                del free[same[0]]
-    return found

@@ -26,6 +26,7 @@ from irdiff.model import Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
+from irdiff.resolve.toolchains.identity import WORKER
 
 _toolchain_option = click.option(
     "--toolchain",
@@ -160,7 +161,7 @@ def verify_command(
             rows.append(json.loads(line))
             click.echo(_verified_line(rows[-1]))
 
-    words: list[str | Path] = [python, corpus_check.VERIFIER, "--target", target, "--workload", workload]
+    words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", workload]
     words += ["--corpus", selection.corpus_folder(config), "--targets", config.shipped / "targets"]
     log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from irdiff.capture.catalogs import Catalog, Selection
 from irdiff.codegen.calls import ptxas_flags
 from irdiff.codegen.generator import Generator, failed
 from irdiff.codegen.tool_runner import ToolFailed
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
     Artifact,

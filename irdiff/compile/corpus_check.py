@@ -8,18 +8,14 @@ from dataclasses import dataclass
 
 from irdiff import case_ids
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
-
-VERIFIER = WORKER.parent / "verify.py"
-"""Runs on a GPU host, with the host's own torch and triton."""
 
 
 @dataclass(frozen=True, kw_only=True)

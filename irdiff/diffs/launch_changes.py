@@ -1,14 +1,16 @@
 """What differs in the launch of a case: specialization, options, metadata. It is read from `run.json` alone.
 
-These are nested values whose keys come and go between releases. An option that only one release knows is
-reported as such: whether it matters is for the code to say.
+These are nested values whose keys come and go between releases, so deepdiff compares them. An option that
+only one release knows is reported as such: whether it matters is for the code to say.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from irdiff.model import Case, Run, Verdict
 
@@ -33,37 +35,36 @@ class LaunchChange:
 def of_case(case: Case, run: Run) -> tuple[LaunchChange, ...]:
     """The changes by path. Empty where a side has no launch."""
     ours, theirs = _facts(case, run, "base"), _facts(case, run, "head")
-    return between(ours, theirs) if ours and theirs else ()
+    if not ours or not theirs:
+        return ()
+    base = {part: _unlike(values, theirs[part]) for part, values in ours.items()}
+    head = {part: _unlike(values, ours[part]) for part, values in theirs.items()}
+    return between(base, head)
+
+
+def _unlike(values: Mapping[str, object], others: Mapping[str, object]) -> dict[str, object]:
+    """Without what the other side has too, which is most of it."""
+    return {name: value for name, value in values.items() if name not in others or others[name] != value}
 
 
 def between(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[LaunchChange, ...]:
     """Every single value in which two nested mappings differ, by path."""
-    return tuple(
-        LaunchChange(path=path, base=ours, head=theirs) for path, ours, theirs in sorted(_changes(base, head))
+    return _between(json.dumps(base, sort_keys=True), json.dumps(head, sort_keys=True))
+
+
+@lru_cache(maxsize=4096)
+def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
+    """Of two JSON texts; cached, since most cases of a run differ alike and deepdiff is slow."""
+    from deepdiff import DeepDiff
+
+    # down to the single values, however few keys two mappings have in common
+    different = DeepDiff(json.loads(base), json.loads(head), view="tree", threshold_to_diff_deeper=0)
+    found = (
+        (".".join(map(str, level.path(output_format="list"))), _text(level.t1), _text(level.t2))
+        for levels in different.values()
+        for level in levels
     )
-
-
-def _changes(base: object, head: object, path: str = "") -> Iterator[tuple[str, str, str]]:
-    if base == head:
-        return
-    ours, theirs = _parts(base), _parts(head)
-    if ours is None or theirs is None:
-        yield path, _text(base), _text(head)
-        return
-    for name in ours.keys() | theirs.keys():
-        inner = f"{path}.{name}" if path else name
-        if name in ours and name in theirs:
-            yield from _changes(ours[name], theirs[name], inner)
-        else:
-            left, right = (_text(side[name]) if name in side else _ABSENT for side in (ours, theirs))
-            yield inner, left, right
-
-
-def _parts(value: object) -> Mapping[str, object] | None:
-    """The values inside a mapping or a list; None for a single value."""
-    if isinstance(value, (list, tuple)):
-        return {str(index): item for index, item in enumerate(value)}
-    return value if isinstance(value, Mapping) else None
+    return tuple(LaunchChange(path=path, base=ours, head=theirs) for path, ours, theirs in sorted(found))
 
 
 def chosen(change: LaunchChange) -> bool:
@@ -92,5 +93,7 @@ def _facts(case: Case, run: Run, side: str) -> dict[str, Mapping[str, object]]:
 
 
 def _text(value: object) -> str:
+    if type(value).__name__ == "NotPresent":
+        return _ABSENT
     text = value if isinstance(value, str) and value else repr(value)
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

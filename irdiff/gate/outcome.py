@@ -27,6 +27,7 @@ class Certainty(StrEnum):
 class SubjectKind(StrEnum):
     CASE = "case"
     TARGET = "target"
+    FILE = "file"
     RUN = "run"
 
 
@@ -36,7 +37,7 @@ class GateFinding:
 
     subject: SubjectKind
     name: str
-    """The case id or the target; empty for the run as a whole."""
+    """The case id, the target or the file; empty for the run as a whole."""
     certainty: Certainty
     action: Action
     detail: str

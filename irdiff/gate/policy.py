@@ -164,6 +164,15 @@ class CoverageRule(_Rule):
     """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 
 
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class ReachRule(_Rule):
+    """In a repository of kernels each changed kernel, and each changed function of a file that launches read,
+    ran in a launch.
+    """
+
+    kind: Literal["reach"]
+
+
 Rule = (
     VerdictRule
     | FactRule
@@ -175,6 +184,7 @@ Rule = (
     | RadiusRule
     | CompileTimeRule
     | CoverageRule
+    | ReachRule
 )
 
 
@@ -191,6 +201,8 @@ class Waiver:
     edits: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
     targets: Patterns = ()
     """The targets, for findings that concern a target as a whole."""
+    files: Patterns = ()
+    """The files, for findings that concern a file of the repository."""
     owner: Name
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
     issue: Annotated[str, Field(pattern=r"^https://.{5}")]

@@ -29,13 +29,15 @@ def findings(
     if edit_coverage.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
     selected = [case for case in run.cases if rule.selects(case)]
-    if not selected and not isinstance(rule, policy.CoverageRule):
+    if not selected and not isinstance(rule, policy.CoverageRule | policy.ReachRule):
         holds = is_whole(run) if rule.may_be_empty == "whole" else rule.may_be_empty
         nothing = _unknown("it selects no case of this run: nothing was checked")
         return 0, [] if holds else [_finding(rule, SubjectKind.RUN, "", nothing, ())]
     match rule:
         case policy.CoverageRule():
             found = _coverage(rule, selected, run)
+        case policy.ReachRule():
+            found = _reach(rule, run)
         case policy.RadiusRule():
             found = _radius(rule, selected)
         case policy.CompileTimeRule():
@@ -254,6 +256,13 @@ def _compile_time(rule: policy.CompileTimeRule, selected: Sequence[Case]) -> Ite
 def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
     """The seconds in the stages that both sides ran: where one stopped early, the rest says nothing."""
     return sum(seconds for stage, seconds in times.items() if stage in other)
+
+
+def _reach(rule: policy.ReachRule, run: Run) -> Iterator[GateFinding]:
+    for file in run.reach.files if run.reach else ():
+        if file.not_run:
+            words = f"changed and ran in no launch: {', '.join(file.not_run)}"
+            yield _finding(rule, SubjectKind.FILE, file.path, _violated(words), ())
 
 
 def _least(rule: policy.CoverageRule, cases: Sequence[Case], run: Run) -> int:

@@ -132,5 +132,7 @@ def _covers(waiver: Waiver, finding: GateFinding) -> bool:
             )
         case SubjectKind.TARGET:
             return not waiver.cases and not waiver.edits and matches(waiver.targets, finding.name)
+        case SubjectKind.FILE:
+            return not waiver.cases and not waiver.edits and matches(waiver.files, finding.name)
         case SubjectKind.RUN:
             return False

@@ -15,7 +15,7 @@ from irdiff import normalize
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts, loops
 from irdiff.compile import corpus_check
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
 from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target

@@ -148,7 +148,7 @@ def _of_reach(reach: Reach, launching: Collection[str]) -> str:
     ]
     if only_read:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
-    idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
+    idle = [f"{name} ({file.path})" for file in reach.files for name in file.not_run]
     if idle:
         parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared")
     if unread:

@@ -20,7 +20,7 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.calls import llvm_call, ptxas_flags
 from irdiff.codegen.tool_runner import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Revision, Run, Sides

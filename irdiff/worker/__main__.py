@@ -1,4 +1,10 @@
-"""Entry point: `PYTHON irdiff/worker/__main__.py identify|serve [PACKAGES]`; PACKAGES as `packages.add`."""
+"""Entry point: `PYTHON irdiff/worker/__main__.py COMMAND [WORDS…]`.
+
+identify         prints which files make this toolchain what it is (`loaded`)
+serve [PACKAGES] captures and compiles until its input is closed (`server`); PACKAGES: `extra_packages.add`
+record WORDS     runs a user's program and writes its launches as a corpus (`program`)
+verify WORDS     runs a corpus on this machine's GPU (`verify`)
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,78 @@ import os
 import sys
 
 _ADDR_NO_RANDOMIZE = 0x0040000
+_NO_TRITON = 69  # EX_UNAVAILABLE of sysexits.h
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_PRELOADED = (
+    "triton.compiler.code_generator",
+    "triton.experimental.gluon",
+    "triton.experimental.gluon.language",
+    "triton.tools.tensor_descriptor",
+    "triton.language.extra.cuda.libdevice",
+    "triton.language.extra.hip.libdevice",
+)
+"""What every case would import in its own child."""
+
+
+def main():
+    command = sys.argv[1]
+    # this folder's files are no modules of their own
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+    if command in ("identify", "serve"):
+        return _work(command, sys.argv[2:])
+    if importlib.util.find_spec("triton") is None:
+        return _NO_TRITON
+    load_package()
+    module = importlib.import_module(
+        {"record": "irdiff_worker.program", "verify": "irdiff_worker.verify"}[command]
+    )
+    return module.main(sys.argv[2:])
+
+
+def load_package():
+    """This folder as the package `irdiff_worker`, and the corpus API under the name that workloads use."""
+    place = os.path.join(_HERE, "__init__.py")
+    spec = importlib.util.spec_from_file_location("irdiff_worker", place, submodule_search_locations=[_HERE])
+    assert spec is not None
+    sys.modules["irdiff_worker"] = importlib.util.module_from_spec(spec)
+    sys.modules["irdiff_corpus"] = importlib.import_module("irdiff_worker.corpus_api")
+
+
+def _work(command, words):
+    fixed = _fix_addresses()
+    os.environ.pop("IRDIFF_RESTARTED", None)
+    requests_fd, replies_fd = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    import triton
+    import triton.backends
+
+    _try_all(importlib.import_module, _PRELOADED)
+    # Triton remembers the version of each ptxas: every child would ask again
+    _try_all(lambda name: getattr(triton.knobs.nvidia, name), ["ptxas", "ptxas_blackwell"])
+    modules = dict(sys.modules)
+    with open("/proc/self/maps") as file:
+        maps = file.read()
+    if words:
+        _try_all(importlib.import_module, ["torch"])  # which takes up to six seconds
+    load_package()
+    if command == "identify":
+        from irdiff_worker import loaded
+
+        os.write(replies_fd, json.dumps(loaded.describe(triton, modules, maps)).encode() + b"\n")
+        return
+    from irdiff_worker import extra_packages, noted, operations, outside, server, settings, staged_compile
+
+    noted.watch_files()
+    staged_compile.make_ready()
+    outside.begin(modules)
+    settings.begin()  # what packages set when they are imported is no part of the toolchain
+    packages = json.loads(words[0]) if words else None
+    if packages:
+        extra_packages.add(**packages)
+    gc.collect()
+    gc.freeze()
+    server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
 
 
 def _fix_addresses():
@@ -27,90 +104,18 @@ def _fix_addresses():
     if libc.personality(persona | _ADDR_NO_RANDOMIZE) < 0:
         return False
     os.environ["IRDIFF_RESTARTED"] = "1"
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]] if hasattr(sys, "orig_argv") else sys.argv)
-    return False
+    words = sys.orig_argv[1:] if hasattr(sys, "orig_argv") else sys.argv[1:]
+    return os.execv(sys.executable, [sys.executable, *words])
 
 
-def _leave_own_folder():
-    """Takes this folder off the search path: its files are no modules of their own."""
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-
-
-def _load_package():
-    """This folder as the package `irdiff_worker`, and the corpus API under the name workloads use."""
-    spec = importlib.util.spec_from_file_location(
-        "irdiff_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]
-    )
-    package = importlib.util.module_from_spec(spec)
-    sys.modules["irdiff_worker"] = package
-    spec.loader.exec_module(package)
-    import irdiff_worker.corpus_api
-
-    sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
-
-
-def main():
-    fixed = _fix_addresses()
-    os.environ.pop("IRDIFF_RESTARTED", None)
-    _leave_own_folder()
-    requests_fd, replies_fd = os.dup(0), os.dup(1)
-    os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    import triton
-    import triton.backends
-
-    packages_beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
-    _preload(with_torch=len(sys.argv) > 2)
-    _ask_assemblers(triton)
-    modules, maps = dict(sys.modules), _mapped()
-    _load_package()
-    if sys.argv[1] == "identify":
-        from irdiff_worker import loaded
-
-        os.write(replies_fd, json.dumps(loaded.describe(triton, modules, maps)).encode() + b"\n")
-        return
-    from irdiff_worker import opened, operations, packages, server, settings, stages
-
-    opened.watch()
-    stages.make_ready()
-    settings.begin()  # what packages set when they are imported is no part of the toolchain
-    if packages_beside:
-        packages.add(**packages_beside)
-    gc.collect()
-    gc.freeze()
-    server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
-
-
-def _mapped():
-    with open("/proc/self/maps") as file:
-        return file.read()
-
-
-def _preload(with_torch):
-    """Imports here what every case would import in its own child: torch alone takes up to six seconds."""
-    for name in (
-        *(["torch"] if with_torch else []),
-        "triton.compiler.code_generator",
-        "triton.experimental.gluon",
-        "triton.experimental.gluon.language",
-        "triton.tools.tensor_descriptor",
-        "triton.language.extra.cuda.libdevice",
-        "triton.language.extra.hip.libdevice",
-    ):
+def _try_all(action, names):
+    """Older releases, and interpreters without torch, lack some of them: that is for the cases to find."""
+    for name in names:
         try:
-            importlib.import_module(name)
-        except Exception:  # an older release has no such module, and not every interpreter has torch
-            continue
-
-
-def _ask_assemblers(triton):
-    """Lets Triton ask each ptxas for its version, which it remembers: every child would ask again."""
-    for name in ("ptxas", "ptxas_blackwell"):
-        try:
-            getattr(triton.knobs.nvidia, name)
-        except Exception:  # an older release, or no ptxas: that is for the cases to find
+            action(name)
+        except Exception:
             continue
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,32 +1,25 @@
 """`ptxas`, started so that its result depends on its input alone, and remembered.
 
 The same file names, working directory, argv[0] and environment every time: their lengths move its heap, and
-some releases of ptxas for Blackwell generate other code then. What it made is remembered under the content of
+some releases of ptxas for Blackwell generate other code then. Its result is remembered under the content of
 the program, its flags and the content of every file that it is given: it is a function of these.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 
 from . import server
+from .texts import sha256, sha256_of_file
 
-
-class Assembly:
-    """One run of an assembler: its words, from the program's own path on, and what it printed."""
-
-    def __init__(self, words):
-        self.words = words
-        self.log = ""
-        """What it printed (`-v`: registers, spills)."""
+_LOG_CHARACTERS = 4000
 
 
 class Remembered:
-    """What assemblers made, in files of a folder that many processes share.
+    """Results of assemblers, in files of a folder that many processes share.
 
     programs: {path without links: SHA-256} of those that are machine code; others are run each time.
     """
@@ -40,8 +33,8 @@ class Remembered:
         if self._folder is None or digest is None:
             return None
         named = [word for flag in flags for word in flag.split("=") if os.path.isfile(word)]
-        contents = [_sha256_of_file(path) for path in [source, *named]]
-        key = _sha256(json.dumps(["assembled/1", digest, flags, contents]).encode())
+        contents = [sha256_of_file(path) for path in [source, *named]]
+        key = sha256(json.dumps(["assembled/1", digest, flags, contents]))
         return os.path.join(self._folder, key[:2], key[2:])
 
 
@@ -50,11 +43,9 @@ def read(path):
     try:
         with open(path, "rb") as file:
             digest, log, binary = file.read().split(b"\n", 2)
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError):
         return None
-    if _sha256(log + binary).encode() != digest:
-        return None
-    return binary, json.loads(log)
+    return (binary, json.loads(log)) if sha256(log + binary).encode() == digest else None
 
 
 def write(path, binary, log):
@@ -64,7 +55,7 @@ def write(path, binary, log):
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(part, "wb") as file:
-            file.write(_sha256(row + binary).encode() + b"\n" + row + b"\n" + binary)
+            file.write(sha256(row + binary).encode() + b"\n" + row + b"\n" + binary)
         os.replace(part, path)
     except OSError:
         if os.path.exists(part):
@@ -72,7 +63,7 @@ def write(path, binary, log):
 
 
 def watch(recorder, remembered):
-    """From now on, in this process: notes each run of `ptxas` in the recorder, or takes what it once made."""
+    """From now on, in this process: notes each run of `ptxas` in the recorder, or takes an earlier result."""
 
     class Popen(subprocess.Popen):
         _run = None
@@ -90,7 +81,7 @@ def watch(recorder, remembered):
                 self._run.ended()
             return result
 
-    subprocess.Popen = Popen
+    subprocess.Popen = Popen  # type: ignore[misc,assignment]
 
 
 class _Run:
@@ -98,48 +89,40 @@ class _Run:
 
     def __init__(self, words, kwargs, recorder, remembered):
         output = words.index("-o")
-        self._source, self._wanted = words[output - 1], words[output + 1]
+        source, self._wanted = words[output - 1], words[output + 1]
         program = os.path.realpath(shutil.which(words[0]) or words[0])
         flags = [*words[1 : output - 1], *words[output + 2 :]]
-        self._log = getattr(kwargs.get("stderr"), "name", None)
-        self._assembly = recorder.assembly = Assembly([program, *flags])
+        log = getattr(kwargs.get("stderr"), "name", None)
+        self._log = log if isinstance(log, str) else None
+        self._recorder = recorder
+        recorder.assembler_words, recorder.assembler_log = [program, *flags], ""
         # a stage that reads what was printed in another way than from a file gets it from a run alone
-        is_told = isinstance(self._log, str) and kwargs.get("stdout") is None
-        self._kept_at = remembered.path(program, flags, self._source) if is_told else None
+        is_readable = self._log is not None and kwargs.get("stdout") is None
+        self._kept_at = remembered.path(program, flags, source) if is_readable else None
         self._known = read(self._kept_at) if self._kept_at else None
         if self._known is not None:
             self.words, self.kwargs = ["true"], dict(kwargs, executable=shutil.which("true"))
             return
         self._folder = os.path.join(recorder.folder, "assemble")
         os.makedirs(self._folder, exist_ok=True)
-        shutil.copyfile(self._source, os.path.join(self._folder, "kernel.ptx"))
+        shutil.copyfile(source, os.path.join(self._folder, "kernel.ptx"))
         self.words = ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"]
         self.kwargs = dict(kwargs, executable=words[0], cwd=self._folder, env={"PATH": "/usr/bin:/bin"})
 
     def ended(self):
         """Puts the binary, and what was printed, where the toolchain looks for them."""
         if self._known is not None:
-            binary, self._assembly.log = self._known
+            binary, self._recorder.assembler_log = self._known
             with open(self._wanted, "wb") as file:
                 file.write(binary)
-            if isinstance(self._log, str):
-                with open(self._log, "w") as file:
-                    file.write(self._assembly.log)
+            with open(str(self._log), "w") as file:
+                file.write(self._recorder.assembler_log)
             return
-        if isinstance(self._log, str):
+        if self._log is not None:
             with open(self._log) as file:
-                self._assembly.log = file.read()[-4000:]
+                self._recorder.assembler_log = file.read()[-_LOG_CHARACTERS:]
         made = os.path.join(self._folder, "kernel.cubin")
         if self._kept_at:
             with open(made, "rb") as file:
-                write(self._kept_at, file.read(), self._assembly.log)
+                write(self._kept_at, file.read(), self._recorder.assembler_log)
         shutil.move(made, self._wanted)  # the folder for temporary files may be on another disk
-
-
-def _sha256(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-def _sha256_of_file(path):
-    with open(path, "rb") as file:
-        return _sha256(file.read())

@@ -12,13 +12,10 @@ import resource
 import sys
 import time
 
-import triton
 from triton.backends.compiler import GPUTarget
 
-from . import assembling, frontend, stages
-
-_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
-_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
+from . import assembling, frontend, outside, staged_compile
+from .describe import TRITON_ROOT
 
 
 class StageRecorder:
@@ -29,14 +26,16 @@ class StageRecorder:
         self.stage = "ttir"
         self.made = None
         """What that stage gave."""
-        self.times_s = {}
-        self.cpu_s = {}
+        self.times_s: dict = {}
+        self.cpu_s: dict = {}
         """Processor time of each stage, that of the programs it ran too: no other process moves it."""
-        self.artifacts = []
-        self.metadata = {}
-        self.assembly = None
-        """The `assembling.Assembly` of the last assembler that ran for a stage."""
-        self.notes = []
+        self.artifacts: list = []
+        self.metadata: dict = {}
+        self.assembler_words = None
+        """Of the last assembler that ran for a stage, from its own path on."""
+        self.assembler_log = ""
+        """What it printed (`-v`: registers, spills)."""
+        self.notes: list = []
         self.handed = None
         """What the launcher would be handed beside the arguments."""
 
@@ -53,7 +52,8 @@ class StageRecorder:
 
     def keep(self, name, content):
         if name == self.stage and content is not self.made:
-            self.assembly = None  # a file that overrides the stage: the assembler did not make this
+            # a file overrides the stage: the assembler did not make this
+            self.assembler_words, self.assembler_log = None, ""
         content = content if isinstance(content, bytes) else str(content).encode()
         with open(os.path.join(self.folder, name), "wb") as file:
             file.write(content)
@@ -68,8 +68,8 @@ class StageRecorder:
             "times_s": self.times_s,
             "cpu_s": self.cpu_s,
             "metadata": _plain(self.metadata),
-            "assembler_flags": self.assembly and self.assembly.words,
-            "assembler_log": self.assembly.log if self.assembly else "",
+            "assembler_flags": self.assembler_words,
+            "assembler_log": self.assembler_log,
             "notes": self.notes,
             "handed": _plain(self.handed),
             **more,
@@ -97,29 +97,20 @@ def compile_launch(captured, recorder, remembered):
     src = captured.src
     if captured.made is not None:
         module = _module_of(captured)
-        if not isinstance(src, stages.FileSource):
+        if not isinstance(src, staged_compile.FileSource):
             src.make_ir = lambda *_, **__: module
     assembling.watch(recorder, remembered)
     before = set(sys.modules)
     try:
-        with stages.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
-            stages.compile_launch(src, captured.target, captured.options)
+        with staged_compile.wrapped(recorder.wrap, keep=recorder.keep):
+            staged_compile.compile_launch(src, captured.target, captured.options)
     except Exception as error:
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
         recorder.notes.append("no-linker")
-    recorder.handed = stages.handed_to_launcher(captured.target, recorder.metadata)
-    return sorted(name for name in set(sys.modules) - before if _is_from_outside(sys.modules[name]))
-
-
-def _is_from_outside(module):
-    path = getattr(module, "__file__", None)
-    if not isinstance(path, str):
-        return False
-    path = os.path.abspath(path)
-    inside = path.startswith(_STANDARD_LIBRARY + os.sep) and "site-packages" not in path
-    return not inside and not path.startswith((_TRITON_ROOT + os.sep, os.path.dirname(__file__) + os.sep))
+    recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
+    return sorted(name for name in set(sys.modules) - before if outside.path_of(sys.modules[name]))
 
 
 def _module_of(captured):
@@ -127,7 +118,7 @@ def _module_of(captured):
     if captured.made.module is not None:
         return captured.made.module
     again = frontend.run(captured.src, captured.target, captured.options)
-    if again.digest != captured.digest:
+    if again.ir_digest != captured.made.ir_digest:
         raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")
     return again.module
 
@@ -141,4 +132,4 @@ def _plain(metadata):
         return str(value)
 
     text = json.dumps(metadata, default=default)
-    return json.loads(text.replace(_TRITON_ROOT, "<triton>"))
+    return json.loads(text.replace(TRITON_ROOT, "<triton>"))

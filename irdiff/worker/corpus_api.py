@@ -1,22 +1,21 @@
 """What a workload imports as `irdiff_corpus`: tensors without storage, and the table of launches.
 
-A workload is ordinary Triton code. It ends with `LAUNCHES`, a dictionary that maps a label to the
-call a user would make:
+A workload is ordinary Triton code. It ends with `LAUNCHES`, which maps a label to the call of a user:
 
     LAUNCHES = {
         "fp16-4096": launch(matmul, tensor((4096, 4096), "fp16"), tensor((4096, 4096), "fp16")),
     }
 
-While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where
-kernels are verified on a GPU, `use_torch` makes the same calls with real tensors.
+While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where kernels are
+verified on a GPU, `use_torch` makes the same calls with real tensors.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import itertools
+import math
 
-# Triton's short name → (torch's name, size in bytes, is floating point)
 _DTYPES = {
     "fp64": ("float64", 8, True),
     "fp32": ("float32", 4, True),
@@ -36,6 +35,7 @@ _DTYPES = {
     "u8": ("uint8", 1, False),
     "i1": ("bool", 1, False),
 }
+"""Triton's short name → (torch's name, size in bytes, is floating point)."""
 _BY_TORCH_NAME = {torch_name: short for short, (torch_name, _, _) in _DTYPES.items()}
 _storage_numbers = itertools.count()
 _torch = None
@@ -89,14 +89,11 @@ class FakeTensor:
         self.storage = storage if storage is not None else _Storage(fill)
         self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
         self.device = "cuda"
-        self.requires_grad = False
-        self.is_cuda = True
+        self.is_cuda, self.requires_grad = True, False
 
     def _end_bytes(self):
-        if 0 in self.shape:
-            return 0
         last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
-        return (last + 1) * self.dtype.itemsize
+        return 0 if 0 in self.shape else (last + 1) * self.dtype.itemsize
 
     def data_ptr(self):
         # Distinct, aligned addresses: what the frontend specializes on is the alignment.
@@ -118,10 +115,7 @@ class FakeTensor:
     ndim = property(dim)
 
     def numel(self):
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
+        return math.prod(self.shape)
 
     def element_size(self):
         return self.dtype.itemsize
@@ -135,7 +129,7 @@ class FakeTensor:
         )
 
     def permute(self, *dims):
-        dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+        dims = _unpacked(dims)
         return self._view([self.shape[d] for d in dims], [self.strides[d] for d in dims])
 
     def transpose(self, first, second):
@@ -152,12 +146,10 @@ class FakeTensor:
         return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype)
 
     def view(self, *shape):
-        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        shape = _unpacked(shape)
         if not self.is_contiguous():
             raise ValueError("view of a tensor that is not contiguous")
-        known = 1
-        for n in shape:
-            known *= n if n != -1 else 1
+        known = math.prod(n for n in shape if n != -1)
         return self._view([n if n != -1 else self.numel() // known for n in shape], None)
 
     reshape = view
@@ -193,6 +185,11 @@ class FakeTensor:
         return f"tensor({self.shape}, {self.dtype.short!r})"
 
 
+def _unpacked(numbers):
+    """`f(1, 2)` and `f((1, 2))` mean the same."""
+    return tuple(numbers[0] if len(numbers) == 1 and isinstance(numbers[0], (tuple, list)) else numbers)
+
+
 def storage_of(tensor):
     """(what names the storage, offset in elements, fill) of a fake tensor, torch's, or a program's own."""
     if isinstance(tensor, FakeTensor):
@@ -200,6 +197,17 @@ def storage_of(tensor):
     if hasattr(tensor, "untyped_storage"):
         return tensor.untyped_storage().data_ptr() or id(tensor), tensor.storage_offset(), "normal"
     return tensor.data_ptr(), 0, "normal"
+
+
+def shape_of(tensor):
+    """Of a fake tensor, torch's, or what stands for one and may have none."""
+    return tuple(int(n) for n in getattr(tensor, "shape", (1,)))
+
+
+def strides_of(tensor):
+    stride = getattr(tensor, "stride", None)
+    found = stride() if callable(stride) else getattr(tensor, "strides", None)
+    return contiguous_strides(shape_of(tensor)) if found is None else tuple(map(int, found))
 
 
 def contiguous_strides(shape):
@@ -228,20 +236,19 @@ def values(numbers, dtype="i32", shape=None):
 
 def empty(shape, dtype):
     """An output that the kernel writes whole."""
-    if _torch is not None:
-        return _torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="cuda")
-    return FakeTensor(shape, dtype, fill="empty")
+    return _made(shape, dtype, "empty")
 
 
 def zeros(shape, dtype):
     """An output or workspace that must begin as zeros."""
-    if _torch is not None:
-        return _torch.zeros(tuple(shape), dtype=torch_dtype(dtype), device="cuda")
-    return FakeTensor(shape, dtype, fill="zeros")
+    return _made(shape, dtype, "zeros")
 
 
-def torch_dtype(dtype):
-    return getattr(_torch, _DTYPES[dtype_name(dtype)][0])
+def _made(shape, dtype, fill):
+    if _torch is None:
+        return FakeTensor(shape, dtype, fill=fill)
+    dtype = getattr(_torch, DType(dtype_name(dtype)).torch_name)
+    return getattr(_torch, fill)(tuple(shape), dtype=dtype, device="cuda")
 
 
 def use_torch(torch):
@@ -269,8 +276,7 @@ class LaunchEntry:
             return False
         if _release(version) == _release(_bound(facts["failing"], target_name) or ""):
             return False
-        since, until = _bound(facts["since"], target_name), _bound(facts["until"], target_name)
-        return _at_least(version, since) and not (until and _at_least(version, until))
+        return is_within(version, *(_bound(facts[name], target_name) for name in ("since", "until")))
 
 
 class FileEntry(LaunchEntry):
@@ -282,16 +288,11 @@ class FileEntry(LaunchEntry):
         self.options = options
 
 
-class ProgramEntry(LaunchEntry):
-    """One row of `LAUNCHES` that is a whole program."""
-
-
 def _bound(bound, target_name):
     """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
         return bound
-    matching = (release for pattern, release in bound.items() if fnmatch.fnmatch(target_name, pattern))
-    return next(matching, None)
+    return next((release for name, release in bound.items() if fnmatch.fnmatch(target_name, name)), None)
 
 
 def _release(version):
@@ -300,8 +301,10 @@ def _release(version):
     return [int("".join(itertools.takewhile(str.isdigit, part)) or 0) for part in parts]
 
 
-def _at_least(version, bound):
-    return not bound or _release(version) >= _release(bound)
+def is_within(version, since, until):
+    """Whether a release is not before `since` and before `until`; None is no bound."""
+    release = _release(version)
+    return not (since and release < _release(since)) and not (until and release >= _release(until))
 
 
 def launch(
@@ -322,30 +325,18 @@ def launch(
 ):
     """The call `function(*args, **kwargs)`, which launches one kernel or several.
 
-    tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
-    targets it is meant to compile for. since, until: first release of Triton that compiles it, and
-    first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern.
-    failing: the one release in between that does not, `{"sm_100": "3.6.0"}`.
-    flops: floating-point operations; min_bytes: least bytes moved.
-    configs: of an autotuned kernel, how many of its configs count, from the first; None: all of them.
-    reference: a function of the same arguments as torch tensors that gives what `function` returns,
-    within rtol and atol.
+    tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the targets
+    it is meant to compile for. since, until: first release of Triton that compiles it, and first that no
+    longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern. failing: the one release
+    in between that does not, `{"sm_100": "3.6.0"}`. flops: floating-point operations; min_bytes: least bytes
+    moved. configs: of an autotuned kernel, how many of its configs count, from the first; None: all.
+    reference: a function of the same arguments as torch tensors that gives what `function` returns, within
+    rtol and atol.
     """
     _check_is_call(function)
-    facts = _facts(
-        tier=tier,
-        targets=targets,
-        since=since,
-        until=until,
-        failing=failing,
-        flops=flops,
-        min_bytes=min_bytes,
-        configs=configs,
-        reference=reference,
-        rtol=rtol,
-        atol=atol,
-    )
-    return LaunchEntry(function, args, kwargs, facts)
+    bounds = {"since": since, "until": until, "failing": failing, "configs": configs}
+    work = {"flops": flops, "min_bytes": min_bytes, "reference": reference, "rtol": rtol, "atol": atol}
+    return LaunchEntry(function, args, kwargs, _facts(tier, targets, **bounds, **work))
 
 
 def _check_is_call(function):
@@ -380,12 +371,10 @@ def grid_by(names, table):
 
 
 def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
-    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes
-    it.
+    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), for `triton.compile`.
 
-    path: from the root of the corpus. options: as a launch would give them, `{"num_warps": 8}`; a `.ttgir`
-    says itself how many warps it is for. It has no arguments, so it is compared and never timed. The rest is
-    as for `launch`.
+    path: from the root of the corpus. options: as of a launch, `{"num_warps": 8}`; a `.ttgir` names its warps
+    itself. It has no arguments, so it is compared and never timed. The rest is as for `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)
@@ -397,15 +386,15 @@ def program(*words, tier="core", targets=("*",), since=None, until=None, configs
     The path counts from the root of the corpus. It is run as if there were a GPU: torch's tensors lie on the
     CPU, and kernels compute nothing. The rest is as for `launch`.
     """
-    facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=None, configs=configs)
-    from . import running  # not with this module alone, which other tools may load as `irdiff_corpus`
+    facts = _facts(tier=tier, targets=targets, since=since, until=until, configs=configs)
+    from . import run_program  # not with this module alone, which other tools may load as `irdiff_corpus`
 
-    return ProgramEntry(running.run, words, {}, facts)
+    return LaunchEntry(run_program.run, words, {}, facts)
 
 
 def _facts(tier, targets, **rest):
     if tier not in ("gate", "core", "extended"):
         raise ValueError(f"tier {tier!r}: one of gate, core, extended")
     targets = (targets,) if isinstance(targets, str) else tuple(targets)
-    default = dict.fromkeys(("flops", "min_bytes", "configs", "reference", "rtol", "atol"))
-    return {**default, "tier": tier, "targets": targets, **rest}
+    names = ("since", "until", "failing", "configs", "flops", "min_bytes", "reference", "rtol", "atol")
+    return {**dict.fromkeys(names), "tier": tier, "targets": targets, **rest}

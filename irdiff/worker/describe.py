@@ -7,12 +7,12 @@ import sys
 
 import triton
 
-from . import corpus_api
+from . import corpus_api, kernel_functions
 from .texts import sha256, text_of
 
 _MAX_NUMBER = 1e40
 """The largest number that a run may hold; others, infinities and NaN are written as text."""
-_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
+TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
 def kernel_name(captured):
@@ -21,7 +21,7 @@ def kernel_name(captured):
 
 def describe(captured, launch_id, label, target, entry):
     """The launch as JSON: `irdiff.model.Launch`, field by field."""
-    row = _described_file(captured) if isinstance(entry, corpus_api.FileEntry) else _described(captured)
+    row = _described_file(captured.src) if captured.function is None else _described(captured)
     return {
         **row,
         "id": launch_id,
@@ -40,19 +40,12 @@ def describe(captured, launch_id, label, target, entry):
     }
 
 
-def _described_file(captured):
-    src = captured.src
-    return {
-        "kernel": src.name,
-        "source_digest": sha256(src.text),
-        "source_path": str(src.path),
-        "sources": [str(src.path)],
-        "arguments": [],
-        "signature": src.signature,
-        "constexprs": {},
-        "attributes": {},
-        "grid": None,
-    }
+def _described_file(src):
+    nothing: dict = {"arguments": [], "constexprs": {}, "attributes": {}, "grid": None}
+    path = str(src.path)
+    digest = sha256(src.text)
+    known = {"kernel": src.name, "source_digest": digest, "source_path": path, "sources": [path]}
+    return {**nothing, **known, "signature": src.signature}
 
 
 def _described(captured):
@@ -60,7 +53,7 @@ def _described(captured):
     constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
     return {
         "kernel": kernel_name(captured),
-        "source_digest": sha256(_source_of(captured.function)),
+        "source_digest": sha256(kernel_functions.text_of_source(captured.function)),
         "source_path": _relative(captured.function.fn.__code__.co_filename),
         "sources": sorted(map(_relative, captured.made.sources)) if captured.made else [],
         "arguments": _arguments(captured, constexprs),
@@ -77,7 +70,7 @@ def specialization_of(captured):
     parts = [
         type(src).__name__,
         kernel_name(captured),
-        _source_of(captured.function),
+        kernel_functions.text_of_source(captured.function),
         sorted((str(name), text_of(ty)) for name, ty in src.signature.items()),
         sorted((str(key), text_of(value)) for key, value in src.constants.items()),
         sorted(attributes_of(src).items()),
@@ -86,13 +79,9 @@ def specialization_of(captured):
     return sha256(repr(parts))
 
 
-def _source_of(function):
-    text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
-    return text if isinstance(text, str) else "".join(text)
-
-
 def _arguments(captured, constexprs):
-    rows, storages = [], {}
+    rows = []
+    storages: dict = {}
     for name, value in captured.bound.items():
         row = dict.fromkeys(("value", "dtype", "shape", "strides", "storage_offset", "alias", "fill"))
         row.update(name=name, block_shape=None, type=text_of(captured.src.signature.get(name, "constexpr")))
@@ -116,12 +105,10 @@ def _arguments(captured, constexprs):
 
 def _tensor_row(tensor, storages):
     storage, offset, fill = corpus_api.storage_of(tensor)
-    stride = getattr(tensor, "stride", None)
-    strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
     return {
         "dtype": corpus_api.dtype_name(tensor.dtype),
-        "shape": [int(n) for n in tensor.shape],
-        "strides": [int(n) for n in strides],
+        "shape": list(corpus_api.shape_of(tensor)),
+        "strides": list(corpus_api.strides_of(tensor)),
         "storage_offset": int(offset),
         "alias": storages.setdefault(storage, len(storages)),
         "fill": fill,
@@ -138,7 +125,7 @@ def attributes_of(src):
 
 def _options(captured):
     options = captured.options or {}
-    return {key: text_of(value).replace(_TRITON_ROOT, "<triton>") for key, value in sorted(options.items())}
+    return {key: text_of(value).replace(TRITON_ROOT, "<triton>") for key, value in sorted(options.items())}
 
 
 def name_of(src, key):
@@ -158,7 +145,7 @@ def _json_value(value):
 
 
 def _relative(path):
-    for root in (os.getcwd(), _TRITON_ROOT, sys.prefix):
+    for root in (os.getcwd(), TRITON_ROOT, sys.prefix):
         if path.startswith(root + os.sep):
             return path[len(root) + 1 :]
     return path

@@ -34,80 +34,47 @@ def storage_of(torch, row, elements, seed=0, device="cuda"):
     dtype = getattr(torch, corpus_api.DType(row["dtype"]).torch_name)
     flat = torch.empty(elements + _SPARE_BYTES, dtype=dtype, device=device)[:elements]
     kind, _, rest = (row["fill"] or "normal").partition(":")
-    if kind not in _FILLS:
-        raise ValueError(f"unknown fill {row['fill']!r}: one of {', '.join(_FILLS)}")
+    if kind not in KINDS:
+        raise ValueError(f"unknown fill {row['fill']!r}: one of {', '.join(KINDS)}")
     generator = torch.Generator(device=device)
     generator.manual_seed(zlib.crc32(repr((seed, row["dtype"], list(row["shape"]), row["fill"])).encode()))
-    fill = _FILLS[kind]
     parameters = rest.split(",") if kind == "values" else [float(word) for word in rest.split(":") if word]
     for begin in range(0, elements, _BLOCK):
         part = flat[begin : begin + _BLOCK]
-        part.copy_(fill(torch, begin, part.numel(), elements, parameters, generator, device, dtype))
+        words = {"generator": generator, "device": device}
+        part.copy_(_values(torch, kind, parameters, begin, part.numel(), elements, dtype, words))
     return flat
 
 
-def _normal(torch, begin, count, total, parameters, generator, device, dtype):
-    if not dtype.is_floating_point:  # quantized data: every bit pattern
+KINDS = (
+    "normal", "uniform", "randint", "const", "zeros", "ones", "empty", "arange", "perm", "values",
+)  # fmt: skip
+
+
+def _values(torch, kind, parameters, begin, count, total, dtype, words):
+    """Those of `count` elements from `begin` on. words: torch's generator and device."""
+    device = words["device"]
+    if kind == "normal" and dtype.is_floating_point:
+        return torch.randn(count, **words) * (parameters[0] if parameters else 1.0)
+    if kind == "normal":  # quantized data: every bit pattern
         info = torch.iinfo(dtype) if dtype != torch.bool else None
         low, high = (info.min, info.max) if info else (0, 1)
-        return torch.randint(
-            max(low, -(1 << 31)), min(high, 1 << 31) + 1, (count,), generator=generator, device=device
-        )
-    scale = parameters[0] if parameters else 1.0
-    return torch.randn(count, generator=generator, device=device) * scale
-
-
-def _uniform(torch, begin, count, total, parameters, generator, device, dtype):
-    low, high = parameters or (0.0, 1.0)
-    return torch.rand(count, generator=generator, device=device) * (high - low) + low
-
-
-def _randint(torch, begin, count, total, parameters, generator, device, dtype):
-    low, high = (int(bound) for bound in parameters)
-    return torch.randint(low, high, (count,), generator=generator, device=device)
-
-
-def _constant(torch, begin, count, total, parameters, generator, device, dtype):
-    return torch.full((count,), parameters[0], device=device)
-
-
-def _zeros(torch, begin, count, total, parameters, generator, device, dtype):
-    return torch.zeros(count, device=device)
-
-
-def _ones(torch, begin, count, total, parameters, generator, device, dtype):
-    return torch.ones(count, device=device)
-
-
-def _empty(torch, begin, count, total, parameters, generator, device, dtype):
-    # What a kernel must write whole: zeros, so that what it forgets does not depend on the machine.
-    return torch.zeros(count, device=device)
-
-
-def _arange(torch, begin, count, total, parameters, generator, device, dtype):
-    return torch.arange(begin, begin + count, device=device)
-
-
-def _perm(torch, begin, count, total, parameters, generator, device, dtype):
-    if total > _BLOCK:
-        raise ValueError(f"perm of {total} elements: at most {_BLOCK}")
-    return torch.randperm(total, generator=generator, device=device)
-
-
-def _values(torch, begin, count, total, parameters, generator, device, dtype):
-    number = float if dtype.is_floating_point else int
-    return torch.tensor([number(word) for word in parameters[begin : begin + count]], device=device)
-
-
-_FILLS = {
-    "normal": _normal,
-    "uniform": _uniform,
-    "randint": _randint,
-    "const": _constant,
-    "zeros": _zeros,
-    "ones": _ones,
-    "empty": _empty,
-    "arange": _arange,
-    "perm": _perm,
-    "values": _values,
-}
+        return torch.randint(max(low, -(1 << 31)), min(high, 1 << 31) + 1, (count,), **words)
+    if kind == "uniform":
+        low, high = parameters or (0.0, 1.0)
+        return torch.rand(count, **words) * (high - low) + low
+    if kind == "randint":
+        low, high = (int(bound) for bound in parameters)
+        return torch.randint(low, high, (count,), **words)
+    if kind == "arange":
+        return torch.arange(begin, begin + count, device=device)
+    if kind == "perm":
+        if total > _BLOCK:
+            raise ValueError(f"perm of {total} elements: at most {_BLOCK}")
+        return torch.randperm(total, **words)
+    if kind == "values":
+        number = float if dtype.is_floating_point else int
+        return torch.tensor([number(word) for word in parameters[begin : begin + count]], device=device)
+    # `empty` is what a kernel must write whole: what it forgets must not depend on the machine
+    constant = {"zeros": 0.0, "empty": 0.0, "ones": 1.0}.get(kind)
+    return torch.full((count,), parameters[0] if constant is None else constant, device=device)

@@ -7,7 +7,8 @@ it.
 
 The *input digest* covers all that the stages are given: the IR, the options with the content of every file
 that one of them names, the stage that comes first, the target, and what the program has set for the compiler
-(`settings`). Equal digests are equal launches for the same toolchain: its stages are a function of those.
+(`settings`). `operations` adds what it has loaded (`outside`). Equal digests are equal launches for the same
+toolchain: its stages are a function of those.
 
 The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
 moved line or a renamed local changes nothing. Locations reach the machine code through assertions alone (file
@@ -19,24 +20,19 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import hashlib
 import os
 import re
 import threading
 
 from triton.backends.compiler import GPUTarget
 
-from . import called, stages
+from . import noted, staged_compile
 from .settings import Settings
-from .texts import sha256
+from .texts import sha256, sha256_of_file
 
 _ASSERTING_OPTIONS = ("debug", "instrumentation_mode")
-
-
 _one_at_a_time = threading.Lock()
 """A workload may launch from several threads; the stages of a compilation are watched in one place."""
-
-
 _OVERRIDING = frozenset({"TRITON_KERNEL_OVERRIDE", "knobs.compilation.override"})
 
 
@@ -68,12 +64,12 @@ class Input:
 
 def run(src, target, options):
     """The `Input` of one launch. Raises what the frontend raises."""
-    with _one_at_a_time, called.paused():
+    with _one_at_a_time, noted.paused():
         return _run(src, target, options)
 
 
 def _run(src, target, options):
-    given = {}
+    given: dict = {}
 
     def stop(name, stage):
         def reached(module, metadata):
@@ -81,9 +77,10 @@ def _run(src, target, options):
 
         return reached
 
-    with stages.wrapped(target, stop, lambda parsed: given.update(options=parsed)), stages.sources() as files:
+    watched = staged_compile.wrapped(stop, lambda parsed: given.update(options=parsed))
+    with watched, staged_compile.sources() as files:
         try:
-            stages.compile_launch(src, target, options)
+            staged_compile.compile_launch(src, target, options)
         except _Reached as reached:
             settings = Settings()
             ir_digest = sha256(_text_of(reached.module, reached.options))
@@ -97,8 +94,8 @@ def _digest_of(ir_digest, first_stage, options, target, settings):
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
         changed = [(name, _of_setting(name, value)) for name, value in settings.changed()]
-        return sha256(repr(("input/3", first_stage, rows, gpu, changed, ir_digest)))
-    except Undigestible:
+        return sha256(repr(("input/4", first_stage, rows, gpu, changed, ir_digest)))
+    except (Undigestible, OSError):
         return None
 
 
@@ -148,14 +145,9 @@ def _by_content(text):
     if os.path.isabs(text) and os.path.isdir(text):
         raise Undigestible(text)
     if os.path.isfile(text):
-        return "file", os.path.basename(text), _content_of(text)
+        return "file", os.path.basename(text), sha256_of_file(text)
     named = [word for word in re.split(r"[\s=,:;]+", text) if os.path.isabs(word)]
     if any(os.path.isdir(word) for word in named):
         raise Undigestible(text)
-    contents = [_content_of(word) for word in named if os.path.isfile(word)]
+    contents = [sha256_of_file(word) for word in named if os.path.isfile(word)]
     return ("names files", text, contents) if contents else text
-
-
-def _content_of(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()

@@ -9,6 +9,7 @@ imported.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import subprocess
@@ -25,17 +26,16 @@ class Importable:
     """What can be imported from one repository. Without a root: nothing, and nothing is asked for."""
 
     def __init__(self, root=None):
-        self.root = os.path.realpath(root) if root else None
-        self._ignored = {}
-        self._quiet = {}
+        self.root = os.path.realpath(root) if root else ""
+        self._ignored: dict = {}
 
     def module_of(self, value):
         """The module to import a function or class from; None where it has to be copied."""
-        return None if self.why_not(value) else self._place(value)[0]
+        return None if self.why_not(value) else self._place(value)
 
     def why_not(self, value):
         """Why it has to be copied, as the end of a sentence; None where it can be imported."""
-        if self.root is None:
+        if not self.root:
             return "the program is in no repository"
         plain = getattr(value, "fn", value)
         scope = _scope_of(plain)
@@ -52,32 +52,27 @@ class Importable:
 
     def _why_not_module(self, value, path):
         inner = self._inside(path)
-        if inner is None or any(part in _INSTALLED for part in inner.split(os.sep)):
-            return f"{path} does not lie in the repository"
-        if self._is_ignored(inner):
-            return f"git ignores {inner}"
-        module, _ = self._place(value)
-        if module is None:
+        why = self._why_not_file(path, inner)
+        if why:
+            return why
+        if self._place(value) is None:
             return f"{inner} was not imported by a name that leads to it"
-        if _scope_of(getattr(value, "fn", value)).get("__name__") == "__main__" and not self._is_quiet(path):
+        if _scope_of(getattr(value, "fn", value)).get("__name__") == "__main__" and not _is_quiet(path):
             return f'{inner} runs when it is imported: put what it does below `if __name__ == "__main__":`'
         return None
+
+    def _why_not_file(self, path, inner):
+        if inner is None or any(part in _INSTALLED for part in inner.split(os.sep)):
+            return f"{path} does not lie in the repository"
+        return f"git ignores {inner}" if self._is_ignored(inner) else None
 
     def module_name(self, module):
         """The name of a module of the repository that can be imported; None for any other."""
         path = getattr(module, "__file__", None)
         inner = self._inside(path) if self.root and path else None
-        if (
-            inner is None
-            or any(part in _INSTALLED for part in inner.split(os.sep))
-            or self._is_ignored(inner)
-        ):
+        if inner is None or self._why_not_file(path, inner):
             return None
-        return _named(module.__name__, inner)[0]
-
-    def folder_of(self, value):
-        """The folder, from the repository's root, that must be on the import path for it."""
-        return self._place(value)[1]
+        return _named(module.__name__, inner)
 
     def _place(self, value):
         scope = _scope_of(getattr(value, "fn", value))
@@ -96,16 +91,16 @@ class Importable:
                 self._ignored[inner] = False
         return self._ignored[inner]
 
-    def _is_quiet(self, path):
-        if path not in self._quiet:
-            with open(path, encoding="utf-8") as file:
-                self._quiet[path] = only_defines(file.read())
-        return self._quiet[path]
-
 
 def only_defines(text):
     """Whether importing a program would run none of what it does, but for the values that it names."""
     return all(_defines(node) for node in ast.parse(text).body)
+
+
+@functools.lru_cache(maxsize=None)
+def _is_quiet(path):
+    with open(path, encoding="utf-8") as file:
+        return only_defines(file.read())
 
 
 def _defines(node):
@@ -124,17 +119,13 @@ def _defines(node):
 
 
 def _named(name, inner):
-    """(module, folder on the import path) of a file of the repository; (None, None) where they disagree."""
+    """The module that a file of the repository is imported as; None where its name does not lead there."""
     place = os.path.splitext(inner)[0]
+    stem = os.path.basename(place)
     if name == "__main__":
-        folder, stem = os.path.split(place)
-        return (stem, folder or ".") if stem.isidentifier() else (None, None)
-    if os.path.basename(place) == "__init__":
-        place = os.path.dirname(place)
-    tail = name.replace(".", os.sep)
-    if place == tail:
-        return name, "."
-    return (name, place[: -len(tail) - 1]) if place.endswith(os.sep + tail) else (None, None)
+        return stem if stem.isidentifier() else None
+    place = os.path.dirname(place) if stem == "__init__" else place
+    return name if f"{os.sep}{place}".endswith(os.sep + name.replace(".", os.sep)) else None
 
 
 def _scope_of(plain):

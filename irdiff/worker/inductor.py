@@ -18,8 +18,10 @@ import triton
 import triton.compiler
 import triton.runtime.jit
 
-from . import called, capture
+from . import intercept, noted
 from .kernel_functions import jit_function
+from .stub_driver import NoKernel
+from .torch_on_cpu import properties_of
 
 
 def install(target):
@@ -28,13 +30,11 @@ def install(target):
         import torch
     except ImportError:
         return
-    real, prepared = torch.compile, []
+    real, prepare = torch.compile, functools.lru_cache(lambda: _prepare(target))
 
     @functools.wraps(real)
     def compile_for_target(*args, **kwargs):
-        if not prepared:
-            _prepare(target)
-            prepared.append(target)
+        prepare()
         return real(*args, **kwargs)
 
     torch.compile = compile_for_target
@@ -50,7 +50,13 @@ def _prepare(target):
     settings.compile_threads = 1
     settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
     codecache._reload_python_module = _load
-    properties = _properties(hints.DeviceProperties, target)
+    properties = hints.DeviceProperties(
+        type="hip" if target["backend"] == "hip" else "cuda",
+        index=0,
+        cc=target["arch"],
+        max_threads_per_block=1024,
+        **{name: value for name, value in properties_of(target).items() if name != "minor"},
+    )
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = _run
@@ -68,26 +74,11 @@ def _load(key, path, set_sys_modules=True):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     module = types.ModuleType(f"torch._inductor.runtime.compile_tasks.{key}")
     module.__file__ = name
-    module.key = key
+    setattr(module, "key", key)  # noqa: B010
     exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
     if set_sys_modules:
         sys.modules[module.__name__] = module
     return module
-
-
-def _properties(kind, target):
-    facts, arch = target["facts"], target["arch"]
-    return kind(
-        type="hip" if target["backend"] == "hip" else "cuda",
-        index=0,
-        multi_processor_count=facts.get("multiprocessors", 132),
-        cc=arch,
-        major=arch // 10 if isinstance(arch, int) else 9,
-        regs_per_multiprocessor=facts.get("registers_per_multiprocessor", 65536),
-        max_threads_per_multi_processor=facts.get("threads_per_multiprocessor", 2048),
-        max_threads_per_block=1024,
-        warp_size=target["warp_size"],
-    )
 
 
 def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
@@ -104,10 +95,10 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
         values = {**bound, **dict(zip(more, args[len(own) :]))}
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
         compile_now = functools.partial(_compile, tuner, config)
-        if not capture.compiled_directly(tuner.fn, bound, grid, compile_now, _sources(tuner.fn.__name__)):
+        if not intercept.compiled_directly(tuner.fn, bound, grid, compile_now, _sources(tuner.fn.__name__)):
             options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
             tuner.fn.run(*own, grid=grid, warmup=False, **options)
-    return capture.NoKernel()
+    return NoKernel()
 
 
 def _sources(name):
@@ -118,12 +109,12 @@ def _sources(name):
 
     kernels = map(jit_function, kernel_side_table.id_to_kernel.values())
     pending = [kernel for kernel in kernels if kernel.fn.__name__ == re.sub(r"_\d+$", "", name)]
-    found = {}
+    found: dict = {}
     while pending:
         function = pending.pop().fn
         if function not in found:
             found[function] = function.__code__.co_filename
-            called.note(function.__code__)
+            noted.note(function.__code__)
             used = (function.__globals__.get(word) for word in function.__code__.co_names)
             pending += [value for value in used if isinstance(value, triton.runtime.jit.JITFunction)]
     return set(found.values())

@@ -38,16 +38,17 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
-        if spec is None:
+        if spec is None or spec.loader is None:
             return None
-        load = spec.loader.exec_module
+        loader = spec.loader
+        load = loader.exec_module
 
         def load_and_wrap(module):
-            del spec.loader.exec_module
+            del loader.exec_module
             load(module)
             _wrap(module, self.recorder)
 
-        spec.loader.exec_module = load_and_wrap
+        loader.exec_module = load_and_wrap  # type: ignore[method-assign]
         return spec
 
 
@@ -57,7 +58,7 @@ def _wrap(module, recorder):
         recorder.missed("torch.compile's kernels", "this torch has no CachingAutotuner")
         return
     run = tuner_class.run
-    functions = {}
+    functions: dict = {}
     """{tuner's file: its JIT function, where another process compiled it}"""
 
     @functools.wraps(run)

@@ -18,6 +18,12 @@ def jit_function(value):
     return None
 
 
+def text_of_source(function):
+    """The source of a JIT function, in whatever attribute its release keeps it."""
+    text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
+    return text if isinstance(text, str) else "".join(text)
+
+
 def given_by_wrappers(value):
     """Names of the arguments and options that a kernel's autotuner and heuristics give it."""
     names = set()

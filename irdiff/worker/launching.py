@@ -14,7 +14,7 @@ import os
 import triton
 
 from . import corpus_api
-from .describe import _TRITON_ROOT, kernel_name
+from .describe import TRITON_ROOT, kernel_name
 from .texts import code_of, text_of
 
 _ALIGNED_BYTES = 16
@@ -25,11 +25,13 @@ class Calls:
     """The calls of one entry of LAUNCHES, described one after another."""
 
     def __init__(self):
-        self._first = {}
+        self._here: dict = {}
+        self._first: dict = {}
         """{storage: the kernel that it was seen at first, and which argument of it}"""
-        self._last = {}
+        self._last: dict = {}
         """{(key, storage): the call, among those of one key, that had it last, and which argument of it}"""
-        self._counts = {}
+        self._counts: dict = {}
+        self._key: tuple = ()
 
     def lines(self, captured, key):
         """The facts of the next call; `key` is the same for calls of one specialization."""
@@ -44,7 +46,7 @@ class Calls:
         yield f"grid: {_json(captured.grid)}"
         yield from _hooks(captured.function)
         yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
-        for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them otherwise
+        for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them differently
             yield from self._argument(kernel_name(captured), f"argument {number}", value)
 
     def _argument(self, kernel, name, value):
@@ -61,15 +63,13 @@ class Calls:
 
     def _tensor(self, kernel, name, tensor):
         storage, offset, fill = corpus_api.storage_of(tensor)
-        stride = getattr(tensor, "stride", None)
-        strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
         address = tensor.data_ptr()
         aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
         number, _ = self._here.setdefault(storage, (len(self._here), name))
         first_kernel, first_name = self._first.setdefault(storage, (kernel, name))
         words = [
-            f"{corpus_api.dtype_name(tensor.dtype)} {_json(list(map(int, tensor.shape)))}",
-            f"strides {_json(list(map(int, strides)))}",
+            f"{corpus_api.dtype_name(tensor.dtype)} {_json(corpus_api.shape_of(tensor))}",
+            f"strides {_json(corpus_api.strides_of(tensor))}",
             f"offset {int(offset)}",
             f"aligned to {aligned} bytes",
             f"storage {number}",
@@ -93,11 +93,14 @@ def _hooks(function):
     yield from (f"hook before it: {code_of(row)}" for row in getattr(function, "pre_run_hooks", ()))
 
 
-def tuner_lines(tuner):
-    """What an autotuner does around a launch but to choose it: its configs are launches of their own.
+def tuner_lines(tuner, configs, config):
+    """What an autotuner chooses from, and what it does around the launch of one of these configs.
 
-    Arguments are said by their numbers: a kernel may name them otherwise.
+    Arguments go by their numbers: a kernel may name them differently.
     """
+    for row in configs:
+        words = (f"{name} {_value(value)}" for name, value in row.all_kwargs().items())
+        yield f"autotuner's config: {', '.join(words)}"
     keys = getattr(tuner, "keys", None)
     if keys is None:
         keys = [tuner.arg_names[number] for number in getattr(tuner, "key_idx", ())]
@@ -107,6 +110,8 @@ def tuner_lines(tuner):
     for name in ("pre_hook", "post_hook"):
         if getattr(tuner, f"user_defined_{name}", False):
             yield f"autotuner's {name}: {code_of(getattr(tuner, name))}"
+    if config.pre_hook is not None:
+        yield f"config's hook: {code_of(config.pre_hook)}"
 
 
 def _numbers(tuner, arguments):
@@ -116,7 +121,7 @@ def _numbers(tuner, arguments):
 
 def text(calls):
     """The text of one case from the lines of each of its calls, in order; equal calls are said once."""
-    rows = []
+    rows: list = []
     for lines in calls:
         if rows and rows[-1][1] == lines:
             rows[-1][0] += 1
@@ -145,7 +150,7 @@ def _value(value):
         value = value.item()  # a number of numpy's or torch's
     is_plain = isinstance(value, (bool, int, float, str)) or value is None
     text = repr(value) if is_plain else text_of(value)
-    return text.replace(os.path.join(os.getcwd(), ""), "").replace(_TRITON_ROOT, "<triton>")
+    return text.replace(os.path.join(os.getcwd(), ""), "").replace(TRITON_ROOT, "<triton>")
 
 
 def _json(value):

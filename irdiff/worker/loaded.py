@@ -16,6 +16,7 @@ and a module that a `.pth` file or `sitecustomize` brought in is.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -23,8 +24,7 @@ import re
 import sys
 import sysconfig
 
-_ASSEMBLERS = ("ptxas", "ptxas_blackwell")
-_SITE_FOLDERS = ("site-packages", "dist-packages")
+_SITE_FOLDERS = {"site-packages", "dist-packages"}
 
 
 def describe(triton, modules, maps):
@@ -45,9 +45,10 @@ def describe(triton, modules, maps):
     for name, module in sorted(modules.items()):
         path = getattr(module, "__file__", None)
         if isinstance(path, str) and name != "__main__" and not _is_standard(path):
-            files.add(f"module:{name}{_suffix(path)}", _existing(path))
-    interpreter = os.path.realpath("/proc/self/exe")
-    files.add("interpreter", interpreter)
+            file = os.path.basename(path)
+            end = f"/{file}" if file == "__init__.py" else os.path.splitext(file)[1]
+            files.add(f"module:{name}{end}", _existing(path))
+    files.add("interpreter", os.path.realpath("/proc/self/exe"))
     for path in _libraries(maps):
         files.add_library(path)
     for label, path in programs.items():
@@ -67,8 +68,9 @@ def describe(triton, modules, maps):
 
 class _Files:
     def __init__(self):
-        self.by_name = {}
-        self._places, self._targets = set(), set()
+        self.by_name: dict = {}
+        self._places: set = set()
+        self._targets: set = set()
 
     def add(self, name, path):
         """Names a file, unless it has a name. Another file of the same name (a library) gets a longer one."""
@@ -88,21 +90,19 @@ class _Files:
             folders[:] = sorted(row for row in folders if row != "__pycache__")
             for row in sorted(names):
                 if not row.endswith((".pyc", ".pyo")):
-                    inner = os.path.relpath(os.path.join(place, row), folder)
-                    self.add(f"{name}/{inner}", os.path.join(place, row))
+                    path = os.path.join(place, row)
+                    self.add(f"{name}/{os.path.relpath(path, folder)}", path)
 
     def add_distribution(self, backend):
         points = importlib.metadata.entry_points()
-        rows = (
-            points.select(group="triton.backends")
-            if hasattr(points, "select")
-            else points.get("triton.backends", ())
-        )
+        group = "triton.backends"
+        rows = points.select(group=group) if hasattr(points, "select") else points.get(group, ())
         for point in rows:
-            if point.name == backend and getattr(point, "dist", None) is not None:
-                for row in sorted(map(str, point.dist.files or ())):
+            distribution = getattr(point, "dist", None)
+            if point.name == backend and distribution is not None:
+                for row in sorted(map(str, distribution.files or ())):
                     if ".." not in row and ".dist-info" not in row and not row.endswith(".pyc"):
-                        self.add(f"distribution:{backend}/{row}", str(point.dist.locate_file(row)))
+                        self.add(f"distribution:{backend}/{row}", str(distribution.locate_file(row)))
 
     def add_record(self, name):
         """Names the record of a package, which has the digests of its files; where needed it is imported."""
@@ -133,15 +133,11 @@ def _package_of(place):
     return place
 
 
-def _suffix(path):
-    return "/__init__.py" if os.path.basename(path) == "__init__.py" else os.path.splitext(path)[1]
-
-
 def _is_standard(path):
     folders = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     place = _place(path)
     inside = any(place.startswith(folder + os.sep) for folder in folders)
-    return inside and not any(part in place.split(os.sep) for part in _SITE_FOLDERS)
+    return inside and not _SITE_FOLDERS & set(place.split(os.sep))
 
 
 def _existing(path):
@@ -161,13 +157,11 @@ def _libraries(maps):
 def _startup_lines():
     """[name, lines that are run] of the `.pth` files; other lines name folders."""
     found = []
-    for folder in sys.path:
-        for name in sorted(os.listdir(folder) if os.path.isdir(folder) else ()):
-            if name.endswith(".pth"):
-                with open(os.path.join(folder, name), errors="replace") as file:
-                    lines = [line.rstrip("\n") for line in file if re.match(r"import[ \t]", line)]
-                if lines:
-                    found.append([name, lines])
+    for folder in filter(os.path.isdir, sys.path):
+        for name in sorted(name for name in os.listdir(folder) if name.endswith(".pth")):
+            with open(os.path.join(folder, name), errors="replace") as file:
+                lines = [line.rstrip("\n") for line in file if re.match(r"import[ \t]", line)]
+            found += [[name, lines]] if lines else []
     return found
 
 
@@ -182,18 +176,12 @@ def _executables(root):
 
 def _programs(triton):
     """Label → path of programs that this Triton would run for a compilation, as it finds them here."""
-    found = {}
-    for name in _ASSEMBLERS:
-        try:
+    found = {name: value for name, value in os.environ.items() if name.startswith("TRITON_")}
+    # an older release, or no such program: that is for the cases to find
+    for name in ("ptxas", "ptxas_blackwell"):
+        with contextlib.suppress(Exception):
             found[name] = getattr(triton.knobs.nvidia, name).path
-        except Exception:  # an older release, or no such program: that is for the cases to find
-            continue
     for name, backend in triton.backends.backends.items():
-        try:
+        with contextlib.suppress(Exception):  # releases since 3.5 link without a program
             found[f"{name} linker"] = os.fspath(backend.compiler.path_to_rocm_lld())
-        except Exception:  # releases since 3.5 link without a program
-            continue
-    for name, value in os.environ.items():
-        if name.startswith("TRITON_") and os.path.isfile(value):
-            found[name] = value
     return {label: os.path.abspath(path) for label, path in found.items() if os.path.isfile(path)}

@@ -16,7 +16,7 @@ import triton.compiler.compiler as tc
 from triton._C import libtriton
 from triton._C.libtriton import ir
 
-from .stages import of_backend
+from .staged_compile import of_backend
 
 
 class _Recorded(BaseException):

@@ -1,10 +1,11 @@
 """The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
 
-A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML), `select`
-(which launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json`
-and the artifacts. The workload is loaded, and its launches are captured, once by a host of the child:
-`prepare`. `assembled` is the folder of what assemblers made before, `programs` their digests (`assembling`),
-`below` a folder of which readers are told what was opened.
+A request is a JSON object with `op`, `root` (of the corpus), `workloads` (their folder in it), `imports`
+(more folders on the module search path), `workload` or `launch`, `target` (as in its TOML), `select` (which
+launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json` and the
+artifacts. The workload is loaded, and its launches are captured, once by a host of the child: `prepare`.
+`assembled` is the folder of earlier results of assemblers, `programs` their digests (`assembling`), `below` a
+folder whose opened files the catalog lists.
 """
 
 from __future__ import annotations
@@ -19,21 +20,23 @@ import signal
 import traceback
 
 import triton
-from triton.backends.compiler import GPUTarget
 
 from . import (
     assembling,
-    called,
-    capture,
     compiling,
     coverage,
     describe,
+    extra_packages,
+    intercept,
+    noted,
     one_pass,
-    opened,
-    packages,
+    outside,
     passes,
-    running,
+    run_program,
+    stub_driver,
+    workloads,
 )
+from .texts import sha256
 
 
 class WorkloadError(Exception):
@@ -44,14 +47,14 @@ _ENDED_EARLY = "ended-early"
 """Stands, below the label of a program, for what it would have launched had it come to its end."""
 _prepared = None
 """What `_entries` gives for the workload and target of this process, once they are loaded."""
-_read = None
+_read: list = []
 """What loading and capturing them opened."""
 
 
 def key_of(request):
     """Requests with the same key need the same workload, loaded for the same target."""
-    parts = [_place(request), _workload(request), request["target"], request["select"]]
-    return json.dumps(parts, sort_keys=True)
+    names = ("root", "workloads", "imports", "target", "select")
+    return json.dumps([_workload(request), *(request[name] for name in names)], sort_keys=True)
 
 
 def prepare(request):
@@ -61,29 +64,24 @@ def prepare(request):
     """
     global _prepared, _read
     coverage.mark()
-    packages.answer_as(request["target"])
-    opened.begin(request.get("below"))
+    extra_packages.answer_as(request["target"])
+    noted.begin_files(request.get("below"))
     try:
         if _has_backend(request["target"]):
             _prepared = _entries(request)
     except BaseException:
         return False  # each request comes to the same error in its own child, which reports it
-    _read = opened.report()
-    _forget_modules()
+    _read = noted.end_files()
+    if len(os.listdir("/proc/self/task")) > 1:
+        # a forked child would lack the threads: it makes its IR again, the same as before
+        for captured in _captured_in(_prepared or ()):
+            if captured.made is not None:
+                captured.made.module = None
     served = request["op"] == "catalog"
     if served:
         serve(request)
     gc.freeze()
     return served
-
-
-def _forget_modules():
-    """Where threads run here, which a forked child would lack: it makes its IR again, the same as before."""
-    if len(os.listdir("/proc/self/task")) > 1:
-        for _, _, launches in _prepared or ():
-            for _, captured in launches.rows if isinstance(launches, capture.Launches) else ():
-                if captured.made is not None:
-                    captured.made.module = None
 
 
 def serve(request):
@@ -96,7 +94,7 @@ def serve(request):
         with coverage.counted(request):
             _OPERATIONS[request["op"]](request, recorder)
     except BaseException as error:
-        if _is_out_of_memory(error):
+        if any(isinstance(cause, MemoryError) for cause in _causes(error)):
             recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
             return
         traceback.print_exc()
@@ -109,7 +107,7 @@ def serve(request):
 
 
 def _has_backend(target):
-    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    gpu = stub_driver.gpu_of(target)
     return any(row.compiler.supports_target(gpu) for row in triton.backends.backends.values())
 
 
@@ -128,7 +126,7 @@ def _catalog(request, recorder):
                 label = f"{label}/{_ENDED_EARLY}"
                 raise launches.ended
         except Exception as error:
-            shown = error.__cause__ if isinstance(error, running.EndedEarly) else error
+            shown = (error.__cause__ if isinstance(error, run_program.EndedEarly) else None) or error
             traceback.print_exception(type(shown), shown, shown.__traceback__)
             failures.append(
                 {
@@ -138,14 +136,8 @@ def _catalog(request, recorder):
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )
-    recorder.report(
-        "captured",
-        launches=rows,
-        failures=failures,
-        left_out=left_out,
-        called=called.report(),
-        read=opened.report() if _read is None else _read,
-    )
+    rest = {"called": noted.called(), "read": _read or noted.end_files()}
+    recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
 
 
 def _loaded(request):
@@ -153,32 +145,47 @@ def _loaded(request):
 
 
 def _entries(request):
-    """[(label, entry of LAUNCHES, its `capture.Launches` or what capturing raised)].
-
-    The frontend is not run for launches that are not meant for the target: few of them are asked for.
-    """
-    workload, target = _workload(request), request["target"]
-    root, folder, _ = _place(request)
-    if not capture.wanted_here(capture.release_bounds(root, workload, folder)):
+    """[(label, entry of LAUNCHES, its `intercept.Launches` or what capturing raised)]."""
+    workload, folder = _workload(request), request["workloads"]
+    if not workloads.is_for_this_release(request["root"], workload, folder):
         return []
-    packages.check()
-    with called.watched() if request.get("note_calls") else contextlib.nullcontext():
-        return _launched(request, workload, target)
-
-
-def _launched(request, workload, target):
-    rows = []
-    root, folder, imports = _place(request)
-    for label, entry in capture.load_workload(root, workload, folder, imports).LAUNCHES.items():
-        if not _is_selected(label, entry, request["select"]):
-            continue
-        with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
-        try:
-            found = capture.launches_of(entry, target, with_frontend, request["select"]["configs"])
-            rows.append((label, entry, found))
-        except Exception as error:
-            rows.append((label, entry, error))
+    extra_packages.check()
+    with noted.calls() if request.get("note_calls") else contextlib.nullcontext():
+        module = workloads.load(request["root"], workload, folder, request["imports"])
+        rows = [
+            (label, entry, _launched(entry, request))
+            for label, entry in module.LAUNCHES.items()
+            if _is_selected(label, entry, request["select"])
+        ]
+    _add_what_is_loaded(rows)
     return rows
+
+
+def _launched(entry, request):
+    """The frontend is not run for launches that are not meant for the target: few of them are asked for."""
+    target = request["target"]
+    with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
+    try:
+        return intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
+    except Exception as error:
+        return error
+
+
+def _add_what_is_loaded(rows):
+    """Adds what the workload has loaded from outside to each input digest: its children have it, too."""
+    try:
+        loaded = outside.loaded()
+    except OSError:
+        loaded = None
+    for captured in _captured_in(rows) if loaded != [] else ():
+        if captured.digest is not None:
+            captured.made.digest = sha256(repr((captured.digest, loaded))) if loaded else None
+
+
+def _captured_in(rows):
+    for _, _, launches in rows:
+        for _, captured in launches.rows if isinstance(launches, intercept.Launches) else ():
+            yield captured
 
 
 def _is_selected(label, entry, select):
@@ -187,11 +194,6 @@ def _is_selected(label, entry, select):
     return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
         not heads or any(fnmatch.fnmatchcase(label, head) for head in heads)
     )
-
-
-def _place(request):
-    """The working folder, where the workloads lie in it, and what else is on the module search path."""
-    return request["root"], request["workloads"], request["imports"]
 
 
 def _workload(request):
@@ -248,22 +250,12 @@ def _one_pass(request, recorder):
     one_pass.run(request, _captured(request), recorder)
 
 
-_OPERATIONS = {
-    "catalog": _catalog,
-    "compile": _compile,
-    "replay": _replay,
-    "one_pass": _one_pass,
-}
+_OPERATIONS = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one_pass": _one_pass}
 
 
 def _one_line(error):
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:500]
-
-
-def _is_out_of_memory(error):
-    """Whether memory ran out, however the frontend wrapped it."""
-    return any(isinstance(cause, MemoryError) for cause in _causes(error))
 
 
 def _may_be_cured(error):
@@ -278,6 +270,7 @@ def _may_be_cured(error):
 
 
 def _causes(error):
+    """The error and what it was raised from: the frontend wraps others."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

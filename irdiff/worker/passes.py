@@ -16,7 +16,7 @@ from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
 from . import assembling
-from .stages import of_backend
+from .staged_compile import of_backend
 
 DUMP = "passes"
 _MAX_SETTING = 200

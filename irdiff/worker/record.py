@@ -15,7 +15,6 @@ import collections
 import contextlib
 import contextvars
 import copy
-import functools
 import sys
 import threading
 import types
@@ -24,10 +23,9 @@ import triton.compiler
 import triton.compiler.compiler
 import triton.runtime.autotuner
 import triton.runtime.jit
-from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
+import triton.testing
 
-from . import capture, corpus_api, describe, texts
+from . import corpus_api, describe, intercept, texts
 
 _VALUES_AT_MOST = 256
 _LOOKED_AT_MOST = 1 << 22
@@ -38,15 +36,16 @@ class Tensor:
 
     def __init__(self, tensor):
         self.dtype = corpus_api.dtype_name(tensor.dtype)
-        self.shape = tuple(int(n) for n in getattr(tensor, "shape", (1,)))
-        self.strides = _strides(tensor, self.shape)
+        self.shape = corpus_api.shape_of(tensor)
+        self.strides = corpus_api.strides_of(tensor)
         size = corpus_api.DType(self.dtype).itemsize
         pointer = tensor.data_ptr()
-        offset = int(tensor.storage_offset()) if hasattr(tensor, "storage_offset") else 0
+        self.storage, offset, self.fill = corpus_api.storage_of(tensor)
         # what the frontend specializes on is the alignment of the address
         self.offset = offset if (offset * size - pointer) % 16 == 0 else pointer % 16 // size
-        self.storage = _storage(tensor, pointer - self.offset * size)
-        self.fill, self.values = _content(tensor, self.dtype)
+        self.values = None
+        if not isinstance(tensor, corpus_api.FakeTensor):
+            self.fill, self.values = _content(tensor, self.dtype)
 
     @property
     def place(self):
@@ -60,19 +59,16 @@ class Descriptor:
     def __init__(self, descriptor):
         self.type = type(descriptor)
         self.base = Tensor(descriptor.base)
-        self.fields = {
-            name: getattr(descriptor, name)
-            for name in getattr(descriptor, "__dataclass_fields__", ("shape", "strides", "block_shape"))
-            if name != "base" and hasattr(descriptor, name)
-        }
+        names = getattr(descriptor, "__dataclass_fields__", ("shape", "strides", "block_shape"))
+        self.fields = {name: getattr(descriptor, name) for name in names if name != "base"}
 
 
 class Recorded:
     """One launch: the JIT function, its arguments by parameter, its options and grid."""
 
-    def __init__(self, captured, digest, arguments, options):
-        self.function, self.grid = captured.function, captured.grid
-        self.digest, self.arguments, self.options = digest, arguments, options
+    def __init__(self, captured, digest, arguments):
+        self.function, self.grid, self.options = captured.function, captured.grid, captured.given
+        self.digest, self.arguments = digest, arguments
         src = captured.src
         self.constexprs = {describe.name_of(src, key): value for key, value in src.constants.items()}
         self.signature = {str(name): texts.text_of(ty) for name, ty in src.signature.items()}
@@ -85,42 +81,39 @@ class Recorder:
     def __init__(self, target=None):
         """`target` as in its TOML where there is no GPU; None lets launches go on on the real one."""
         self.target = target
-        self.launches = {}
+        self.launches: dict = {}
         self.count = 0
-        self.failures = {}
+        self.failures: dict = {}
         """{(kernel, why it was not recorded): None}: where there is a GPU."""
-        self._seen = {}
+        self._seen: dict = {}
         """{key of a launch: its function, kept so that its id stays its own}"""
         self._state = threading.local()
-        self._undo = []
+        self._undo = contextlib.ExitStack()
 
     def __enter__(self):
         if self.target is not None:
-            gpu = GPUTarget(self.target["backend"], self.target["arch"], self.target["warp_size"])
-            driver.set_active(capture.StubDriver(gpu, {**self.target["facts"], "warp_size": gpu.warp_size}))
+            self._undo.enter_context(
+                intercept.intercepted(self.target, self, with_frontend=False, direct=False)
+            )
+            self._replace_benchmarks()
+            return self
         jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
         self._run = jit.run
         for module in (triton.compiler, triton.compiler.compiler):
             self._replace(module, "compile", self._compile)
-        self._replace(jit, "run", _method(self._launched))
-        if self.target is None:
-            self._replace(tuner, "_bench", _method(functools.partial(self._trying, tuner._bench)))
-        else:
-            self._replace(tuner, "run", _method(self._pinned))
-            self._replace_benchmarks()
+        self._replace(jit, "run", lambda *args, **kwargs: self._launched(*args, **kwargs))
+        bench = tuner._bench
+        self._replace(tuner, "_bench", lambda *args, **kwargs: self._try(bench, *args, **kwargs))
         return self
 
     def __exit__(self, *_):
-        for owner, name, value in reversed(self._undo):
-            setattr(owner, name, value)
+        self._undo.close()
 
     def _replace(self, owner, name, value):
-        self._undo.append((owner, name, getattr(owner, name)))
+        self._undo.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)
 
     def _replace_benchmarks(self):
-        import triton.testing
-
         def once(function, *_, **__):
             function()
             return 1.0
@@ -128,31 +121,48 @@ class Recorder:
         for name in ("do_bench", "do_bench_cudagraph"):
             self._replace(triton.testing, name, once)
 
-    # launches
+    # without a GPU
+
+    def append(self, captured):
+        """A launch that was intercepted."""
+        self.count += 1
+        key = _key_of(captured.function, captured.grid, (*captured.bound.values(), captured.given))
+        if key not in self._seen:
+            self._seen[key] = captured.function
+            self._keep(captured)
+
+    def _keep(self, captured, described=()):
+        """described: {id of an argument: what was recorded of it before the launch}"""
+        digest = describe.specialization_of(captured)
+        if digest not in self.launches:
+            known = dict(described)
+            arguments = {
+                name: known[id(value)] if id(value) in known else _described(value)
+                for name, value in captured.bound.items()
+            }
+            self.launches[digest] = Recorded(captured, digest, arguments)
+
+    # on a GPU
 
     def _compile(self, src, target=None, options=None, **rest):
-        if self.target is not None or getattr(self._state, "probing", False):
-            raise capture.Reached(src, target, options)
-        return capture.real_compile(src, target=target, options=options, **rest)
+        if getattr(self._state, "probing", False):
+            raise intercept.Reached(src, target, options)
+        return intercept.real_compile(src, target=target, options=options, **rest)
 
     def _launched(self, function, *args, grid=None, warmup=False, **kwargs):
-        if self.target is None and callable(grid):
-            grid = _Once(grid)
+        grid = _Once(grid) if callable(grid) else grid
         if not getattr(self._state, "quiet", False):
             with self.keeping(function.fn.__name__):
+                self.count += 1
                 self._record(function, args, kwargs, None if warmup and callable(grid) else grid)
-        if self.target is not None:
-            return capture.NoKernel()
         return self._run(function, *args, grid=grid, warmup=warmup, **kwargs)
 
     @contextlib.contextmanager
     def keeping(self, kernel):
-        """On a GPU what fails in here is kept in `failures`: the program must not end by being recorded."""
+        """What fails in here is kept in `failures`: the program must not end by being recorded."""
         try:
             yield
         except Exception as error:
-            if self.target is not None:
-                raise
             self.missed(kernel, " ".join(f"{type(error).__name__}: {error}".split())[:300])
 
     def missed(self, kernel, why):
@@ -164,7 +174,7 @@ class Recorder:
             return None
         with self.keeping(kernel):
             self.count += 1
-            key = (id(launcher), *map(_cheap, args))
+            key = _key_of(launcher, None, args)
             if key not in self._seen:
                 self._seen[key] = launcher
                 return [(value, _described(value)) for value in args]
@@ -174,26 +184,15 @@ class Recorder:
         """Records a launch that did not come by the frontend: its arguments and options by name."""
         self._record(function, (), words, grid, {id(value): row for value, row in pending})
 
-    def _record(self, function, args, kwargs, grid, described=None):
-        bound = capture.bind(function, args, kwargs)
-        numbers = capture.evaluate_grid(grid, bound)
-        if described is None:
-            self.count += 1
-        key = (id(function), repr(numbers), *(_cheap(value) for value in (*bound.values(), kwargs)))
-        if key in self._seen:
-            return
-        reached = self._probe(function, args, kwargs, grid)
-        self._seen[key] = function
-        captured = capture.Captured(function, bound, {}, numbers, reached)
-        digest = describe.specialization_of(captured)
-        if digest not in self.launches:
-            options = {name: value for name, value in kwargs.items() if name not in bound}
-            known = described or {}
-            arguments = {
-                name: known[id(value)] if id(value) in known else _described(value)
-                for name, value in bound.items()
-            }
-            self.launches[digest] = Recorded(captured, digest, arguments, options)
+    def _record(self, function, args, kwargs, grid, described=()):
+        bound = intercept.bind(function, args, kwargs)
+        numbers = intercept.evaluate_grid(grid, bound)
+        key = _key_of(function, numbers, (*bound.values(), kwargs))
+        if key not in self._seen:
+            reached = self._probe(function, args, kwargs, grid)
+            self._seen[key] = function
+            given = {name: value for name, value in kwargs.items() if name not in bound}
+            self._keep(intercept.Captured(function, bound, given, numbers, reached), described)
 
     def _probe(self, function, args, kwargs, grid):
         """What the frontend makes of a launch, past any cache of compiled kernels.
@@ -202,7 +201,7 @@ class Recorder:
         """
         asked = copy.copy(function)
         name = "device_caches" if hasattr(function, "device_caches") else "cache"
-        fresh = collections.defaultdict(asked.create_binder if name == "device_caches" else dict)
+        fresh: dict = collections.defaultdict(asked.create_binder if name == "device_caches" else dict)
         setattr(asked, name, fresh)
         asked.pre_run_hooks = []
         asked._call_hook = lambda *_, **__: None
@@ -210,7 +209,7 @@ class Recorder:
         try:
             # in a context of its own: there compilation is not left to other threads
             contextvars.copy_context().run(self._ask, asked, args, kwargs, grid)
-        except capture.Reached as reached:
+        except intercept.Reached as reached:
             return reached
         finally:
             self._state.probing = False
@@ -222,23 +221,12 @@ class Recorder:
             asynchronous.active_mode.set(None)
         self._run(asked, *args, grid=grid, warmup=True, **kwargs)
 
-    def _trying(self, original, tuner, *args, **kwargs):
+    def _try(self, bench, tuner, *args, **kwargs):
         self._state.quiet = True
         try:
-            return original(tuner, *args, **kwargs)
+            return bench(tuner, *args, **kwargs)
         finally:
             self._state.quiet = False
-
-    def _pinned(self, tuner, *args, **kwargs):
-        tuner.nargs = dict(zip(tuner.arg_names, args))
-        configs = capture.pinned_configs(tuner, kwargs)
-        for config in configs:
-            options = config.all_kwargs()
-            if config.pre_hook is not None:
-                config.pre_hook({**tuner.nargs, **kwargs, **options})
-            tuner.fn.run(*args, **{**kwargs, **options})
-        tuner.nargs, tuner.best_config = None, configs[0]
-        return capture.NoKernel()
 
 
 class _Once:
@@ -253,20 +241,19 @@ class _Once:
         return self.values[0]
 
 
-def _method(function):
-    """A bound method or partial as a plain function, so that it binds the instance it is looked up on."""
-
-    def call(self, *args, **kwargs):
-        return function(self, *args, **kwargs)
-
-    return call
+def _key_of(function, grid, values):
+    """A key that is quick to make. Equal keys mean equal launches."""
+    return (id(function), repr(grid), *map(_cheap, values))
 
 
 def _cheap(value):
-    """A key that is quick to make. Equal keys mean equal launches."""
     if hasattr(value, "data_ptr"):
-        shape = tuple(getattr(value, "shape", ()))
-        return (str(value.dtype), shape, _strides(value, shape), value.data_ptr() % 16)
+        return (
+            str(value.dtype),
+            corpus_api.shape_of(value),
+            corpus_api.strides_of(value),
+            value.data_ptr() % 16,
+        )
     if hasattr(value, "base") and hasattr(value, "block_shape"):
         return (_cheap(value.base), repr(value.shape), repr(value.strides), repr(value.block_shape))
     if isinstance(value, (tuple, list)):
@@ -288,27 +275,11 @@ def _described(value):
     return value
 
 
-def _strides(tensor, shape):
-    stride = getattr(tensor, "stride", None)
-    found = stride() if callable(stride) else getattr(tensor, "strides", None)
-    return tuple(int(n) for n in found) if found is not None else corpus_api.contiguous_strides(shape)
-
-
-def _storage(tensor, base):
-    storage = getattr(tensor, "untyped_storage", None)
-    try:
-        return storage().data_ptr() if callable(storage) else base
-    except Exception:  # a tensor without a storage
-        return base
-
-
 def _content(tensor, dtype):
     """The (fill, values) of a torch tensor: small integers by value, others by what they look like."""
     is_floating_point = corpus_api.DType(dtype).is_floating_point
     try:
-        if _is_being_captured(tensor):
-            return "normal", None
-        count = tensor.numel()
+        count = 0 if _is_being_captured(tensor) else tensor.numel()
         if not is_floating_point and 0 < count <= _VALUES_AT_MOST and tensor.is_contiguous():
             return "normal", [int(n) for n in tensor.flatten().tolist()]
         if count == 0 or count > _LOOKED_AT_MOST:

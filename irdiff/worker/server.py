@@ -12,7 +12,9 @@ Nothing outlives its parent: all die with it (PR_SET_PDEATHSIG).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import json
 import os
 import resource
@@ -39,9 +41,8 @@ class Children:
     """Running children by process id, with their deadlines: each serves one request."""
 
     def __init__(self, serve, reply):
-        self.serve = serve
-        self.reply = reply
-        self.running = {}
+        self.serve, self.reply = serve, reply
+        self.running: dict = {}
 
     def submit(self, request):
         pid = _fork_into(request, lambda: self._serve_within_limit(request))
@@ -60,9 +61,7 @@ class Children:
             self.reply(_reply_of(request, status))
 
     def overdue(self, now):
-        for pid, (request, deadline) in self.running.items():
-            if now >= deadline:
-                yield pid, request
+        return [(pid, row) for pid, (row, deadline) in self.running.items() if now >= deadline]
 
     def deadlines(self):
         return [deadline for _, deadline in self.running.values()]
@@ -79,21 +78,15 @@ class Host:
     """A process in which one workload is loaded for one target. Until it is ready, requests wait."""
 
     def __init__(self, pid, request, to_host, from_host):
-        self.pid = pid
-        self.first = request
-        self.deadline = _deadline(request)
+        self.pid, self.first, self.deadline = pid, request, _deadline(request)
         self.to_host, self.from_host = to_host, from_host
-        self.ready = False
-        self.own_bytes = 0
+        self.ready, self.own_bytes = False, 0
         """What it holds for itself alone, once it is ready."""
-        self.waiting = []
+        self.waiting: list = []
         self.buffer = b""
 
     def send(self, row):
-        try:
-            os.write(self.to_host, json.dumps(row).encode() + b"\n")
-        except OSError:
-            pass  # it is dead; `Hosts.ended` answers what waits
+        _write(self.to_host, row)  # where it is dead, `Hosts.ended` answers what waits
 
     def close(self):
         os.close(self.to_host)
@@ -108,10 +101,10 @@ class Hosts:
     """
 
     def __init__(self, key_of, prepare, serve, reply):
-        self.limit_bytes = _available_bytes() // 8  # of four workers, two at a time have many
+        self.limit_bytes = _kib("/proc/meminfo")["MemAvailable"] << 7  # an eighth: there are four workers
         self.key_of = key_of
         self.prepare, self.serve, self.reply = prepare, serve, reply
-        self.by_key = {}
+        self.by_key: dict = {}
 
     def submit(self, request):
         key = self.key_of(request)
@@ -120,14 +113,10 @@ class Hosts:
         host.waiting.append(request)
         if host.ready:
             host.send(request)
-        idle = [name for name, other in self.by_key.items() if not other.waiting]
-        while idle and self._are_too_many():
-            self.by_key.pop(idle.pop()).close()
-
-    def _are_too_many(self):
-        held = sum(host.own_bytes for host in self.by_key.values())
-        count = len(self.by_key)
-        return count > _MAX_HOSTS or (count > _LEAST_HOSTS and held > self.limit_bytes)
+        for idle in reversed([name for name, other in self.by_key.items() if not other.waiting]):
+            held = sum(host.own_bytes for host in self.by_key.values())
+            if len(self.by_key) > (_LEAST_HOSTS if held > self.limit_bytes else _MAX_HOSTS):
+                self.by_key.pop(idle).close()
 
     def _start(self, request):
         requests_read, requests_write = os.pipe()
@@ -188,9 +177,8 @@ class Hosts:
                 self.submit(request)
 
     def overdue(self, now):
-        for host in self.by_key.values():
-            if not host.ready and now >= host.deadline:
-                yield host.pid, host.first
+        hosts = [host for host in self.by_key.values() if not host.ready]
+        return [(host.pid, host.first) for host in hosts if now >= host.deadline]
 
     def deadlines(self):
         return [host.deadline for host in self.by_key.values() if not host.ready]
@@ -216,10 +204,6 @@ class Hosts:
             os.waitpid(pid, 0)
 
 
-def _available_bytes():
-    return _kib("/proc/meminfo")["MemAvailable"] << 10
-
-
 def _own_bytes(pid):
     """The memory that a process shares with no other."""
     try:
@@ -242,15 +226,18 @@ def _deadline(request):
 
 def _reply_of(request, status):
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    timed_out = request.get("timed_out", False)
-    return {"id": request["id"], "signal": number, "timed_out": timed_out, "status": status}
+    return {"id": request["id"], "signal": number, "timed_out": request.get("timed_out", False)}
 
 
 def _kill_group(pid):
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    except OSError:
-        pass
+
+
+def _write(descriptor, row):
+    """A line of JSON. Who would read it may be gone."""
+    with contextlib.suppress(OSError):
+        os.write(descriptor, json.dumps(row).encode() + b"\n")
 
 
 def _fork_into(request, work):
@@ -259,10 +246,8 @@ def _fork_into(request, work):
     sys.stderr.flush()
     pid = os.fork()
     if pid:
-        try:
+        with contextlib.suppress(OSError):  # the child has done it itself, or is gone
             os.setpgid(pid, pid)
-        except OSError:
-            pass  # the child has done it itself, or is gone
         return pid
     code = 70
     try:
@@ -273,12 +258,9 @@ def _fork_into(request, work):
         limit = request["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        log = os.open(
-            os.path.join(request["folder"], "stderr"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
-        )
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.close(log)
+        with open(os.path.join(request["folder"], "stderr"), "ab") as log:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
         work()
         code = 0
     except BaseException:
@@ -299,13 +281,7 @@ def serve_worker(requests_fd, replies_fd, operations, hello):
 
 def run(requests_fd, replies_fd, kind, work, hello):
     """Serves until the requests' pipe is closed, by `kind(*work, reply)`: Hosts, or in a host, Children."""
-
-    def reply(row):
-        try:
-            os.write(replies_fd, json.dumps(row).encode() + b"\n")
-        except OSError:
-            pass  # irdiff is gone; the closed pipe ends the loop
-
+    reply = functools.partial(_write, replies_fd)
     die_with_parent()
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
@@ -321,7 +297,7 @@ def run(requests_fd, replies_fd, kind, work, hello):
         ready, _, _ = select.select([requests_fd, wake_read, *sources], [], [], left_s)
         if wake_read in ready:
             os.read(wake_read, 4096)
-        for pid, request in list(processes.overdue(time.monotonic())):
+        for pid, request in processes.overdue(time.monotonic()):
             if not request.get("timed_out"):
                 request["timed_out"] = True
                 _kill_group(pid)
@@ -332,21 +308,18 @@ def run(requests_fd, replies_fd, kind, work, hello):
         if requests_fd not in ready:
             continue
         chunk = os.read(requests_fd, 1 << 20)
-        *lines, buffer = (buffer + chunk).split(b"\n")
-        rows = [json.loads(line) for line in lines]
         if not chunk:
             processes.close()
             return
-        for row in rows:
-            processes.submit(row)
+        *lines, buffer = (buffer + chunk).split(b"\n")
+        for line in lines:
+            processes.submit(json.loads(line))
 
 
 def _reap(processes):
-    while True:
-        try:
+    with contextlib.suppress(ChildProcessError):
+        while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        processes.ended(pid, status)
+            if pid == 0:
+                return
+            processes.ended(pid, status)

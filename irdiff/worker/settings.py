@@ -29,8 +29,8 @@ _OF_EACH_CLASS = frozenset(
     | {"__slotnames__"}  # which `copy` leaves behind
 )
 _UNSET = object()
-_at_first = []
-_modules = {}
+_at_first: list = []
+_modules: dict = {}
 """{name: module} that stages run in, of those loaded at first; what is loaded later is as installed."""
 
 
@@ -46,7 +46,7 @@ class _Held:
         same = self.holder is other.holder and list(self.rows) == list(rows)
         return same and all(rows[key] is value for key, value in self.rows.items())
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def restore(self):
         self.holder.clear()
@@ -104,20 +104,20 @@ def _code():
     """{place: value} of all that the modules which stages run in have, and their classes. A place is a
     module's name, a name there and, of a class, a name in it.
     """
-    found = {}
+    found: dict = {}
     for module_name, module in _modules.items():
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if name == "compile" or name.startswith("__"):  # `compile` is ours while launches are captured
                 continue
             if not isinstance(value, types.ModuleType):
-                found[module_name, name] = _noted(value)
+                found[module_name, name] = _held(value)
             if isinstance(value, type) and value.__module__ == module_name:
                 rows = ((key, row) for key, row in vars(value).items() if key not in _OF_EACH_CLASS)
-                found.update(((module_name, name, key), _noted(row)) for key, row in rows)
+                found.update(((module_name, name, key), _held(row)) for key, row in rows)
     return found
 
 
-def _noted(value):
+def _held(value):
     return _Held(value) if isinstance(value, (dict, list)) else value
 
 
@@ -132,7 +132,7 @@ def _put(place, value):
     owner = _modules[place[0]]
     for name in place[1:-1]:
         owner = getattr(owner, name, None)
-    if owner is not None:  # otherwise it went with its class
+    if owner is not None:  # else it went with its class
         delattr(owner, place[-1]) if value is _UNSET else setattr(owner, place[-1], value)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import dataclasses
 import enum
 import inspect
@@ -49,8 +50,8 @@ class SourceFile:
         parts = [f"\n\n{part}\n" if "\n" in part else part for part in self.statements]
         body = re.sub("\n{4,}", "\n\n\n", "\n".join(parts))
         unused = [name for name in ("triton", "tl") if not re.search(rf"\b{name}\b", f"{body}\n{using}")]
-        lines = {line for name, line in self.imports.items() if name not in unused}
-        lines = sorted(lines, key=lambda line: (line.startswith("from"), line))
+        used = {line for name, line in self.imports.items() if name not in unused}
+        lines = sorted(used, key=lambda line: (line.startswith("from"), line))
         return "\n".join(lines) + "\n" + (f"\n{body}\n" if parts else "")
 
     def bind(self, name, value):
@@ -72,50 +73,49 @@ class SourceFile:
 
     def _bind_module(self, name, module):
         own = self.importable.module_name(module)
-        if own or _is_importable(module.__name__, getattr(module, "__file__", None)):
-            parent, _, last = (own or module.__name__).rpartition(".")
-            if last != name:
-                self.imports[name] = f"import {own or module.__name__} as {name}"
-            else:
-                self.imports[name] = f"from {parent} import {name}" if parent else f"import {name}"
+        if own is None and not _is_importable(module.__name__, getattr(module, "__file__", None)):
+            self.imports["types"] = "import types"
+            self.statements.append(f'{name} = types.ModuleType("{name}")')
             return
-        self.imports["types"] = "import types"
-        self.statements.append(f'{name} = types.ModuleType("{name}")')
+        whole = own or module.__name__
+        parent, _, last = whole.rpartition(".")
+        if last != name:
+            self.imports[name] = f"import {whole} as {name}"
+        else:
+            self.imports[name] = f"from {parent} import {name}" if parent else f"import {name}"
 
     def _bind_definition(self, name, value):
         plain = getattr(value, "fn", value)
         own, module = plain.__name__, plain.__module__ or ""
         found = self.importable.module_of(value)
         if found is None and _is_importable(module, None):
-            if "<locals>" in plain.__qualname__ or not hasattr(_module(module), own):
+            if "<locals>" in plain.__qualname__ or not hasattr(sys.modules.get(module), own):
                 raise Unwritable(f"{module}.{plain.__qualname__} cannot be imported")
             found = module
         if found is not None:
             self.imports[name] = f"from {found} import {own}" + (f" as {name}" if own != name else "")
-            return
-        if own != name:
+        elif own != name:
             self.bind(own, value)
             self.statements.append(f"{name} = {own}")
         else:
-            self.statements.append(self._definition(value, plain))
+            text = source_of(value)
+            self._bind_names(text, plain)
+            decorator = self._decorator(value) if value is not plain else ""
+            self.statements.append(decorator + text.rstrip())
 
-    def _definition(self, value, plain):
-        text = source_of(value)
-        scope = _scope(plain) if inspect.isfunction(plain) else vars(_module(plain.__module__))
-        if inspect.isfunction(plain) and plain.__code__.co_flags & _FUTURE_ANNOTATIONS:
-            self.future_annotations = True
-        self._bind_names(text, scope)
-        return (self._decorator(value) if value is not plain else "") + text.rstrip()
-
-    def _bind_names(self, text, scope):
+    def _bind_names(self, text, plain):
+        """Binds what the text of a definition reads from outside."""
+        if inspect.isfunction(plain):
+            self.future_annotations |= bool(plain.__code__.co_flags & _FUTURE_ANNOTATIONS)
+            scope = _scope(plain)
+        else:
+            scope = vars(sys.modules[plain.__module__])
         for name, attributes in sorted(free_names(text).items()):
-            if name not in scope:
-                continue
-            value = scope[name]
-            self.bind(name, value)
-            if inspect.ismodule(value) and name not in self.imports:
-                for path in sorted(attributes):
-                    self._bind_member(name, value, path)
+            if name in scope:
+                self.bind(name, scope[name])
+                if inspect.ismodule(scope[name]) and name not in self.imports:
+                    for path in sorted(attributes):
+                        self._bind_member(name, scope[name], path)
 
     def _bind_member(self, name, module, path):
         """`path` of a module that is not imported again: `("maximum",)`, `("constants", "EPS")`."""
@@ -142,11 +142,13 @@ class SourceFile:
 
             self.bind("gluon", gluon)
             name = "gluon.jit"
-        words = []
-        for option in ("do_not_specialize", "do_not_specialize_on_alignment", "noinline", "debug"):
-            chosen = getattr(function, option, None)
-            if chosen:
-                words.append(f"{option}={list(chosen) if isinstance(chosen, (tuple, list)) else chosen!r}")
+        names = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline", "debug")
+        options = {option: getattr(function, option, None) for option in names}
+        words = [
+            f"{option}={list(chosen) if isinstance(chosen, tuple) else chosen!r}"
+            for option, chosen in options.items()
+            if chosen
+        ]
         return f"@{name}({', '.join(words)})\n" if words else f"@{name}\n"
 
     def expression(self, value):
@@ -160,28 +162,24 @@ class SourceFile:
         if type(value).__name__ == "constexpr":
             return f"tl.constexpr({self.expression(value.value)})"
         if isinstance(value, tl.dtype):
-            return _dtype_expression(value)
+            return next(f"tl.{name}" for name, x in vars(tl).items() if type(x) is type(value) and x == value)
         if isinstance(value, dict):
             rows = [f"{self.expression(key)}: {self.expression(item)}" for key, item in value.items()]
             return "{" + ", ".join(rows) + "}"
         if isinstance(value, (tuple, list)) or type(value).__name__ == "tuple":
-            return self._sequence(value)
-        if jit_function(value) is not None or inspect.isfunction(value) or inspect.isclass(value):
-            function = jit_function(value)
+            items = ", ".join(map(self.expression, value))
+            if hasattr(value, "_fields"):
+                return f"{self._named(type(value))}({items})"
+            comma = "," if len(value) == 1 else ""
+            return f"[{items}]" if isinstance(value, list) else f"({items}{comma})"
+        function = jit_function(value)
+        if function is not None or inspect.isfunction(value) or inspect.isclass(value):
             return self._named(value if function is None else function)
         if dataclasses.is_dataclass(value):
             fields = [field.name for field in dataclasses.fields(value) if field.init]
             words = [f"{name}={self.expression(getattr(value, name))}" for name in fields]
             return f"{self._named(type(value))}({', '.join(words)})"
         raise Unwritable(f"a {type(value).__module__}.{type(value).__qualname__} has no form as source")
-
-    def _sequence(self, value):
-        items = [self.expression(item) for item in value]
-        if hasattr(value, "_fields"):
-            return f"{self._named(type(value))}({', '.join(items)})"
-        if isinstance(value, list):
-            return "[" + ", ".join(items) + "]"
-        return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
 
     def _named(self, value):
         name = getattr(value, "fn", value).__name__
@@ -203,40 +201,28 @@ def source_of(value):
 def free_names(text):
     """{name: {attribute paths}} of what a definition reads from outside."""
     tree = ast.parse(text)
-    local, found = set(), {}
+    local = {tree.body[0].name}
+    found: dict = {}
     for node in ast.walk(tree):
+        path: list = []
+        while isinstance(node, ast.Attribute):
+            path.insert(0, node.attr)
+            node = node.value
         if isinstance(node, ast.arg):
             local.add(node.arg)
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             local.add(node.id)
         elif isinstance(node, ast.Name):
-            found.setdefault(node.id, set())
-    for node in ast.walk(tree):
-        path = []
-        while isinstance(node, ast.Attribute):
-            path.insert(0, node.attr)
-            node = node.value
-        if path and isinstance(node, ast.Name):
-            found.setdefault(node.id, set()).add(tuple(path))
-    own = tree.body[0].name
-    return {name: paths for name, paths in found.items() if name not in local and name != own}
+            found.setdefault(node.id, set()).update([tuple(path)] if path else [])
+    return {name: paths for name, paths in found.items() if name not in local}
 
 
 def _scope(function):
     scope = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
             scope[name] = cell.cell_contents
-        except ValueError:  # a cell that is not filled yet
-            continue
     return scope
-
-
-def _dtype_expression(dtype):
-    for name, value in vars(tl).items():
-        if isinstance(value, tl.dtype) and value == dtype:
-            return f"tl.{name}"
-    raise Unwritable(f"the type {dtype} has no name in triton.language")
 
 
 def _same(first, second):
@@ -255,12 +241,8 @@ def _is_importable(module, path):
     if head == "triton":
         return True
     if path is None:
-        path = getattr(_module(head), "__file__", None)
+        path = getattr(sys.modules.get(head), "__file__", None)
         if path is None:
             return head in ("builtins", "math", "sys", "itertools", "functools")
     path = os.path.realpath(path)
     return path.startswith(_STANDARD_LIBRARY + os.sep) and "site-packages" not in path
-
-
-def _module(name):
-    return sys.modules.get(name)

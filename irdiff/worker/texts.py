@@ -13,14 +13,13 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def text_of(value):
-    """Without addresses, so that it is the same in every process."""
+    """Without addresses."""
     if hasattr(value, "fn") and hasattr(value, "arg_names"):
         return f"jit:{value.fn.__module__.rsplit('.', 1)[-1]}.{value.fn.__qualname__}"
     if inspect.isfunction(value):
         return f"function:{value.__qualname__}"
-    inner = getattr(value, "value", None)
     if type(value).__name__ == "constexpr":
-        return text_of(inner)
+        return text_of(value.value)
     if isinstance(value, (tuple, list)):
         return "(" + ", ".join(map(text_of, value)) + ")"
     if isinstance(value, dict):
@@ -33,15 +32,19 @@ def code_of(hook):
     that it names, and the same of the functions below the working folder that it names. Interpreters of two
     versions make two bytecodes.
     """
-    rows, found, root = [], [hook], os.path.join(os.getcwd(), "")
+    rows: list = []
+    found, root = [hook], os.path.join(os.getcwd(), "")
     for value in found:  # grows
         if isinstance(value, functools.partial):
             found += [value.func, *value.args, *value.keywords.values()]
-        elif not (inspect.isfunction(value) or inspect.ismethod(value)):
+        elif inspect.ismethod(value):
+            found.append(value.__func__)
+        elif not inspect.isfunction(value):
             is_plain = isinstance(value, (bool, int, float, str, tuple)) or value is None
             rows.append(text_of(value) if is_plain else type(value).__qualname__)
         elif value is hook or os.path.abspath(value.__code__.co_filename).startswith(root):
-            codes, names = [value.__code__], []
+            codes = [value.__code__]
+            names: list[str] = []
             for code in codes:  # grows
                 rows += map(_instruction, dis.get_instructions(code))
                 names += (*code.co_names, *code.co_freevars)
@@ -59,4 +62,9 @@ def _instruction(row):
 
 
 def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text if isinstance(text, bytes) else text.encode()).hexdigest()
+
+
+def sha256_of_file(path):
+    with open(path, "rb") as file:
+        return sha256(file.read())

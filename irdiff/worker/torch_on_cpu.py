@@ -11,6 +11,8 @@ import sys
 import types
 import warnings
 
+from .stub_driver import capability_of
+
 _EXPECTED = (
     "Failed to initialize NumPy",
     "dynamo_pgo force disabled",
@@ -27,7 +29,13 @@ def install(target):
         warnings.filterwarnings("ignore", message=text)
     import torch
 
-    _answer(torch, target)
+    for name, answer in _answers(torch, target).items():
+        setattr(torch.cuda, name, answer)
+    if target["backend"] == "hip":
+        torch.version.hip = "7.0"
+    else:
+        torch.version.cuda = torch.version.cuda or "13.0"
+    sys.modules.setdefault("torch.cuda", torch.cuda)
     _redirector(torch).__enter__()
 
 
@@ -37,20 +45,18 @@ def _redirector(torch):
     def on_cpu(value):
         if isinstance(value, str) and value.split(":", 1)[0] in ("cuda", "hip", "xpu"):
             return "cpu"
-        if isinstance(value, torch.device) and value.type == "cuda":
-            return _cpu
-        return value
+        return cpu if isinstance(value, torch.device) and value.type == "cuda" else value
 
-    _cpu, gpu = torch.device("cpu"), torch.device("cuda", 0)
-    moves = {torch.Tensor.cuda}
+    cpu = torch.device("cpu")
     answers = {
         torch.Tensor.is_cuda.__get__: True,
         torch.Tensor.is_cpu.__get__: False,
-        torch.Tensor.device.__get__: gpu,
+        torch.Tensor.device.__get__: torch.device("cuda", 0),
         torch.Tensor.get_device: 0,
+        # results are not computed, so a check of them says nothing, and must not end the program
+        torch.allclose: True,
+        torch.equal: True,
     }
-    # results are not computed, so a check of them says nothing, and must not end the program
-    checks = {torch.allclose, torch.equal}
     torch.testing.assert_close = lambda *_, **__: None
     # their values may decide what is launched next: the same in every process
     unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
@@ -59,12 +65,10 @@ def _redirector(torch):
     class Redirector(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs = dict(kwargs or {})
-            if function in moves:
+            if function is torch.Tensor.cuda:
                 return args[0]
             if function in answers:
                 return answers[function]
-            if function in checks:
-                return True
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
@@ -100,56 +104,46 @@ class _Context:
         return lambda *_, **__: None
 
 
-def _answer(torch, target):
+def properties_of(target):
+    """Those that torch and Inductor have names for."""
     facts = target["facts"]
-    arch = target["arch"]
-    capability = divmod(arch, 10) if isinstance(arch, int) else (9, 4)
+    major, minor = capability_of(target["arch"])
+    return {
+        "major": major,
+        "minor": minor,
+        "multi_processor_count": facts.get("multiprocessors", 132),
+        "warp_size": target["warp_size"],
+        "regs_per_multiprocessor": facts.get("registers_per_multiprocessor", 65536),
+        "max_threads_per_multi_processor": facts.get("threads_per_multiprocessor", 2048),
+    }
+
+
+def _answers(torch, target):
+    """{name in `torch.cuda`: what stands there}."""
+    shared_bytes = target["facts"].get("shared_memory_bytes", 232448)
     properties = types.SimpleNamespace(
+        **properties_of(target),
         name=target["name"],
-        major=capability[0],
-        minor=capability[1],
-        multi_processor_count=facts.get("multiprocessors", 132),
         total_memory=80 << 30,
-        warp_size=target["warp_size"],
-        regs_per_multiprocessor=facts.get("registers_per_multiprocessor", 65536),
-        max_threads_per_multi_processor=facts.get("threads_per_multiprocessor", 2048),
-        shared_memory_per_block_optin=facts.get("shared_memory_bytes", 232448),
+        shared_memory_per_block_optin=shared_bytes,
         shared_memory_per_block=49152,
-        shared_memory_per_multiprocessor=facts.get("shared_memory_bytes", 232448) + 1024,
-        gcnArchName=str(arch),
+        shared_memory_per_multiprocessor=shared_bytes + 1024,
+        gcnArchName=str(target["arch"]),
     )
     answers = {
-        "is_available": lambda: True,
-        "is_initialized": lambda: True,
-        "init": lambda: None,
-        "device_count": lambda: 1,
-        "current_device": lambda: 0,
-        "set_device": lambda device: None,
-        "synchronize": lambda device=None: None,
-        "empty_cache": lambda: None,
-        "get_device_name": lambda device=None: target["name"],
-        "get_device_capability": lambda device=None: capability,
-        "get_device_properties": lambda device=None: properties,
-        "is_bf16_supported": lambda *_, **__: True,
-        "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
-        "set_rng_state": lambda state, device=None: None,
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "max_memory_allocated": lambda device=None: 0,
-        "memory_allocated": lambda device=None: 0,
-        "reset_peak_memory_stats": lambda device=None: None,
-        "current_stream": lambda device=None: _Context(),
-        "default_stream": lambda device=None: _Context(),
-        "stream": _Context,
-        "device": _Context,
-        "device_of": _Context,
-        "Stream": _Context,
-        "Event": _Context,
+        "get_device_name": target["name"],
+        "get_device_capability": (properties.major, properties.minor),
+        "get_device_properties": properties,
     }
-    for name, answer in answers.items():
-        setattr(torch.cuda, name, answer)
-    if target["backend"] == "hip":
-        torch.version.hip = "7.0"
-    else:
-        torch.version.cuda = torch.version.cuda or "13.0"
-    sys.modules.setdefault("torch.cuda", torch.cuda)
+    answers.update(dict.fromkeys(("is_available", "is_initialized", "is_bf16_supported"), True))
+    answers.update(dict.fromkeys(("current_device", "max_memory_allocated", "memory_allocated"), 0))
+    answers.update(device_count=1)
+    silent = ("init", "set_device", "synchronize", "empty_cache", "set_rng_state", "manual_seed")
+    answers.update(dict.fromkeys((*silent, "manual_seed_all", "reset_peak_memory_stats")))
+    answers.update(dict.fromkeys(("current_stream", "default_stream"), _Context()))
+    return {
+        # a function for each: Dynamo tells them apart by what they are
+        **{name: lambda *_, answer=answer, **__: answer for name, answer in answers.items()},
+        **dict.fromkeys(("stream", "device", "device_of", "Stream", "Event"), _Context),
+        "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
+    }

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ast
 import gzip
-import importlib.util
 import json
 import os
+import runpy
 import tempfile
 
 from . import corpus_api, record, workload_files
@@ -34,7 +34,8 @@ def write(path, folder, target):
             compilations[payload["metadata"].get("hash")] = payload
         elif event.get("event_type") == "launch":
             launches.append(event)
-    functions, failed = {}, []
+    functions: dict = {}
+    failed = []
     recorder = record.Recorder(target)
     with recorder, tempfile.TemporaryDirectory() as scratch:
         for event in launches:
@@ -84,10 +85,7 @@ def _function(name, code, scratch, number):
     path = os.path.join(scratch, f"kernel_{number}.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(_IMPORTS + "@triton.jit\n" + "\n".join(lines) + "\n")
-    spec = importlib.util.spec_from_file_location(f"kernel_{number}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+    return runpy.run_path(path)[name]
 
 
 def _argument(row):

@@ -8,6 +8,7 @@ holds the kernel's source with what it needs (`sources.py`). It ends with `LAUNC
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import keyword
@@ -16,7 +17,7 @@ import re
 
 import triton
 
-from . import captured_folder, corpus_api
+from . import corpus_api, written_files
 from .importable import Importable
 from .kernel_functions import given_by_wrappers
 from .record import Descriptor, Tensor
@@ -34,9 +35,9 @@ class Workload:
         self.function = function
         self.source = SourceFile(importable)
         self.imports = {"launch"}
-        self.shared = {}
+        self.shared: dict = {}
         """What lies in one storage for several arguments: {its tensor: its name}."""
-        self.rows = {}
+        self.rows: dict = {}
         """{words of a call without its grid: `_Row`}"""
         self.module = importable.module_of(function)
         self.why_copied = importable.why_not(function)
@@ -54,8 +55,10 @@ class Workload:
         # configs of one call are one row: the autotuner tries all of them again
         key = (*words, *named, given) if self.given else (len(self.rows),)
         row = self.rows.setdefault(key, _Row(recorded, [*words, *named], given))
-        chosen = {name: _meta_value(recorded, name) for name in self.given}
-        row.grids.append((chosen, tuple(recorded.grid or ())))
+        values = {**recorded.options, **recorded.arguments}
+        chosen = {name: values.get(name) for name in self.given}
+        chosen = {name: x if isinstance(x, (bool, int, str)) else None for name, x in chosen.items()}
+        row.grids.append((chosen, tuple(recorded.grid or (1, 1, 1))))
 
     def _arguments(self, recorded):
         """Positional as far as they are run-time arguments, then by keyword."""
@@ -64,16 +67,12 @@ class Workload:
         positional = True
         for parameter in recorded.function.params:
             name = parameter.name
-            if name in self.given:
-                positional = False
-                continue
-            positional = positional and name in recorded.arguments and not parameter.is_constexpr
-            if name in recorded.arguments:
-                word = self._word(recorded.arguments[name], shared)
-                if positional:
-                    words.append(word)
-                else:
-                    keywords[name] = word
+            is_there = name in recorded.arguments and name not in self.given
+            positional = positional and is_there and not parameter.is_constexpr
+            if positional:
+                words.append(self._word(recorded.arguments[name], shared))
+            elif is_there:
+                keywords[name] = self._word(recorded.arguments[name], shared)
         for name, value in recorded.options.items():
             if value is not None and name not in self.given:
                 keywords[name] = self._word(value, shared)
@@ -84,17 +83,14 @@ class Workload:
         tensors = list(_tensors(recorded.arguments.values()))
         shared = {}
         for key, group in _grouped(tensors, lambda tensor: (tensor.storage, tensor.dtype)).items():
-            if len(group) < 2:
-                continue
-            one_place = len({tensor.place for tensor in group}) == 1
-            word = self._tensor(group[0]) if one_place else self._storage(group)
-            name = self.shared.setdefault(word, f"shared_{len(self.shared) + 1}")
-            shared[key] = (name, not one_place)
+            if len(group) > 1:
+                one_place = len({tensor.place for tensor in group}) == 1
+                whole = f'tensor(({max(map(_end, group))},), "{group[0].dtype}")'
+                word = self._tensor(group[0]) if one_place else whole
+                self.imports.update([] if one_place else ["tensor"])
+                name = self.shared.setdefault(word, f"shared_{len(self.shared) + 1}")
+                shared[key] = (name, not one_place)
         return shared
-
-    def _storage(self, views):
-        self.imports.add("tensor")
-        return f'tensor(({max(map(_end, views))},), "{views[0].dtype}")'
 
     def _word(self, value, shared):
         if isinstance(value, Tensor):
@@ -103,7 +99,7 @@ class Workload:
                 return f"{name}.as_strided({value.shape}, {value.strides}, {value.offset})"
             return name or self._tensor(value)
         if isinstance(value, Descriptor):
-            fields = [f"{key}={self.source.expression(field)}" for key, field in _lists(value.fields)]
+            fields = [f"{key}={self.source.expression(field)}" for key, field in _lists(value.fields).items()]
             name = value.type.__name__
             self.source.bind(name, value.type)
             return f"{name}({self._word(value.base, shared)}, {', '.join(fields)})"
@@ -150,9 +146,11 @@ class Workload:
     def _grid(self, row):
         """As the program gave it; where that depends on an autotuner's config, by the values that it has."""
         if len({grid for _, grid in row.grids}) == 1:
-            return _grid(row.grids[0][1])
+            return repr(row.grids[0][1])
         self.imports.add("grid_by")
-        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given)}
+        # a grid is not asked with options
+        parameters = {parameter.name for parameter in self.function.params}
+        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given & parameters)}
         names = tuple(name for name, seen in values.items() if len(seen) > 1)
         table = {tuple(chosen[name] for name in names): grid for chosen, grid in row.grids}
         return f"grid_by({names}, {table})"
@@ -163,12 +161,7 @@ class _Row:
 
     def __init__(self, recorded, words, given):
         self.recorded, self.words, self.given = recorded, words, given
-        self.grids = []
-
-
-def _meta_value(recorded, name):
-    value = recorded.arguments.get(name, recorded.options.get(name))
-    return value if isinstance(value, (bool, int, str)) else None
+        self.grids: list = []
 
 
 def write(folder, family, program, launches, failures=(), importable=None):
@@ -177,7 +170,8 @@ def write(folder, family, program, launches, failures=(), importable=None):
 
     failures: (kernel, why) of what could not be recorded.
     """
-    workloads, skipped = [], list(failures)
+    workloads: list = []
+    skipped = list(failures)
     importable = importable or Importable()
     for recorded in launches:
         name = recorded.function.fn.__name__
@@ -186,19 +180,20 @@ def write(folder, family, program, launches, failures=(), importable=None):
         except Unwritable as error:
             skipped.append((name, str(error)))
     os.makedirs(os.path.join(folder, family), exist_ok=True)
-    rows, files = [], {}
+    rows: list = []
+    files: dict = {}
     for workload in workloads:
-        kernel = workload.function.fn.__name__
-        name = next(n for n in _numbered(kernel.strip("_") or "kernel") if f"{family}/{n}.py" not in files)
+        kernel = workload.function.fn.__name__.strip("_") or "kernel"
+        name = next(n for n in _numbered(kernel) if f"{family}/{n}.py" not in files)
         text, labels = workload.text(_about(workload, program))
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
         rows += zip(ids, (row.recorded for row in workload.rows.values()))
     asked = "main HEAD" if importable.root else "triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER"
-    files["README.md"] = captured_folder.readme(folder, _readme(program, asked, rows, skipped), files)
+    files[written_files.README] = _readme(program, asked, rows, skipped)
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+            file.write(written_files.signed(name, text))
     copied = [(w.function.fn.__name__, w.why_copied) for w in workloads if w.why_copied and importable.root]
     return rows, skipped, copied
 
@@ -231,18 +226,14 @@ def _place(workloads, recorded, importable):
     """Puts a launch into the file of its function, or into a new one if both cannot share a namespace."""
     for workload in workloads:
         if workload.function is recorded.function:
-            try:
-                workload.add(recorded)
-            except Unwritable:
-                continue
-            return
+            with contextlib.suppress(Unwritable):
+                return workload.add(recorded)
     fresh = Workload(recorded.function, importable)
     fresh.add(recorded)
     same = [w for w in workloads if w.source.text() == fresh.source.text()]
     if same:
-        same[0].add(recorded)
-    else:
-        workloads.append(fresh)
+        return same[0].add(recorded)
+    return workloads.append(fresh)
 
 
 def family_of(program):
@@ -285,12 +276,11 @@ def _labels(launches, given):
         varying = [name for name in names if len({repr(row.get(name)) for row in facts}) > 1]
         for index, row in zip(indices, facts):
             parts = [f"{name}{row[name]}" for name in varying if name in row]
-            labels[index] = _clean("-".join([base, *parts]))
-    taken, unique = set(), []
+            label = re.sub(r"[^A-Za-z0-9._-]+", "", "-".join([base, *parts]))
+            labels[index] = label[:_LABEL_AT_MOST].rstrip("-")
+    unique: list = []
     for label in labels:
-        label = next(text for text in _numbered(label, "-") if text not in taken)
-        taken.add(label)
-        unique.append(label)
+        unique.append(next(text for text in _numbered(label, "-") if text not in unique))
     return unique
 
 
@@ -316,10 +306,6 @@ def _facts(recorded, given):
     return {name: value for name, value in facts.items() if name not in given}
 
 
-def _clean(label):
-    return re.sub(r"[^A-Za-z0-9._-]+", "", label)[:_LABEL_AT_MOST].rstrip("-")
-
-
 def _numbered(name, separator="_"):
     return itertools.chain([name], (f"{name}{separator}{number}" for number in itertools.count(2)))
 
@@ -332,10 +318,6 @@ def _filled(words):
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + word + ","
     return ["        " + line for line in lines if line]
-
-
-def _grid(grid):
-    return repr(tuple(grid)) if grid else "(1, 1, 1)"
 
 
 def _tensors(values):
@@ -354,15 +336,12 @@ def _end(tensor):
 
 def _lists(fields):
     """Shapes and strides as plain lists of integers, whatever they were."""
-    for name, value in fields.items():
-        if name in ("shape", "strides", "block_shape"):
-            yield name, [int(n) for n in value]
-        else:
-            yield name, value
+    numbers = ("shape", "strides", "block_shape")
+    return {name: [int(n) for n in value] if name in numbers else value for name, value in fields.items()}
 
 
 def _grouped(items, key):
-    groups = {}
+    groups: dict = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import threading
@@ -16,16 +15,9 @@ from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
-from irdiff.store import key_of
+from irdiff.store import key_of, sha256
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
-
-NOT_COMPILING = frozenset(
-    {"captured_folder.py", "fills.py", "importable.py", "inductor_on_gpu.py"}
-    | {"program.py", "record.py", "sources.py"}
-    | {"tritonparse_trace.py", "verify.py", "workload_files.py"}
-)
-"""Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 
 _UNKNOWN_ARCHITECTURE = (
     "is not defined for option 'gpu-name'",  # ptxas
@@ -44,11 +36,9 @@ class Requests:
         self.config = config
         self.workers = workers
         self._cores = threading.BoundedSemaphore(config.jobs)
-        self.places = {name: value for name, value in config.compiler_environment.items() if name in _PLACES}
-        """Where the environment says that things lie."""
-        self.environment_digest = key_of(
-            _digest_of_folder(WORKER.parent), _decisive(config.compiler_environment)
-        )
+        decisive = {name: value for name, value in config.compiler_environment.items() if name not in _PLACES}
+        code = [(path.name, sha256(path.read_bytes())) for path in sorted(WORKER.parent.glob("*.py"))]
+        self.environment_digest = key_of(code, decisive)
         """Of the worker's own code and the environment that it runs in: part of every key."""
 
     def ask(
@@ -74,19 +64,6 @@ class Requests:
     def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         """Why a request gave no result, or what its result says went wrong."""
         return _failure_of(ended, result, folder, self.config)
-
-
-def _decisive(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name not in _PLACES}
-
-
-def _digest_of_folder(folder: Path) -> str:
-    rows = [
-        (path.name, hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in sorted(folder.glob("*.py"))
-        if path.name not in NOT_COMPILING
-    ]
-    return key_of(rows)
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:

@@ -51,8 +51,6 @@ class Worker:
         if randomized:
             environment["IRDIFF_KEEP_ASLR"] = "1"
             environment["PYTHONHASHSEED"] = "1"
-        self.toolchain = toolchain
-        self._log = log
         self._process = process.start_worker(
             [*identity.worker_command(toolchain.python, "serve"), *_words(beside)],
             env=environment,
@@ -61,21 +59,14 @@ class Worker:
         self._pending: dict[int, Future[EndedChild]] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self.hello = self._read_hello()
-        threading.Thread(target=self._read_replies, daemon=True).start()
-
-    def _read_hello(self) -> dict[str, Any]:
         assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
+        hello = self._process.stdout.readline()
+        if not hello:
             self._process.wait()
-            text = self._log.read_text(errors="replace").strip().splitlines()[-4:]
-            raise ToolchainError(
-                f"{self.toolchain.spec}: its worker did not start:\n" + "\n".join(text),
-                log_path=str(self._log),
-            )
-        hello: dict[str, Any] = json.loads(line)
-        return hello
+            text = "\n".join(log.read_text(errors="replace").strip().splitlines()[-4:])
+            raise ToolchainError(f"{toolchain.spec}: its worker did not start:\n{text}", log_path=str(log))
+        self.addresses_fixed: bool = json.loads(hello)["addresses_fixed"]
+        threading.Thread(target=self._read_replies, daemon=True).start()
 
     def request(self, row: Mapping[str, Any]) -> EndedChild:
         """Sends one request and waits until its child has ended."""
@@ -102,13 +93,10 @@ class Worker:
 
     def _read_replies(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            row = json.loads(line)
-            future = self._pending.pop(row["id"], None)
-            if future:
-                future.set_result(
-                    EndedChild(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
-                )
+        for row in map(json.loads, self._process.stdout):
+            ended = EndedChild(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
+            if future := self._pending.pop(row["id"], None):
+                future.set_result(ended)
         with self._lock:
             waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
@@ -173,7 +161,7 @@ class Workers:
     def addresses_fixed(self) -> bool:
         """Whether address randomization could be turned off in every deterministic worker."""
         return all(
-            starting.result().hello["addresses_fixed"]
+            starting.result().addresses_fixed
             for (*_, randomized), starting in self._workers.items()
             if not randomized
         )

@@ -1,6 +1,6 @@
 """Recording on a GPU: the program computes what it computes without us, and its launches are recorded.
 
-Runs `irdiff/capture` with this interpreter: `pytest --noconftest tests/gpu/test_capture.py` will do.
+Runs the recorder with this interpreter: `pytest --noconftest tests/gpu/test_capture.py` will do.
 """
 
 import json
@@ -13,7 +13,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PROGRAM = HERE / "programs" / "every_launch.py"
-CAPTURE = HERE.parent.parent / "irdiff" / "capture" / "__main__.py"
+WORKER = HERE.parent.parent / "irdiff" / "worker" / "__main__.py"
 pytestmark = pytest.mark.gpu
 torch = pytest.importorskip("torch", reason="no torch here")
 if not torch.cuda.is_available():
@@ -38,7 +38,7 @@ def run(folder, *words):
 
 def record(folder, name, *words):
     out = folder / name
-    done = run(folder, CAPTURE, "--out", out, "--json", out.with_suffix(".json"), *words)
+    done = run(folder, WORKER, "record", "--out", out, "--json", out.with_suffix(".json"), *words)
     return *done, json.loads(out.with_suffix(".json").read_text())
 
 

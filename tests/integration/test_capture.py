@@ -173,7 +173,7 @@ def test_the_exit_code_of_a_program_on_a_gpu_is_that_of_the_command(
 ) -> None:
     interpreter = tmp_path / "python"  # one that has a made-up GPU
     interpreter.write_text(
-        f'#!/bin/sh\nshift 2\nexec "{newest.python}" "{PROGRAMS / "as_if_on_gpu.py"}" "$@"\n'
+        f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{PROGRAMS / "as_if_on_gpu.py"}" "$@"\n'
     )
     interpreter.chmod(0o755)
     words = ("--cache", cache, "--out", tmp_path / "out", "--python", interpreter)

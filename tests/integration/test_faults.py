@@ -15,7 +15,7 @@ import pytest
 
 from irdiff import config
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets

@@ -48,18 +48,18 @@ spec = importlib.util.spec_from_file_location("irdiff_worker", os.environ["IRDIF
                                               submodule_search_locations=[os.environ["IRDIFF_WORKER"]])
 package = importlib.util.module_from_spec(spec); sys.modules["irdiff_worker"] = package; spec.loader.exec_module(package)
 import irdiff_worker.corpus_api; sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
-from irdiff_worker import capture
+from irdiff_worker import intercept, workloads
 cases = json.load(open(sys.argv[1]))
 modules = {}
 for case in cases:
     workload, label = case["workload"], case["label"]
     key = workload, case["target"]["name"]  # a JIT function remembers its first target
     if key not in modules:
-        modules[key] = capture.load_workload(os.environ["IRDIFF_CORPUS"], workload)
-    for suffix, captured in capture.launches_of(modules[key].LAUNCHES[label], case["target"], False).rows:
+        modules[key] = workloads.load(os.environ["IRDIFF_CORPUS"], workload)
+    for suffix, captured in intercept.launches_of(modules[key].LAUNCHES[label], case["target"], False).rows:
         if case["id"] == f"{workload}:{label}{suffix}":
             try:
-                capture.real_compile(captured.src, target=captured.target, options=captured.options)
+                intercept.real_compile(captured.src, target=captured.target, options=captured.options)
             except Exception as error:
                 print(case["id"], type(error).__name__, file=sys.stderr)
 """

@@ -32,7 +32,7 @@ from irdiff import binaries, case_ids, normalize
 from irdiff import config as configuration
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launchers, verdicts
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
@@ -179,10 +179,9 @@ def run(
 ) -> tuple[Counter[str], list[Alarm]]:
     """Counts of statuses, and every false alarm."""
     ours = configuration.load(cache=cache)
-    theirs = configuration.load(
-        cache=folder / "other-cache",
-        compiler_environment={"PYTHONHASHSEED": "7", "HOME": str(folder), "USER": "somebody-else"},
-    )
+    theirs = configuration.load(cache=folder / "other-cache")
+    elsewhere = {"PYTHONHASHSEED": "7", "HOME": str(folder), "USER": "somebody-else"}
+    theirs = replace(theirs, compiler_environment={**theirs.compiler_environment, **elsewhere})
     toolchain = toolchains.resolve(f"triton=={release}", ours)
     other = moved_toolchain(toolchain, folder / "another-place" / "environment", theirs)
     assert other.digest == toolchain.digest, "the identity of a toolchain does not depend on its path"

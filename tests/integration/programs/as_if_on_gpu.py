@@ -39,14 +39,15 @@ spec = importlib.util.spec_from_file_location(
     "irdiff_worker", WORKER / "__init__.py", submodule_search_locations=[str(WORKER)]
 )
 sys.modules["irdiff_worker"] = importlib.util.module_from_spec(spec)
-capture = importlib.import_module("irdiff_worker.capture")
+intercept = importlib.import_module("irdiff_worker.intercept")
+stub_driver = importlib.import_module("irdiff_worker.stub_driver")
 program = importlib.import_module("irdiff_worker.program")
 
-capture.real_compile = Kernel
+intercept.real_compile = Kernel
 program._find_gpu = lambda: "a made-up GPU"
-gpu = capture.StubDriver(GPUTarget("cuda", 90, 32), {})
+gpu = stub_driver.StubDriver(GPUTarget("cuda", 90, 32), {})
 gpu.get_benchmarker = lambda: benchmark
 driver.set_active(gpu)
 triton.launched = []
 sys.path.insert(0, str(HERE / "inductor"))
-sys.exit(program.main())
+sys.exit(program.main(sys.argv[1:]))

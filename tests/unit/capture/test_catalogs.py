@@ -12,174 +12,124 @@ import pytest
 
 from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import Argument, Failure, FailureKind, Launch, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
 from irdiff.worker_client.workers import EndedChild
 
-ENDED = EndedChild(signal=0, timed_out=False, worker_died=False)
-TOOLCHAIN = Toolchain(
-    spec="t",
-    version="9",
-    digest="t",
-    path="/t",
-    python="/t/bin/python",
-    root="/t/triton",
-    runtime={},
-    programs={},
-    notes=(),
-)
 
-
-class FakeRequests:
-    """A worker that answers with what it was told to."""
+class Captures:
+    """One workload, captured by a worker that answers with what it is given."""
 
     environment_digest = "c"
 
-    def __init__(self) -> None:
-        self.result: Mapping[str, Any] | None = {}
-        self.asked: list[Mapping[str, Any]] = []
+    def __init__(self, folder: Path, build: Any, launch: Launch) -> None:
+        self.root, self.store, self.launch = folder, Store(folder / "store"), launch
+        self.toolchain, self.target = build.side("t").toolchain, build.target()
+        self.selection = Selection(tiers=("gate",), labels=())
+        self.rows: list[Mapping[str, Any]] = []
+        # what a worker says of the launch, the text of what is launched in its place
+        self.row: dict[str, Any] = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
+        self.answers(launches=[self.row])
+
+    def answers(self, outcome: str = "captured", **more: Any) -> None:
+        self.result: Mapping[str, Any] | None = {"outcome": outcome, "failures": [], **more}
 
     def ask(self, toolchain: Toolchain, beside: object, row: Mapping[str, Any], folder: Path) -> EndedChild:
-        self.asked.append(row)
+        self.rows.append(row)
         if self.result is not None:
             (folder / "result.json").write_text(json.dumps(self.result))
-        return ENDED
+        return EndedChild(signal=0, timed_out=False, worker_died=False)
 
     def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         kind = FailureKind(result["outcome"]) if result else FailureKind.CRASH
         return Failure(kind=kind, stage="capture", message="why", signal=None, stderr="")
 
-
-class Bench:
-    def __init__(self, tmp_path: Path, launch: Launch) -> None:
-        self.root = tmp_path / "corpus"
-        (self.root / "a").mkdir(parents=True)
-        (self.root / "a" / "b.py").write_text("BLOCK = 1\n")
-        self.requests = FakeRequests()
-        self.store = Store(tmp_path / "store")
-        self.launch = launch
-        self.selection = Selection(tiers=("gate",), labels=())
-        self.says(launches=[self.row()])
-
-    def row(self) -> dict[str, Any]:
-        """What a worker says of the launch, the text of what is launched in its place."""
-        return {**json.loads(json.dumps(asdict(self.launch))), "launched": "call 1"}
-
-    def says(self, outcome: str = "captured", **more: Any) -> None:
-        self.requests.result = {"outcome": outcome, "failures": [], **more}
-
     def catalog(
         self, *, toolchain: str = "t", corpus: str = "d", self_contained: bool = True, reuse: bool = True
     ) -> Catalog:
-        requests: Any = self.requests
-        asked = replace(TOOLCHAIN, digest=toolchain)
-        target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+        requests: Any = self
+        asked = replace(self.toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
         capturer = Capturer(requests, self.store, reuse=reuse)
-        return capturer.catalog(asked, kernels, "a/b", target, self.selection)
+        return capturer.catalog(asked, kernels, "a/b", self.target, self.selection)
 
     def asked(self, **more: Any) -> int:
-        before = len(self.requests.asked)
+        before = len(self.rows)
         self.catalog(**more)
-        return len(self.requests.asked) - before
+        return len(self.rows) - before
 
 
 @pytest.fixture
-def bench(tmp_path: Path, launch: Launch) -> Bench:
-    return Bench(tmp_path, launch)
+def captures(tmp_path: Path, build: Any, launch: Launch) -> Captures:
+    return Captures(tmp_path, build, launch)
 
 
-def test_launches_are_traced_each_time(bench: Bench) -> None:
+def test_launches_are_traced_each_time(captures: Captures) -> None:
     """A workload may read anything: nobody knows when what it launched would not be launched again."""
-    assert bench.catalog(self_contained=False).launches == (bench.launch,)
-    assert bench.asked(self_contained=False) == 1
-    bench.says(launches=[])
-    assert bench.catalog(self_contained=False).launches == ()
+    assert captures.catalog(self_contained=False).launches == (captures.launch,)
+    captures.answers(launches=[])
+    assert captures.catalog(self_contained=False).launches == ()
 
 
-def test_those_of_a_corpus_that_imports_nothing_else_are_kept(bench: Bench) -> None:
-    first = bench.catalog()
-    assert first.launches == (bench.launch,)
-    assert bench.asked() == 0
-    assert bench.catalog() == first
-
-
-@pytest.mark.parametrize(
-    "another", [{"corpus": "edited"}, {"toolchain": "edited"}, {"reuse": False}, {"self_contained": False}]
-)
-def test_another_corpus_or_toolchain_or_no_reuse_captures_anew(bench: Bench, another: dict[str, Any]) -> None:
-    bench.catalog()
-    assert bench.asked(**another) == 1
-    assert bench.asked() == 0, "the earlier one is found again"
-
-
-def test_another_selection_or_other_conditions_capture_anew(bench: Bench) -> None:
-    bench.catalog()
-    bench.selection = Selection(tiers=(), labels=())
-    assert bench.asked() == 1
-    bench.requests.environment_digest = "other code of the worker"
-    assert bench.asked() == 1
+def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures: Captures) -> None:
+    first = captures.catalog()
+    assert first.launches == (captures.launch,)
+    assert captures.asked() == 0 and captures.catalog() == first
+    for another in ({"corpus": "e"}, {"toolchain": "e"}, {"reuse": False}, {"self_contained": False}):
+        assert captures.asked(**another) == 1
+    assert captures.asked() == 0, "the earlier one is found again"
+    captures.selection = Selection(tiers=(), labels=())
+    assert captures.asked() == 1
+    captures.environment_digest = "other code of the worker"
+    assert captures.asked() == 1
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("answer", "is_kept"),
     [
-        {"outcome": "error", "message": "No module named 'torch'", "transient": True},
-        {"outcome": "memory", "message": "out of memory"},
-        {
-            "outcome": "captured",
-            "launches": [],
-            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "transient": True}],
-        },
+        ({"outcome": "error", "message": "No module named 'torch'", "transient": True}, False),
+        ({"outcome": "memory", "message": "out of memory"}, False),
+        ({"launches": [], "failures": [{"id": "a/b:c", "expected": True, "message": "m", "transient": True}]}, False),
+        ({"outcome": "error", "message": "ZeroDivisionError", "transient": False}, True),
+        ({"launches": [], "failures": [{"id": "a/b:c", "expected": True, "message": "m"}]}, True),
     ],
-    ids=["workload", "memory", "launch"],
-)
-def test_what_may_be_cured_is_not_kept(bench: Bench, said: dict[str, Any]) -> None:
-    bench.says(**said)
-    assert len(bench.catalog().failures) == 1
-    bench.says(launches=[bench.row()])
-    assert bench.catalog().launches == (bench.launch,)
+)  # fmt: skip
+def test_what_may_be_cured_is_not_kept(captures: Captures, answer: dict[str, Any], is_kept: bool) -> None:
+    captures.answers(**answer)
+    (failure,) = captures.catalog().failures
+    assert failure.id == ("a/b:c" if "launches" in answer else "a/b:*")
+    captures.answers(launches=[captures.row])
+    assert captures.catalog().launches == (() if is_kept else (captures.launch,))
 
 
-def test_an_error_of_the_workload_itself_is_kept(bench: Bench) -> None:
-    bench.says(outcome="error", message="ZeroDivisionError", transient=False)
-    assert bench.catalog().failures[0].id == "a/b:*"
-    assert bench.asked() == 0
-
-
-def test_a_frontend_that_dies_is_left_to_the_cases(bench: Bench) -> None:
+def test_a_frontend_that_dies_is_left_to_the_cases(captures: Captures) -> None:
     """Each launch has a child of its own to die in then."""
-    bench.requests.result = None
-    found = bench.catalog()
-    assert [row["select"]["frontend"] for row in bench.requests.asked] == [True, False]
+    captures.result = None
+    found = captures.catalog()
+    assert [row["select"]["frontend"] for row in captures.rows] == [True, False]
     assert found.failures[0].failure.kind is FailureKind.CRASH
     assert not found.selection.frontend
 
 
 @pytest.mark.parametrize("other_fails", [False, True])
-def test_launches_of_one_name_are_a_failure(bench: Bench, other_fails: bool) -> None:
+def test_launches_of_one_name_are_a_failure(captures: Captures, other_fails: bool) -> None:
     """A label `a` of two kernels, and a label `a/k`: one of two launches would be dropped, edited or not."""
-    one = {**bench.row(), "id": "a/b:a/k", "label": "a"}
-    other = {**bench.row(), "id": "a/b:a/j", "label": "a"}
-    second = {**one, "label": "a/k", "expected": False}
+    one = {**captures.row, "id": "a/b:a/k", "label": "a"}
+    other = {**captures.row, "id": "a/b:a/j", "label": "a"}
+    second = [] if other_fails else [{**one, "label": "a/k", "expected": False}]
     failed = {"id": "a/b:a/k", "expected": True, "message": "no such option"}
-    bench.says(
-        launches=[one, other] if other_fails else [one, other, second], failures=[failed] * other_fails
-    )
-    found = bench.catalog()
+    captures.answers(launches=[one, other, *second], failures=[failed] * other_fails)
+    found = captures.catalog()
     assert [row.id for row in found.launches] == ["a/b:a/j"]
     (failure,) = found.failures
-    assert (failure.id, failure.expected, failure.failure.message) == (
-        "a/b:a/k",
-        True,
-        "2 launches have this name and none is compared: rename one of the labels 'a', 'a/k'",
-    )
-    assert bench.catalog() == found, "from the store, too"
+    assert (failure.id, failure.expected) == ("a/b:a/k", True)
+    assert "rename one of the labels 'a', 'a/k'" in failure.failure.message
+    assert captures.catalog() == found, "from the store, too"
 
 
-def test_what_is_wanted_of_a_workload() -> None:
-    target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+def test_what_is_wanted_of_a_workload(build: Any) -> None:
+    target = build.target()
     wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
     assert wanted.selection("c/d", target).labels == ()
@@ -187,21 +137,16 @@ def test_what_is_wanted_of_a_workload() -> None:
 
 
 def test_launches_share_what_they_have_in_common_and_nothing_that_is_only_equal(launch: Launch) -> None:
-    def argument(value: object) -> Argument:
-        return Argument(
-            name="n", kind="scalar", type="i32", value=value, dtype=None, shape=None, strides=None,  # type: ignore[arg-type]
-            storage_offset=None, alias=None, fill=None, block_shape=None,
-        )  # fmt: skip
+    empty = dict.fromkeys(("dtype", "shape", "strides", "storage_offset", "alias", "fill", "block_shape"))
 
-    def captured(*values: object) -> Launch:
-        given = replace(launch, arguments=tuple(map(argument, values)), options={"num_warps": "4"})
+    def captured(*values: Any) -> Launch:
+        rows = tuple(Argument(name="n", kind="scalar", type="i32", value=value, **empty) for value in values)
+        given = replace(launch, arguments=rows, options={"num_warps": "4"})
         found = catalogs._sharing(given)
         assert found == given
         return found
 
     one, other = captured(1, True, 0.0), captured(1.0, 1, -0.0)
-    assert one.options is other.options
-    assert one.arguments[0] is other.arguments[1]
-    assert [repr(row.value) for row in (*one.arguments, *other.arguments)] == [
-        "1", "True", "0.0", "1.0", "1", "-0.0",
-    ]  # fmt: skip
+    assert one.options is other.options and one.arguments[0] is other.arguments[1]
+    values = [repr(row.value) for row in (*one.arguments, *other.arguments)]
+    assert values == ["1", "True", "0.0", "1.0", "1", "-0.0"]

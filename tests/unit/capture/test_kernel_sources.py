@@ -22,7 +22,7 @@ def k(x):
 class Holder:
     def other(self): return 2
 
-def told(): "nothing but a docstring"
+def bare(): "nothing but a docstring"
 '''
 
 
@@ -38,7 +38,7 @@ def corpus(tmp_path: Path) -> Corpus:
     [
         ("k", "def k(x):\n    return x + 1"),
         ("other", "def other(self):\n    return 2"),
-        ("told", "def told():\n    'nothing but a docstring'"),
+        ("bare", "def bare():\n    'nothing but a docstring'"),
         ("unknown", ""),
     ],
 )

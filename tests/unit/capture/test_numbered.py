@@ -29,7 +29,7 @@ def configs(launch: Launch, *warps: str, edited: bool = False) -> list[Launch]:
     ]
 
 
-def told(rows: list[pairing.Matched]) -> dict[str, tuple[str | None, str | None]]:
+def warps_of(rows: list[pairing.Matched]) -> dict[str, tuple[str | None, str | None]]:
     return {
         row.id.removeprefix("f/w:a"): (
             row.base.options["num_warps"] if isinstance(row.base, Launch) else None,
@@ -55,7 +55,7 @@ def told(rows: list[pairing.Matched]) -> dict[str, tuple[str | None, str | None]
 )
 def test_a_config_is_matched_with_itself(launch: Launch, base, head, wanted, edited: bool) -> None:
     rows = pairing.match(configs(launch, *base), configs(launch, *head, edited=edited))
-    assert told(rows) == wanted
+    assert warps_of(rows) == wanted
 
 
 def test_an_equal_input_comes_before_an_equal_number(launch: Launch) -> None:
@@ -69,7 +69,7 @@ def test_an_equal_input_comes_before_an_equal_number(launch: Launch) -> None:
 def test_without_a_digest_what_was_specialized_decides(launch: Launch) -> None:
     base = [replace(row, digest=None) for row in configs(launch, A, B)]
     head = [replace(row, digest=None) for row in configs(launch, B, A)]
-    assert told(pairing.match(base, head)) == {"/k#1": (B, B), "/k#2": (A, A)}
+    assert warps_of(pairing.match(base, head)) == {"/k#1": (B, B), "/k#2": (A, A)}
 
 
 def test_kernels_and_labels_are_not_mixed(launch: Launch) -> None:

@@ -48,6 +48,10 @@ def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
     return case.verdict, case.error
 
 
+def verdicts_of(rows: list[pairing.Matched]) -> dict[str, Verdict]:
+    return {row.id: verdict_of(row)[0] for row in rows}
+
+
 @pytest.mark.parametrize("swapped", [False, True], ids=["at head", "at base"])
 @pytest.mark.parametrize(
     ("ids", "fails"),
@@ -67,65 +71,48 @@ def test_what_failed_on_one_side_breaks_there(launch: Launch, ids, fails, swappe
     assert {verdict_of(row) for row in rows} == {(wanted[0], wanted[1] + FAILURE.message)}
 
 
-def test_the_nearest_failure_is_told(launch: Launch) -> None:
+def test_the_nearest_failure_is_shown(launch: Launch) -> None:
     near = replace(failure("f/w:a"), failure=replace(FAILURE, message="near"))
     rows = pairing.match([replace(launch, id="f/w:a/k")], [failure("f/w:*"), near])
-    assert [(row.id, verdict_of(row)[0]) for row in rows] == [
-        ("f/w:a/k", Verdict.BROKEN),
-        ("f/w:*", Verdict.FAILING),  # nothing is lost: it stands for no other
-    ]
+    assert verdicts_of(rows) == {
+        "f/w:a/k": Verdict.BROKEN,
+        "f/w:*": Verdict.FAILING,  # nothing is lost: it stands for no other
+    }
     assert verdict_of(rows[0])[1] == "head: near"
 
 
-def test_what_fails_on_both_sides_is_failing() -> None:
-    rows = pairing.match([failure("f/w:a"), failure("f/w:b")], [failure("f/w:*")])
-    assert [(row.id, verdict_of(row)[0]) for row in rows] == [
-        ("f/w:a", Verdict.FAILING),
-        ("f/w:b", Verdict.FAILING),
-    ]
-    (row,) = pairing.match([failure("f/w:*")], [failure("f/w:*")])
-    assert verdict_of(row)[0] is Verdict.FAILING
+@pytest.mark.parametrize(
+    ("base", "head", "wanted"),
+    [
+        (["!f/w:a", "!f/w:b"], ["!f/w:*"], {"f/w:a": Verdict.FAILING, "f/w:b": Verdict.FAILING}),
+        (["!f/w:*"], ["!f/w:*"], {"f/w:*": Verdict.FAILING}),
+        ([], ["!f/w:*"], {"f/w:*": Verdict.FAILING}),  # what is new and does not compile is not added
+        (["!f/w:a"], [], {"f/w:a": Verdict.REMOVED}),
+        (["f/w:gone"], ["f/w:new"], {"f/w:gone": Verdict.REMOVED, "f/w:new": Verdict.ADDED}),
+        # a failure of another label stands for nothing else
+        (["f/w:ab"], ["!f/w:a"], {"f/w:ab": Verdict.REMOVED, "f/w:a": Verdict.FAILING}),
+        # a label that fails after a launch has failed
+        (["f/w:a"], ["f/w:a", "!f/w:a"], {"f/w:a": Verdict.BROKEN}),
+    ],
+)
+def test_what_one_side_launches_or_fails_to(
+    launch: Launch, base: list[str], head: list[str], wanted: dict[str, Verdict]
+) -> None:
+    def rows(names: list[str]) -> list[pairing.Row]:
+        return [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
+
+    assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
 
 
-def test_what_is_new_and_does_not_compile_is_not_added() -> None:
-    (row,) = pairing.match([], [failure("f/w:*")])
-    assert (row.id, verdict_of(row)[0]) == ("f/w:*", Verdict.FAILING)
-
-
-def test_what_failed_and_is_gone_is_removed() -> None:
-    (row,) = pairing.match([failure("f/w:a")], [])
-    assert verdict_of(row)[0] is Verdict.REMOVED
-
-
-def test_launches_of_one_side_only(launch: Launch) -> None:
-    both, gone, new = (replace(launch, id=f"f/w:{name}") for name in ("both", "gone", "new"))
-    rows = pairing.match([both, gone], [both, new])
-    assert [(row.id, row.base, row.head) for row in rows] == [
-        ("f/w:both", both, both),
-        ("f/w:gone", gone, None),
-        ("f/w:new", None, new),
-    ]
-    assert [verdict_of(row)[0] for row in rows[1:]] == [Verdict.REMOVED, Verdict.ADDED]
-
-
-def test_a_failure_of_another_label_stands_for_nothing_else(launch: Launch) -> None:
-    a, ab = replace(launch, id="f/w:a"), replace(launch, id="f/w:ab")
-    rows = {row.id: verdict_of(row)[0] for row in pairing.match([ab], [failure("f/w:a")])}
-    assert rows == {"f/w:ab": Verdict.REMOVED, "f/w:a": Verdict.FAILING}
-    assert a.id in rows
-
-
-def test_a_label_that_fails_after_a_launch_has_failed(launch: Launch) -> None:
-    one = replace(launch, id="f/w:a")
-    (row,) = pairing.match([one], [one, failure("f/w:a")])
-    assert verdict_of(row)[0] is Verdict.BROKEN
+def test_a_launch_of_both_sides_is_one(launch: Launch) -> None:
+    (row,) = pairing.match([launch], [launch])
+    assert (row.id, row.base, row.head) == (launch.id, launch, launch)
 
 
 @pytest.mark.parametrize("expected", [False, True])
 def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch: Launch, expected: bool) -> None:
     (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
-    assert row.head is not None
-    assert row.head.expected is expected
+    assert row.head is not None and row.head.expected is expected
 
 
 # the order of calls

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,63 +12,39 @@ from typing import Any
 import pytest
 
 from irdiff import process
-from irdiff.capture import __main__ as entry
 from irdiff.capture import record_program
 from irdiff.errors import ToolchainError
 
+ENTRY = "irdiff.worker.__main__"
 
-@dataclass
-class Interpreter:
-    """Stands for the program's interpreter: prints lines, leaves a code, ends."""
 
-    printed: str = ""
-    recorded: str | None = None
-    code: int = 0
-    commands: list[list[str]] = field(default_factory=list)
-    environments: list[Mapping[str, str]] = field(default_factory=list)
+def record(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int, recorded: str | None) -> tuple[int, Any]:
+    """The exit code and how the interpreter was started; it prints a line and leaves a code."""
+    started: Any = None
 
-    def __call__(
-        self, command: Sequence[str], *, log: Path, env: Mapping[str, str], on_line: Callable[[str], None]
+    def run_logged(
+        command: Sequence[str], *, log: Path, env: Mapping[str, str], on_line: Callable[[str], None]
     ) -> int:
-        self.commands.append(list(command))
-        self.environments.append(env)
-        assert not log.exists(), "the log of an earlier recording is gone"
-        log.write_text(self.printed)
-        on_line(self.printed)
-        if self.recorded is not None:
-            Path(command[command.index("--code-file") + 1]).write_text(self.recorded)
-        return self.code
+        nonlocal started
+        started = command, env
+        on_line("hello")
+        if recorded is not None:
+            Path(command[command.index("--code-file") + 1]).write_text(recorded)
+        return code
 
-
-@pytest.fixture
-def interpreter(monkeypatch: pytest.MonkeyPatch) -> Interpreter:
-    made = Interpreter()
-    monkeypatch.setattr(process, "run_logged", made)
-    return made
-
-
-def record(folder: Path, told: list[str]) -> int:
+    monkeypatch.setattr(process, "run_logged", run_logged)
     config: Any = SimpleNamespace(cache=folder, tool_environment={"HOME": "/h", "PYTHONHASHSEED": "random"})
-    return record_program.run("/p/python", ["script.py", "--its", "word"], config, told.append)
+    lines: list[str] = []
+    ended = record_program.run("/p/python", ["script.py", "--its", "word"], config, lines.append)
+    assert lines == ["hello"]
+    return ended, started
 
 
-def test_the_code_is_the_recordings_own(tmp_path: Path, interpreter: Interpreter) -> None:
-    interpreter.printed, interpreter.recorded, interpreter.code = "hello", "7", 1
-    told: list[str] = []
-    assert record(tmp_path / "new", told) == 7
-    assert told == ["hello"]
-    command = interpreter.commands[0]
-    assert command[0] == "/p/python"
-    assert command[-3:] == ["script.py", "--its", "word"]
-    assert record(tmp_path / "new", told) == 7
-
-
-def test_nothing_but_what_python_needs_is_pinned_and_the_caller_has_the_last_word(
-    tmp_path: Path, interpreter: Interpreter
-) -> None:
-    interpreter.recorded = "0"
-    record(tmp_path, [])
-    environment = interpreter.environments[0]
+def test_the_code_is_the_recordings_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, (command, environment) = record(tmp_path, monkeypatch, 1, "7")
+    assert code == 7
+    assert command[0] == "/p/python" and command[-3:] == ["script.py", "--its", "word"]
+    # nothing but what Python needs is pinned, and the caller has the last word
     assert environment["PYTHONHASHSEED"] == "random"
     assert not any(name.startswith("TRITON") for name in environment)
 
@@ -77,37 +52,30 @@ def test_nothing_but_what_python_needs_is_pinned_and_the_caller_has_the_last_wor
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        (entry.NO_TRITON, "has no Triton: the program was not run"),
+        (record_program.NO_TRITON, "has no Triton: the program was not run"),
         (3, "could not record the program (exit code 3)"),
     ],
 )
 def test_an_interpreter_that_left_no_code_is_an_error(
-    tmp_path: Path, interpreter: Interpreter, code: int, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str
 ) -> None:
-    interpreter.printed, interpreter.code = "Fatal Python error", code
     with pytest.raises(ToolchainError, match="/p/python") as caught:
-        record(tmp_path, [])
+        record(tmp_path, monkeypatch, code, None)
     assert said in caught.value.what
 
 
-def test_the_entry_hands_over_to_the_worker_and_lends_the_program_no_modules(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Run by its path, this file's folder is the first place that Python looks for modules in."""
-    folder = str(Path(entry.__file__).parent)
+def test_the_worker_lends_the_program_no_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run by its path, its folder is the first place that Python looks for modules in."""
+    entry: Any = importlib.import_module(ENTRY)
+    folder = str(Path(str(entry.__file__)).parent)
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
-    monkeypatch.delitem(sys.modules, "irdiff_worker", raising=False)
+    monkeypatch.setattr(sys, "argv", ["__main__.py", "record", "script.py"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else ...)
-    assert entry.main() == entry.NO_TRITON
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-    asked: list[str] = []
-
-    def imported(name: str) -> Any:
-        asked.append(name)
-        assert sys.modules["irdiff_worker"].__file__ is not None
-        return SimpleNamespace(main=lambda: 5)
-
-    monkeypatch.setattr(importlib, "import_module", imported)
-    assert entry.main() == 5
-    assert asked == ["irdiff_worker.program"]
+    assert entry.main() == record_program.NO_TRITON
     assert folder not in sys.path
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(entry, "load_package", lambda: None)
+    program = SimpleNamespace(main=lambda words: words)
+    monkeypatch.setitem(sys.modules, "irdiff_worker", SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "irdiff_worker.program", program)  # type: ignore[arg-type]
+    assert entry.main() == ["script.py"]

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from irdiff.capture import renames
-from irdiff.model import Launch, Pair, Sides, Target
+from irdiff.model import Launch, Pair, Sides
 
 BODY = """def NAME(x, out, n, BLOCK):
     offsets = program_id(0) * BLOCK + arange(0, BLOCK)
@@ -29,14 +30,16 @@ def text(launch: Launch) -> str:
     return BODY.replace("NAME", launch.kernel)
 
 
-def test_moved_kernel_is_matched_by_its_source(launch: Launch) -> None:
-    before, after = make(launch, "a/old", "k", source="s"), make(launch, "b/new", "k", source="s")
-    assert renames.match([before], [after], lambda _: "", lambda _: "") == {"a/old:c": "b/new:c"}
+def nothing(launch: Launch) -> str:
+    return ""
 
 
-def test_renamed_kernel_is_matched_by_its_text(launch: Launch) -> None:
-    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
-    assert renames.match([before], [after], text, text) == {"a/old:c": "b/new:c"}
+def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed(launch: Launch) -> None:
+    moved = make(launch, "a/old", "k", source="s"), make(launch, "b/new", "k", source="s")
+    renamed = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+    assert renames.match([moved[0]], [moved[1]], nothing, nothing) == {"a/old:c": "b/new:c"}
+    assert renames.match([renamed[0]], [renamed[1]], text, text) == {"a/old:c": "b/new:c"}
+    assert renames.match([renamed[0]], [renamed[1]], nothing, nothing) == {}
 
 
 def test_kernels_that_share_only_their_frame_are_two(launch: Launch) -> None:
@@ -61,31 +64,27 @@ def test_each_kernel_is_matched_once_and_launches_by_label(launch: Launch) -> No
     assert "a/newer:fp16" not in found.values(), "one kernel is one kernel"
 
 
-def test_without_text_nothing_is_guessed(launch: Launch) -> None:
-    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
-    assert renames.match([before], [after], lambda _: "", lambda _: "") == {}
-
-
-def test_pairs_are_joined_for_every_target(launch: Launch) -> None:
-    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
-    pairs = []
-    for name in ("sm_90", "gfx942"):
-        target = Target(name=name, backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
-        for row, base, head in ((before, before, None), (after, None, after)):
-            pairs.append(
-                Pair(
-                    id=f"{row.id}@{name}",
-                    launch_id=row.id,
-                    target=target,
-                    base=base,
-                    head=head,
-                    supported=Sides(base=True, head=True),
-                    moved=False,
-                )
-            )
+def test_pairs_are_joined_for_every_target(launch: Launch, build: Any) -> None:
+    labels = ("fp16", "fp32")
+    before, after = ([make(launch, name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
+    pairs = [
+        Pair(
+            id=f"{row.id}@{name}",
+            launch_id=row.id,
+            target=build.target(name),
+            base=row if row in before else None,
+            head=row if row in after else None,
+            supported=Sides(base=True, head=True),
+            moved=False,
+        )
+        for name in ("sm_90", "gfx942")
+        for row in (*before, *after)
+    ]
     joined = renames.join(pairs, text, text)
-    assert [pair.id for pair in joined] == ["b/new:c@gfx942", "b/new:c@sm_90"]
-    assert all(pair.base == before and pair.head == after for pair in joined)
+    assert [pair.id for pair in joined] == [f"b/new:{x}@{y}" for x in labels for y in ("gfx942", "sm_90")]
+    for pair in joined:
+        assert pair.base is not None and pair.head is not None
+        assert pair.base.id.partition(":")[2] == pair.head.id.partition(":")[2]
 
 
 def test_the_options_of_a_launch_tell_configs_apart(launch: Launch) -> None:

@@ -42,17 +42,14 @@ def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
     assert "│" in call(folder, CASE, "--side-by-side")
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_what_cannot_be_shown_says_why(folder: Path) -> None:
+    for words, reason in (
         ([CASE, "--stage", "ptx"], "holds no ptx text"),
         (["normalization"], "is broken"),
         ([CASE, "--stage", "sass"], "holds no cubin of base"),
-    ],
-)
-def test_what_cannot_be_shown_says_why(folder: Path, words: list[str], reason: str) -> None:
-    with pytest.raises(IrdiffError, match=reason):
-        call(folder, *words)
+    ):
+        with pytest.raises(IrdiffError, match=reason):
+            call(folder, *words)
 
 
 def test_the_same_up_to_registers_is_said_next_to_the_diff(

@@ -34,48 +34,30 @@ expires = 2026-12-31
 """
 
 
-def _load(tmp_path: Path, text: str) -> policy.Policy:
-    path = tmp_path / "policy.toml"
-    path.write_text(text)
-    return policy.load(path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "pattern"),
     [
-        ("verdicts =", "verdict =", "rule.0.verdict"),
         ("verdicts =", "verdict =", "there is no such key; did you mean 'verdicts'?"),
-        ("expires =", "expire =", "waiver.0.expire: there is no such key; did you mean 'expires'?"),
         ('kind = "verdict"', 'kind = "verdicts"', "rule.0"),
-        ('["broken"]', '["brokn"]', "rule.0.verdict"),
         ('["broken"]', "[]", "rule.0.verdict"),
-        ('action = "deny"', 'action = "ignore"', "rule.0.verdict.action"),
         ("because users would notice", "why", "reason"),
         ('action = "deny"', "", "action"),
         ("irdiff-policy/1", "irdiff-policy/9", "schema"),
         ('id = "broken"', 'id = "b"', "waives the rule 'broken'"),
-        ('id = "broken"', 'id = "Bro ken"', "rule.0.verdict.id"),
         ("https://github.com", "http://github.com", "waiver.0.issue"),
         ("expires = 2026-12-31", "", "waiver.0.expires"),
-        ("expires = 2026-12-31", 'expires = "soon"', "waiver.0.expires"),
-        ('owner = "jane"', 'owner = ""', "waiver.0.owner"),
         ('cases = ["a/*"]', "", "names nothing"),
         ('cases = ["a/*"]', 'cases = [""]', "waiver.0.cases"),
         ("[[rule]]", "[[rule]", "is not TOML"),
-        ('cases = ["a/*"]', 'groups = ["g1"]', "waiver.0.groups"),
+        (WAIVER, RULE[RULE.index("[[rule]]") :], "two rules"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pattern: str) -> None:
     assert old in RULE + WAIVER
+    path = tmp_path / "policy.toml"
+    path.write_text((RULE + WAIVER).replace(old, new))
     with pytest.raises(UsageError, match=pattern):
-        _load(tmp_path, (RULE + WAIVER).replace(old, new))
-
-
-def test_two_rules_of_one_name_and_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two rules"):
-        _load(tmp_path, RULE + RULE[RULE.index("[[rule]]") :])
-    with pytest.raises(UsageError, match="cannot be read"):
-        policy.load(tmp_path / "none.toml")
+        policy.load(path)
 
 
 def test_the_shipped_policy_is_valid() -> None:

@@ -49,10 +49,9 @@ def test_a_run_is_found_by_each_of_its_names(runs: Path, monkeypatch: pytest.Mon
 def test_what_means_no_run_or_several_is_refused_with_what_comes_near(runs: Path) -> None:
     with pytest.raises(RunFolderError, match="2 runs begin with '20261122'"):
         run_list.find("20261122", runs)
-    for text, near in (("lst", "last"), (NAMES[0][:-1] + "c", NAMES[0]), ("100000", NAMES[0])):
-        with pytest.raises(RunFolderError) as raised:
-            run_list.find(text, runs)
-        assert near in raised.value.hint
+    with pytest.raises(RunFolderError) as raised:
+        run_list.find(NAMES[0][:-1] + "c", runs)
+    assert NAMES[0] in raised.value.hint
     with pytest.raises(RunFolderError, match="there is no run yet"):
         run_list.find("last", runs / "none")
 

@@ -59,6 +59,7 @@ def test_replies(start):
     gpu, _ = start(READY, OPENED, ON_CONTROL, b'{"kind": "timed", "rows": []}\n')
     assert gpu.ask_first({"op": "open"}, 5.0, "") == {"kind": "opened"}
     assert gpu.ask({"op": "time"}, 5.0) == {"kind": "timed", "rows": []}
+    assert gpu.log != start()[0].log, "each process has a log of its own"
     gpu.close()
 
 
@@ -109,10 +110,6 @@ def test_a_process_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
         isolate.GpuProcess(tmp_path, {}, tmp_path / "gpu.log")
 
 
-def test_each_process_has_a_log_of_its_own(start):
-    assert start()[0].log != start()[0].log
-
-
 # inside of the process
 
 
@@ -130,20 +127,15 @@ def raising(error):
     return operation
 
 
-@pytest.mark.parametrize(
-    "error", [AbiError("takes\nsomething else"), DeviceError("no clusters here"), ValueError("no such fill")]
-)
-def test_what_does_not_fit_is_refused(monkeypatch, error):
-    reply = answer(monkeypatch, raising(error))
-    assert reply == {"kind": "refused", "message": " ".join(str(error).split())}
-
-
-@pytest.mark.parametrize("error", [DriverError("refused a call"), RuntimeError("out of memory")])
-def test_what_the_driver_or_torch_ends_in_is_a_fault(monkeypatch, error):
-    with pytest.raises(type(error)):
-        answer(monkeypatch, raising(error))
-    with pytest.raises(type(error)):  # one that shows late is no reply either
-        answer(monkeypatch, lambda *_: {"kind": "timed"}, synchronize=raising(error))
+def test_what_does_not_fit_is_refused_and_what_the_driver_or_torch_ends_in_is_a_fault(monkeypatch):
+    for error in (AbiError("takes\nsomething else"), DeviceError("no clusters"), ValueError("no such fill")):
+        reply = answer(monkeypatch, raising(error))
+        assert reply == {"kind": "refused", "message": " ".join(str(error).split())}
+    for error in (DriverError("refused a call"), RuntimeError("out of memory")):
+        with pytest.raises(type(error)):
+            answer(monkeypatch, raising(error))
+        with pytest.raises(type(error)):  # one that shows late is no reply either
+            answer(monkeypatch, lambda *_: {"kind": "timed"}, synchronize=raising(error))
 
 
 def test_what_a_kernel_prints_is_not_a_reply(capfd):

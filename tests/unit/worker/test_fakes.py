@@ -1,47 +1,42 @@
-"""The tensors and launches that workloads are made of."""
+"""The tensors and launches that workloads are made of, and the real tensors in their place."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from irdiff.worker import corpus_api
+from irdiff.worker import corpus_api, fills
+
+CORPUS = Path(__file__).parents[3] / "corpus"
 
 
 def test_views_share_a_storage_and_keep_its_strides() -> None:
     qkv = corpus_api.tensor((128, 3 * 8, 64), "bf16")
     q = qkv[:, 8:16]
-    assert q.shape == (128, 8, 64)
-    assert q.stride() == (24 * 64, 64, 1)
-    assert q.offset == 8 * 64
-    assert q.storage is qkv.storage
+    assert (q.shape, q.stride(), q.offset) == ((128, 8, 64), (24 * 64, 64, 1), 8 * 64)
+    assert q.storage is qkv.storage and not q.is_contiguous()
     assert q.data_ptr() - qkv.data_ptr() == 8 * 64 * 2
-    assert not q.is_contiguous()
     assert q.transpose(0, 1).shape == (8, 128, 64)
-    assert qkv.view(128, -1).shape == (128, 24 * 64)
-
-
-def test_a_step_in_the_last_dimension_is_a_stride() -> None:
+    assert qkv.view(128, -1).shape == qkv.view((128, -1)).shape == (128, 24 * 64)
     every_second = corpus_api.tensor((4, 32), "fp16")[:, ::2]
-    assert every_second.shape == (4, 16)
-    assert every_second.stride() == (32, 2)
-
-
-def test_an_integer_index_drops_its_dimension() -> None:
+    assert (every_second.shape, every_second.stride()) == ((4, 16), (32, 2))
     last = corpus_api.tensor((4, 32), "fp32")[-1]
-    assert last.shape == (32,)
-    assert last.offset == 3 * 32
+    assert (last.shape, last.offset) == ((32,), 3 * 32)
+    with pytest.raises(ValueError, match="not contiguous"):
+        corpus_api.tensor((4, 8), "fp32").t().view(32)
 
 
 def test_storages_are_distinct_and_aligned() -> None:
     first, second = corpus_api.tensor((3,), "i8"), corpus_api.tensor((3,), "i8")
     assert first.data_ptr() != second.data_ptr()
     assert first.data_ptr() % 256 == second.data_ptr() % 256 == 0
-    assert first.ptr_range() == 3
-
-
-def test_a_view_that_would_copy_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not contiguous"):
-        corpus_api.tensor((4, 8), "fp32").t().view(32)
+    assert (first.ptr_range(), corpus_api.tensor((0, 4)).ptr_range()) == (3, 0)
+    zeros = first.new_zeros((2,)), first.new_zeros((2,), "fp16")
+    assert [(row.dtype.short, row.storage.fill) for row in zeros] == [("i8", "zeros"), ("fp16", "zeros")]
 
 
 def test_dtypes_read_as_torch_prints_them() -> None:
@@ -49,12 +44,6 @@ def test_dtypes_read_as_torch_prints_them() -> None:
     assert corpus_api.dtype_name("torch.bfloat16") == "bf16"
     with pytest.raises(ValueError, match="unknown dtype 'fp12'"):
         corpus_api.tensor((1,), "fp12")
-
-
-def test_small_inputs_travel_by_value() -> None:
-    offsets = corpus_api.values(range(0, 12, 4))
-    assert offsets.shape == (3,)
-    assert offsets.storage.fill == "values:0,4,8"
 
 
 @pytest.mark.parametrize(
@@ -81,11 +70,6 @@ def test_where_a_launch_is_meant_to_compile(
     assert corpus_api.launch(print, **facts).expects(target, version) is expected
 
 
-def test_an_unknown_tier_is_an_error() -> None:
-    with pytest.raises(ValueError, match="one of gate, core, extended"):
-        corpus_api.launch(print, tier="nightly")
-
-
 class Kernel:
     """As Triton's JIT functions and autotuners look from outside."""
 
@@ -100,16 +84,16 @@ class Kernel:
     __call__ = run
 
 
-def test_a_kernel_without_its_grid_is_told_the_right_call() -> None:
+def test_what_cannot_be_launched_says_how_to_write_it() -> None:
     def rope(q_ptr, k_ptr, n, BLOCK):
         pass
 
     for kernel in (Kernel(rope), Kernel(Kernel(rope))):
-        with pytest.raises(
-            TypeError, match=r"write launch\(rope\[grid\], q_ptr, k_ptr, n, BLOCK\), not launch\(rope"
-        ):
+        with pytest.raises(TypeError, match=r"write launch\(rope\[grid\], q_ptr, k_ptr, n, BLOCK\), not"):
             corpus_api.launch(kernel, corpus_api.tensor((1,)))
         assert corpus_api.launch(kernel[(1,)], corpus_api.tensor((1,)))
+    with pytest.raises(ValueError, match="one of gate, core, extended"):
+        corpus_api.launch(print, tier="nightly")
 
 
 def test_a_grid_goes_by_the_config_and_is_large_enough_for_one_that_was_never_seen() -> None:
@@ -118,12 +102,91 @@ def test_a_grid_goes_by_the_config_and_is_large_enough_for_one_that_was_never_se
     assert grid({"BLOCK_M": 256, "BLOCK_N": 32}) == (8, 4, 1)
 
 
-def test_a_program_is_a_row_of_its_own() -> None:
-    entry = corpus_api.program("bench/run.py", "--small", tier="gate", configs=2)
-    assert isinstance(entry, corpus_api.ProgramEntry)
-    assert (entry.args, entry.facts["tier"], entry.facts["configs"]) == (
-        ("bench/run.py", "--small"),
-        "gate",
-        2,
-    )
-    assert entry.expects("sm_90", "3.9.0")
+# real tensors
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "offset", "expected"),
+    [
+        ((4, 8), (8, 1), 0, 32),
+        ((4, 8), (1, 4), 0, 32),
+        ((4, 8), (64, 2), 10, 10 + 3 * 64 + 7 * 2 + 1),
+        ((0, 8), (8, 1), 5, 5),
+    ],
+)
+def test_extent_is_what_the_view_reaches(
+    shape: tuple[int, ...], strides: tuple[int, ...], offset: int, expected: int
+) -> None:
+    assert fills.extent({"shape": shape, "strides": strides, "storage_offset": offset}) == expected
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*.py")), ids=lambda path: path.stem)
+def test_the_corpus_names_only_known_fills(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.keyword) and node.arg == "fill" and isinstance(node.value, ast.Constant):
+            assert node.value.value.partition(":")[0] in fills.KINDS
+
+
+class Numbers:
+    """As much of torch as a fill without random numbers asks."""
+
+    int32 = type("dtype", (), {"is_floating_point": False})
+
+    def Generator(self, device: str) -> Any:
+        return type("Generator", (), {"manual_seed": lambda self, seed: None})()
+
+    def empty(self, count: int, **_: Any) -> Any:
+        return Flat([-1] * count)
+
+    def arange(self, begin: int, end: int, device: str) -> list[int]:
+        return list(range(begin, end))
+
+    def tensor(self, values: list[int], device: str) -> list[int]:
+        return values
+
+    def full(self, shape: tuple[int], value: float, device: str) -> list[float]:
+        return [value] * shape[0]
+
+
+class Flat:
+    def __init__(self, values: list[Any], begin: int = 0) -> None:
+        self.values, self.begin = values, begin
+
+    def __getitem__(self, part: slice) -> Flat:
+        begin, end, _ = part.indices(len(self.values))
+        made = Flat(self.values, begin)
+        made.numel = lambda: end - begin  # type: ignore[attr-defined]
+        return made
+
+    def copy_(self, values: list[Any]) -> None:
+        self.values[self.begin : self.begin + len(values)] = values
+
+
+@pytest.mark.parametrize(
+    ("fill", "wanted"),
+    [
+        ("arange", [0, 1, 2, 3, 4]),
+        ("values:5,4,3,2,1", [5, 4, 3, 2, 1]),
+        ("const:7", [7.0] * 5),
+        ("ones", [1.0] * 5),
+        ("empty", [0.0] * 5),
+    ],
+)
+def test_a_storage_is_filled_block_by_block(
+    monkeypatch: pytest.MonkeyPatch, fill: str, wanted: list[float]
+) -> None:
+    monkeypatch.setattr(fills, "_BLOCK", 2)
+    row = {"dtype": "i32", "shape": (5,), "fill": fill}
+    assert fills.storage_of(Numbers(), row, 5).values[:5] == wanted
+    with pytest.raises(ValueError, match="unknown fill 'noise'"):
+        fills.storage_of(Numbers(), {**row, "fill": "noise"}, 5)
+
+
+def test_views_of_one_storage_stay_so(load: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    verify, made, api = load("verify"), load("fills"), load("corpus_api")
+    monkeypatch.setattr(made, "storage_of", lambda torch, row, elements, seed: (elements, row["fill"], seed))
+    monkeypatch.setattr(made, "materialize", lambda torch, row, storage: (storage, row["shape"]))
+    x = api.tensor((4, 8), "fp16")
+    first, (view, number) = verify._real(None, [x, (x[1:], 3)], storages := {})
+    assert first == ((32, "normal", (0, 0)), (4, 8)) and view == ((32, "normal", (0, 0)), (3, 8))
+    assert (number, len(storages)) == (3, 1)

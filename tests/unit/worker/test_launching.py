@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,17 +13,15 @@ from irdiff.worker import corpus_api
 
 
 @pytest.fixture
-def launching(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The worker's module, with nothing in place of the compiler."""
-    stub = types.ModuleType("triton")
-    stub.__file__ = "/triton/__init__.py"
-    monkeypatch.setitem(sys.modules, "triton", stub)
-    names = ("irdiff.worker.describe", "irdiff.worker.launching")
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module("irdiff.worker.launching")
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
+def described(load: Callable[[str], Any]) -> Callable[..., str]:
+    launching = load("launching")
+
+    def described(*calls: Call) -> str:
+        entry = launching.Calls()
+        text: str = launching.text([entry.lines(call, "one") for call in calls])
+        return text
+
+    return described
 
 
 def kernel() -> None:
@@ -50,12 +46,6 @@ class Call:
         return types.SimpleNamespace(fn=self.kernel)
 
 
-def described(launching: Any, *calls: Call) -> str:
-    entry = launching.Calls()
-    text: str = launching.text([entry.lines(call, "scale") for call in calls])
-    return text
-
-
 @dataclass
 class Descriptor:
     base: Any
@@ -66,10 +56,10 @@ class Descriptor:
     swizzle: int | None = None
 
 
-def test_each_fact_has_a_line(launching: Any) -> None:
+def test_each_fact_has_a_line(described: Callable[..., str]) -> None:
     x = corpus_api.tensor((64, 8), "fp16", fill="zeros")
     call = Call({"x": x, "n": 64, "eps": 0.5, "flag": True, "BLOCK": 32}, given={"num_warps": 8})
-    assert described(launching, call).splitlines() == [
+    assert described(call).splitlines() == [
         "call 1",
         "  grid: [4, 1, 1]",
         "  option num_warps: 8",
@@ -81,11 +71,11 @@ def test_each_fact_has_a_line(launching: Any) -> None:
     ]
 
 
-def test_another_object_with_the_same_facts_has_an_equal_text(launching: Any) -> None:
+def test_another_object_with_the_same_facts_has_an_equal_text(described: Callable[..., str]) -> None:
     """A renamed variable of the program, or another process: storages have other addresses."""
     first, _, second = (corpus_api.tensor((64,), "fp32") for _ in range(3))
     assert first.data_ptr() != second.data_ptr()
-    assert described(launching, Call({"x": first})) == described(launching, Call({"x": second}))
+    assert described(Call({"x": first})) == described(Call({"x": second}))
 
 
 @pytest.mark.parametrize(
@@ -104,52 +94,48 @@ def test_another_object_with_the_same_facts_has_an_equal_text(launching: Any) ->
     ],
     ids=["value", "bool", "float", "sign", "signedness", "shape", "strides", "offset", "fill", "tuple"],
 )
-def test_facts_that_differ_have_other_texts(launching: Any, one: Any, another: Any) -> None:
-    assert described(launching, Call({"x": one})) != described(launching, Call({"x": another}))
+def test_facts_that_differ_have_other_texts(described: Callable[..., str], one: Any, another: Any) -> None:
+    assert described(Call({"x": one})) != described(Call({"x": another}))
 
 
-def test_tensors_of_one_storage_are_told(launching: Any) -> None:
+def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> None:
     x, y = (corpus_api.tensor((8,), "fp32") for _ in range(2))
-    assert described(launching, Call({"a": x, "b": y})) != described(launching, Call({"a": x, "b": x}))
+    assert described(Call({"a": x, "b": y})) != described(Call({"a": x, "b": x}))
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
-    assert "storage 0, argument 1 of an earlier kernel" in described(launching, first, second)
-    apart = described(launching, first, Call({"out": y}, kernel=other))
-    assert "earlier" not in apart
+    assert "storage 0, argument 1 of an earlier kernel" in described(first, second)
+    assert "earlier" not in described(first, Call({"out": y}, kernel=other))
 
 
-def test_of_a_descriptor_only_what_has_no_default_is_told(launching: Any) -> None:
-    base = corpus_api.tensor((64, 8), "fp16")
-    plain = Descriptor(base, [64, 8], [8, 1], [16, 8])
-    text = described(launching, Call({"d": plain}))
+def test_a_descriptor_shows_only_what_has_no_default(described: Callable[..., str]) -> None:
+    given = (corpus_api.tensor((64, 8), "fp16"), [64, 8], [8, 1], [16, 8])
+    text = described(Call({"d": Descriptor(*given)}))
     assert "argument 1: descriptor of block [16, 8], shape [64, 8], strides [8, 1]\n" in text
-    padded = described(launching, Call({"d": Descriptor(base, [64, 8], [8, 1], [16, 8], padding="nan")}))
-    assert "strides [8, 1], padding 'nan'\n" in padded
-    assert "swizzle" not in padded
+    padded = described(Call({"d": Descriptor(*given, padding="nan")}))
+    assert "strides [8, 1], padding 'nan'\n" in padded and "swizzle" not in padded
 
 
-def test_calls_come_in_their_order_and_equal_ones_are_said_once(launching: Any) -> None:
+def test_calls_come_in_their_order_and_equal_ones_once(described: Callable[..., str]) -> None:
     one, two = Call({"n": 1}), Call({"n": 2})
-    assert described(launching, one, one, two).splitlines() == [
-        "call 1, 2 times", "  grid: [4, 1, 1]", "  argument 1: 1", "call 2", "  grid: [4, 1, 1]", "  argument 1: 2",
-    ]  # fmt: skip
-    assert described(launching, one, two) != described(launching, two, one)
+    assert described(one, one, two).splitlines()[::3] == ["call 1, 2 times", "call 2"]
+    assert described(one, two) != described(two, one)
 
 
-def test_an_autotuner_is_told_by_what_it_does_around_a_launch(launching: Any) -> None:
-    tuner = types.SimpleNamespace(
-        arg_names=["x", "M", "N", "out"],
-        keys=["N", "M"],
-        reset_to_zero=["out"],
-        restore_value=None,
-        user_defined_pre_hook=True,
-        pre_hook=kernel,
-    )
-    *rows, hook = launching.tuner_lines(tuner)
-    assert rows == [
+def test_an_autotuner_shows_what_it_does_around_a_launch(load: Callable[[str], Any]) -> None:
+    names = {"arg_names": ["x", "M", "N", "out"], "reset_to_zero": ["out"]}
+    hooks = {"user_defined_pre_hook": True, "pre_hook": kernel}
+    configs = [types.SimpleNamespace(all_kwargs=lambda: {"BLOCK": 8}, pre_hook=other)]
+
+    def lines(**more: Any) -> list[str]:
+        tuner = types.SimpleNamespace(**names, **more)
+        return list(load("launching").tuner_lines(tuner, configs, configs[0]))
+
+    found = lines(keys=["N", "M"], restore_value=None, **hooks)
+    assert [line.partition(" function:")[0] for line in found] == [
+        "autotuner's config: BLOCK 8",
         "autotuner's key: [3, 2]",
         "autotuner's reset_to_zero: [4]",
         "autotuner's restore_value: []",
+        "autotuner's pre_hook:",
+        "config's hook:",
     ]
-    assert hook.startswith("autotuner's pre_hook: function:kernel ")
-    by_number = types.SimpleNamespace(arg_names=["x", "M", "N", "out"], key_idx=[2, 1], reset_to_zero=["out"])
-    assert list(launching.tuner_lines(by_number))[:3] == list(launching.tuner_lines(tuner))[:3]
+    assert lines(key_idx=[2, 1])[:3] == lines(keys=["N", "M"])[:3], "before 3.3 keys are numbers"

@@ -1,11 +1,16 @@
-"""Which hosts a worker keeps, without any process."""
+"""Which hosts a worker keeps, what it answers when they end, and the loop; without any process."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import mmap
 import os
+import signal
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,22 +20,29 @@ MIB = 1 << 20
 
 
 class Hosts(server.Hosts):
-    """With hosts that are no processes, ready at once and each of one size."""
+    """With hosts that are no processes, each of one size."""
 
-    def __init__(self, own_bytes: int, limit_bytes: int) -> None:
-        super().__init__(lambda request: request["workload"], None, None, None)
-        self.own_bytes, self.limit_bytes = own_bytes, limit_bytes
+    def __init__(self, own_bytes: int = MIB, limit_bytes: int = 1024 * MIB, *, ready: bool = True) -> None:
+        self.replies: list[dict[str, Any]] = []
+        super().__init__(lambda request: request["workload"], None, None, self.replies.append)
+        self.own_bytes, self.limit_bytes, self.ready = own_bytes, limit_bytes, ready
+        self.pids = itertools.count(1 << 30)
 
-    def _start(self, request: dict[str, object]) -> server.Host:
-        (_, to_host), (from_host, _) = os.pipe(), os.pipe()
-        host = server.Host(0, request, to_host, from_host)
-        host.ready, host.own_bytes = True, self.own_bytes
+    def _start(self, request: dict[str, Any]) -> server.Host:
+        (_, to_host), (from_host, self.answers) = os.pipe(), os.pipe()
+        os.set_blocking(from_host, False)
+        host = server.Host(next(self.pids), request, to_host, from_host)
+        host.ready, host.own_bytes = self.ready, self.own_bytes
         return host
 
-    def served(self, *workloads: int) -> list[str]:
+    def ask(self, *numbers: int, workload: str = "") -> None:
+        for number in numbers:
+            self.submit({"id": number, "workload": workload or f"w{number}", "timeout_s": 1})
+
+    def served(self, *numbers: int) -> list[str]:
         """What is loaded after each of these was asked for and has answered."""
-        for number in workloads:
-            self.submit({"id": number, "workload": f"w{number}", "timeout_s": 1})
+        for number in numbers:
+            self.ask(number)
             for host in self.by_key.values():
                 host.waiting.clear()
         return list(self.by_key)
@@ -45,24 +57,14 @@ def _no_open_pipes() -> Iterator[None]:
             os.close(int(descriptor))
 
 
-def test_small_hosts_are_kept() -> None:
-    assert len(Hosts(7 * MIB, limit_bytes=1024 * MIB).served(*range(100))) == 100
-
-
-def test_hosts_of_many_launches_fit_the_memory() -> None:
-    """Of the idle ones the last goes: the first workloads are compiled first."""
-    assert Hosts(64 * MIB, limit_bytes=640 * MIB).served(*range(100)) == [*(f"w{n}" for n in range(9)), "w99"]
-
-
-def test_a_few_are_kept_whatever_they_hold() -> None:
-    assert len(Hosts(4096 * MIB, limit_bytes=MIB).served(*range(3))) == 3
-
-
-def test_a_host_that_works_is_not_ended() -> None:
-    hosts = Hosts(64 * MIB, limit_bytes=MIB)
-    for number in range(20):
-        hosts.submit({"id": number, "workload": f"w{number}", "timeout_s": 1})
-    assert len(hosts.by_key) == 20
+def test_which_hosts_are_kept() -> None:
+    assert len(Hosts(7 * MIB).served(*range(100))) == 100
+    # of the idle ones the last goes: the first workloads are compiled first
+    assert Hosts(64 * MIB, 640 * MIB).served(*range(100)) == [*(f"w{n}" for n in range(9)), "w99"]
+    assert len(Hosts(4096 * MIB, MIB).served(*range(3))) == 3, "a few are, whatever they hold"
+    working = Hosts(64 * MIB, MIB)
+    working.ask(*range(20))
+    assert len(working.by_key) == 20
 
 
 def test_own_memory_is_what_no_other_process_shares() -> None:
@@ -71,3 +73,100 @@ def test_own_memory_is_what_no_other_process_shares() -> None:
         mine.write(b"\xff" * (32 * MIB))
         assert server._own_bytes(os.getpid()) - before > 24 * MIB
     assert server._own_bytes(-1) == server._HOST_BYTES
+
+
+def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on() -> None:
+    hosts = Hosts(ready=False)
+    hosts.ask(1, 2, 3, workload="w")
+    (host,) = hosts.by_key.values()
+    first, rest = b'{"ready": true, "served": true}\n{"id": 2, "sig', b'nal": 9}\n'
+    os.write(hosts.answers, first)
+    assert hosts.receive(host) and host.ready
+    assert [row["id"] for row in hosts.replies] == [1] and hosts.deadlines() == []
+    os.write(hosts.answers, rest)
+    assert hosts.receive(host) and not hosts.receive(host)
+    assert hosts.replies[1] == {"id": 2, "signal": 9} and [row["id"] for row in host.waiting] == [3]
+
+
+def test_who_ended_a_host_gets_its_end_and_the_others_are_tried_once_more() -> None:
+    hosts = Hosts(ready=False)
+    hosts.ask(1, 2, workload="w")
+    hosts.ended(hosts.by_key["w"].pid, signal.SIGKILL)
+    assert [(row["id"], row["signal"]) for row in hosts.replies] == [(1, signal.SIGKILL)]
+    again = hosts.by_key["w"]
+    assert [row["id"] for row in again.waiting] == [2] and not again.waiting[0]["again"]
+    again.ready = True  # it had come to the request then, which may be at fault
+    hosts.ended(again.pid, 0)
+    assert hosts.by_key["w"].waiting[0]["again"]
+    hosts.ended(hosts.by_key["w"].pid, signal.SIGSEGV)
+    assert [(row["id"], row["signal"]) for row in hosts.replies[1:]] == [(2, signal.SIGSEGV)]
+
+
+def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue() -> None:
+    hosts = Hosts(ready=False)
+    hosts.ask(1)
+    (deadline,) = hosts.deadlines()
+    assert list(hosts.overdue(deadline - 0.01)) == []
+    ((pid, request),) = hosts.overdue(deadline)
+    assert (pid, request["id"]) == (hosts.by_key["w1"].pid, 1)
+    request["timed_out"] = True
+    hosts.ended(pid, signal.SIGKILL)
+    assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True}]
+
+
+def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies: list[dict[str, Any]] = []
+    monkeypatch.setattr(server, "_fork_into", lambda request, work: work() or request["id"])
+    monkeypatch.setattr(server, "_kill_group", lambda pid: None)
+    served: list[Any] = []
+    children = server.Children(served.append, replies.append)
+    children.submit({"id": 7, "timeout_s": 5})
+    assert served[0]["id"] == 7 and next(iter(children.overdue(children.deadlines()[0])))[0] == 7
+    children.ended(7, 0)
+    children.ended(8, 0)
+    assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
+
+
+def test_a_worker_serves_until_its_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is not for it: irdiff ends it."""
+    asked: list[Any] = []
+
+    class Kind:
+        def __init__(self, *given: Any) -> None:
+            self.reply = given[-1]
+            self.closed = False
+
+        def submit(self, request: dict[str, Any]) -> None:
+            asked.append(request)
+            self.reply({"id": request["id"]})
+
+        def deadlines(self) -> list[float]:
+            return []
+
+        def sources(self) -> dict[int, Any]:
+            return {}
+
+        def overdue(self, now: float) -> tuple[()]:
+            return ()
+
+        def close(self) -> None:
+            asked.append("closed")
+
+    (requests, to_worker), (replies, from_worker) = os.pipe(), os.pipe()
+    os.write(to_worker, b'{"id": 1}\n{"id": 2}\n')
+    os.close(to_worker)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD)}
+    monkeypatch.setattr(server, "Hosts", Kind)
+    monkeypatch.setattr(server, "die_with_parent", lambda: None)
+    monkeypatch.setattr(server, "_reap", lambda processes: None)
+    operations: Any = type("Operations", (), dict.fromkeys(("key_of", "prepare", "serve")))
+    try:
+        server.serve_worker(requests, from_worker, operations, {"hello": True})
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert asked == [{"id": 1}, {"id": 2}, "closed"]
+    rows = [json.loads(line) for line in os.read(replies, 4096).splitlines()]
+    assert rows == [{"hello": True}, {"id": 1}, {"id": 2}]

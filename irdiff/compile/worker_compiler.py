@@ -10,13 +10,12 @@ that imported a module which no digest holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter
 
@@ -32,25 +31,12 @@ from irdiff.model import (
     Target,
     Toolchain,
 )
-from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.corpus import Corpus, ExtraPackages
 from irdiff.store import Store, key_of
 from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 _outcome = TypeAdapter(Outcome)
-
-
-class _Turn:
-    """A lock that goes with its last user."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
 
 
 class WorkerCompiler:
@@ -69,7 +55,7 @@ class WorkerCompiler:
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
         self._lock = Lock()
-        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
+        self._turns: dict[str, Lock] = {}
 
     def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
         """The launches of a workload that are wanted."""
@@ -96,7 +82,8 @@ class WorkerCompiler:
                 self.taken_from_store += 1
                 return found
             more = {} if fresh or not self.reuse else self.assembled(toolchain)
-            return self._run(key, toolchain, corpus, launch, target, more, replace=fresh)
+            row = self._request(launch, toolchain, corpus, target, **more)
+            return self._run(key, row, toolchain, corpus.beside(launch.id, target), replace=fresh)
 
     def recompile(
         self,
@@ -113,7 +100,9 @@ class WorkerCompiler:
         found = None if fresh else self._stored(key)
         if found is not None:
             return found
-        return self._run(key, toolchain, corpus, launch, target, {}, randomized=True, replace=fresh)
+        row = self._request(launch, toolchain, corpus, target)
+        beside = corpus.beside(launch.id, target)
+        return self._run(key, row, toolchain, beside, randomized=True, replace=fresh)
 
     def count_lines(
         self,
@@ -138,7 +127,7 @@ class WorkerCompiler:
         if key is None or not self.reuse:
             return nullcontext()
         with self._lock:
-            return self._turns.setdefault(key, _Turn())
+            return self._turns.setdefault(key, Lock())
 
     def key(
         self, kind: str, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
@@ -165,7 +154,7 @@ class WorkerCompiler:
     def _request(
         self, launch: Launch, toolchain: Toolchain, corpus: Corpus, target: Target, **more: object
     ) -> dict[str, object]:
-        """What the worker is told to compile one launch, and `more`."""
+        """Asks a worker to compile one launch; with `more`."""
         return {
             "op": "compile",
             "launch": launch.id,
@@ -179,17 +168,13 @@ class WorkerCompiler:
     def _run(
         self,
         key: str | None,
+        row: Mapping[str, object],
         toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        more: Mapping[str, object],
+        beside: ExtraPackages | None,
         *,
         randomized: bool = False,
         replace: bool = False,
     ) -> Outcome:
-        row = self._request(launch, toolchain, corpus, target, **more)
-        beside = corpus.beside(launch.id, target)
         with self.store.scratch() as folder:
             ended = self.requests.ask(toolchain, beside, row, folder, randomized=randomized)
             result = read_result(folder)
@@ -223,27 +208,24 @@ def _is_own(outcome: Outcome) -> bool:
 
 
 def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], toolchain: Toolchain) -> Compiled:
-    words = result["assembler_flags"]
+    program, *flags = result["assembler_flags"] or [None]
+    assembler = Assembler(digest=toolchain.programs.get(program), flags=tuple(flags)) if program else None
     return Compiled(
         artifacts=artifacts,
         metadata=result["metadata"],
         handed=result["handed"],
         stage_times_s=result["times_s"],
         stage_cpu_s=result["cpu_s"],
-        assembler=_assembler(words, toolchain) if words else None,
+        assembler=assembler,
         assembler_log=result["assembler_log"],
         notes=tuple(result["notes"]),
     )
 
 
 def _sharing(outcome: Outcome) -> Outcome:
-    """The same, which holds only once what metadata says of many kernels: all but a kernel's name."""
+    """The same, whose metadata share what many kernels have in common: all but a kernel's name."""
     if isinstance(outcome, Failed):
         return outcome
-    name = {key: value for key, value in outcome.metadata.items() if key == "name"}
-    common = {key: value for key, value in outcome.metadata.items() if key != "name"}
-    return replace(outcome, metadata={**interned(common), **name})
-
-
-def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:
-    return Assembler(digest=toolchain.programs.get(words[0]), flags=tuple(words[1:]))
+    metadata = dict(outcome.metadata)
+    name = {key: metadata.pop(key) for key in ("name",) if key in metadata}
+    return replace(outcome, metadata={**interned(metadata), **name})

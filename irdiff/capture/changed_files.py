@@ -7,7 +7,8 @@ nor what changed functions do that neither ran nor were compiled while any workl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from irdiff.capture import functions
@@ -20,45 +21,45 @@ _MAX_STEPS = 4096
 
 
 def of_revisions(
-    corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[CapturedWorkload]
+    corpora: Sides[Corpus], pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]
 ) -> Reach | None:
     """None where the two sides are not two revisions of one repository."""
     base, head = corpora.base.files, corpora.head.files
     if base is None or head is None:
         return None
     changes = _changes(base, head)
-    pairs, captured = list(pairs), list(captured)
     places = corpora.map(_Places)
-    compiled = _compiled(pairs, places)
-    read = _read(pairs, captured, places)
+    compiled, readers = _compiled(pairs, places), _read(pairs, captured, places)
+    for path, cases in compiled.items():
+        readers[path] |= cases
     called: Sides[set[tuple[str, int]]] = Sides(base=set(), head=set())
     for row in captured:
         for place, catalog, names in zip(places, row.catalogs, called, strict=True):
-            names.update(_called(catalog.called, place))
-    readers = {path: compiled.get(path, set()) | read.get(path, set()) for path in changes}
+            for path, _, line in (name.rpartition(":") for name in catalog.called):
+                names.update((found, int(line)) for found in place.of(path))
     return Reach(
         files=tuple(
             ChangedFile(
                 path=path,
                 change=change,
-                compiled_by=len(compiled.get(path, ())),
+                compiled_by=len(compiled[path]),
                 read_by=len(readers[path]),
-                not_run=_not_run(path, corpora, called) if readers[path] else (),
+                not_run=_not_run(path, corpora, called, is_read=bool(readers[path])),
             )
             for path, change in sorted(changes.items())
         ),
-        read_by=len(set().union(*readers.values())),
+        read_by=len(set().union(*(readers[path] for path in changes))),
     )
 
 
 def _compiled(pairs: Iterable[Pair], places: Sides[_Places]) -> dict[str, set[str]]:
     """By path, the cases for which the frontend compiled a function of the file."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         for place, launch in ((places.base, pair.base), (places.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
                 for path in place.of(source):
-                    found.setdefault(path, set()).add(pair.id)
+                    found[path].add(pair.id)
     return found
 
 
@@ -66,28 +67,24 @@ def _read(
     pairs: Iterable[Pair], captured: Iterable[CapturedWorkload], places: Sides[_Places]
 ) -> dict[str, set[str]]:
     """By path, the cases of the workloads that opened the file."""
-    launched: dict[tuple[str, str], set[str]] = {}
+    launched: dict[tuple[str, str], set[str]] = defaultdict(set)
     for pair in pairs:
         if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
-            launched.setdefault((pair.workload, pair.target.name), set()).add(pair.id)
-    found: dict[str, set[str]] = {}
+            launched[pair.workload, pair.target.name].add(pair.id)
+    found: dict[str, set[str]] = defaultdict(set)
     for row in captured:
         for place, catalog in places.zip(row.catalogs):
             for path in (path for name in catalog.read for path in place.of(name)):
-                found.setdefault(path, set()).update(launched.get((row.workload, row.target.name), ()))
+                found[path] |= launched[row.workload, row.target.name]
     return found
 
 
-def _called(names: Iterable[str], places: _Places) -> Iterator[tuple[str, int]]:
-    """(path in the repository, first line) of the functions that a catalog names."""
-    for name in names:
-        path, _, line = name.rpartition(":")
-        for place in places.of(path):
-            yield place, int(line)
-
-
-def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]]) -> tuple[str, ...]:
-    """Functions of a file that changed, and of which neither side ran or compiled its own."""
+def _not_run(
+    path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
+) -> tuple[str, ...]:
+    """Functions of a file that changed, and of which neither side ran or compiled its own; of a file that no
+    launch reads (a test, a script) the kernels alone.
+    """
     files = corpora.map(lambda corpus: corpus.root / path)
     if not path.endswith(".py") or not all(file.is_file() for file in files):
         return ()
@@ -95,20 +92,16 @@ def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int
     return tuple(
         found.name
         for found in functions.changed(*texts)
-        if all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
+        if (is_read or found.is_kernel)
+        and all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
     )
 
 
 def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
-    changes = {}
-    for path in {*base, *head}:
-        if path not in head:
-            changes[path] = FileChange.REMOVED
-        elif path not in base:
-            changes[path] = FileChange.ADDED
-        elif base[path] != head[path]:
-            changes[path] = FileChange.CHANGED
-    return changes
+    removed = dict.fromkeys(base.keys() - head.keys(), FileChange.REMOVED)
+    added = dict.fromkeys(head.keys() - base.keys(), FileChange.ADDED)
+    edited = {path for path in base.keys() & head.keys() if base[path] != head[path]}
+    return {**removed, **added, **dict.fromkeys(edited, FileChange.CHANGED)}
 
 
 class _Places:

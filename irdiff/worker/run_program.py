@@ -16,16 +16,9 @@ def run(*words):
 
     Raises EndedEarly for whatever ends it but a success.
     """
-    is_module = words[0] == "-m"
-    name, *arguments = words[1:] if is_module else words
     before = sys.argv[:], sys.path[:]
-    sys.argv[:] = [name, *arguments]
     try:
-        if is_module:
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
-            runpy.run_path(name, run_name="__main__")
+        run_as_main(*words)
     except SystemExit as error:
         if error.code not in (None, 0):
             raise EndedEarly(f"the program ended with {error.code}") from error
@@ -33,3 +26,16 @@ def run(*words):
         raise EndedEarly(f"{type(error).__name__}: {error}") from error
     finally:
         sys.argv[:], sys.path[:] = before
+
+
+def run_as_main(*words):
+    """As `python script.py arguments…` or `python -m module arguments…` would."""
+    is_module = words[0] == "-m"
+    name, *arguments = words[1:] if is_module else words
+    sys.argv[:] = [name, *arguments]
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(name)))
+        runpy.run_path(name, run_name="__main__")

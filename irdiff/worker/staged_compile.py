@@ -18,7 +18,7 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
-from . import called
+from . import kernel_functions, noted
 
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
@@ -28,16 +28,13 @@ _wrap = None
 _on_options = None
 _keep = None
 """(name, content) → None, for what the compilation under way would put into its cache."""
-_files = None
+_files: set | None = None
 """Files of the functions that the frontend compiles, while somebody wants them."""
-_hooked = set()
-_prepared = False
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
 
 
 def compile_launch(src, target, options):
     """Runs `triton.compile` past its cache."""
-    _prepare()
     given = src.path if isinstance(src, FileSource) else src
     return real_compile(given, target=target, options=options)
 
@@ -45,7 +42,8 @@ def compile_launch(src, target, options):
 class FileSource:
     """What Triton reads from a file of IR. Its module is not kept: reading it may have started threads."""
 
-    constants = attrs = types.MappingProxyType({})
+    constants: types.MappingProxyType = types.MappingProxyType({})
+    attrs = constants
 
     def __init__(self, path, target):
         context = triton._C.libtriton.ir.context()
@@ -62,14 +60,20 @@ class FileSource:
 
 def make_ready():
     """Replaces what is replaced in this process, once and before anything is loaded into it."""
-    _prepare()
+    _watch_functions()
+    tc.get_cache_manager = _Cache
+    for module in (tc, getattr(tc, "cache", None)):
+        for name in ("triton_key", "get_cache_key"):
+            if hasattr(module, name):
+                setattr(module, name, lambda *_, **__: "irdiff")
+    tc.CompiledKernel = lambda *args, **kwargs: None
     for row in triton.backends.backends.values():
         _hook(row.compiler)
 
 
 def of_backend(backend, options, src):
     """{name: stage} as the backend adds them."""
-    stages = {}
+    stages: dict = {}
     own = type(backend).add_stages
     own = getattr(own, "__wrapped__", own)
     if len(inspect.signature(own).parameters) > 3:  # since 3.4
@@ -86,19 +90,18 @@ def handed_to_launcher(target, metadata):
     row = dict(metadata, target=target)
     if isinstance(row.get("cluster_dims"), list):
         row["cluster_dims"] = tuple(row["cluster_dims"])
-    kind = collections.namedtuple("KernelMetadata", sorted(row))
+    kind = collections.namedtuple("KernelMetadata", sorted(row))  # type: ignore[misc]
     return {"symbol": row.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**row))}
 
 
 @contextlib.contextmanager
-def wrapped(target, wrap, on_options=None, keep=None):
-    """While open, each stage that the target's backend adds is replaced by `wrap(name, stage)`.
+def wrapped(wrap, on_options=None, keep=None):
+    """While open, each stage that a backend adds is replaced by `wrap(name, stage)`.
 
     on_options: called with the options as the backend parsed them. keep: called with (name, content) of each
     artifact.
     """
     global _wrap, _on_options, _keep
-    _hook(type(tc.make_backend(target)))
     _wrap, _on_options, _keep = wrap, on_options, keep
     try:
         yield
@@ -107,9 +110,6 @@ def wrapped(target, wrap, on_options=None, keep=None):
 
 
 def _hook(backend_class):
-    if backend_class in _hooked:
-        return
-    _hooked.add(backend_class)
     original = backend_class.add_stages
 
     def add_stages(self, stages, options, *language):
@@ -120,7 +120,7 @@ def _hook(backend_class):
             for name, stage in list(stages.items()):
                 stages[name] = _wrap(name, stage)
 
-    add_stages.__wrapped__ = original
+    add_stages.__wrapped__ = original  # type: ignore[attr-defined]
     backend_class.add_stages = add_stages
     backend_class.hash = lambda self: "irdiff"
 
@@ -152,28 +152,14 @@ class _Cache:
         return filename
 
 
-def _prepare():
-    global _prepared
-    if _prepared:
-        return
-    _prepared = True
-    _watch_functions()
-    tc.get_cache_manager = _Cache
-    for module in (tc, getattr(tc, "cache", None)):
-        if hasattr(module, "triton_key"):
-            module.triton_key = lambda: "irdiff"
-    if hasattr(tc, "get_cache_key"):
-        tc.get_cache_key = lambda *args, **kwargs: "irdiff"
-    tc.CompiledKernel = lambda *args, **kwargs: None
-
-
 @contextlib.contextmanager
 def sources():
-    """The set of files that hold the functions which the frontend compiles while this is open."""
+    """The set of files that hold the functions that the frontend compiles while this is open."""
     global _files
-    _files = set()
+    found: set = set()
+    _files = found
     try:
-        yield _files
+        yield found
     finally:
         _files = None
 
@@ -191,7 +177,7 @@ def _watch_functions():
         if function is not None:
             if _files is not None:
                 _files.add(function.fn.__code__.co_filename)
-                called.note(function.fn.__code__)
+                noted.note(function.fn.__code__)
             if kwargs.get("begin_line") is not None and _asserts(function):
                 kwargs["begin_line"] = 1
         original(self, *args, **kwargs)
@@ -203,5 +189,4 @@ def _asserts(function):
     """Triton's own functions stay as they are: they are part of the toolchain."""
     if function.fn.__code__.co_filename.startswith(_SITE + "triton" + os.sep):
         return False
-    text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
-    return "assert" in (text if isinstance(text, str) else "".join(text))
+    return "assert" in kernel_functions.text_of_source(function)

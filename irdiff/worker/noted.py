@@ -1,0 +1,86 @@
+"""What ran and what was opened while a workload was captured, for readers of a report.
+
+Functions of a corpus are known by their file and first line, that of their first decorator. Those of other
+files have absolute paths, and are not listed. Files are those below the folder of a repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+_codes: dict = {}
+"""{id: code}, kept so that an id stays its own."""
+_below = None
+"""The folder whose files are noted; None while nobody asks."""
+_opened: set = set()
+
+
+@contextlib.contextmanager
+def calls():
+    """While open, every call in this process is noted, in all of its threads."""
+    sys.setprofile(_on_call)
+    threading.setprofile(_on_call)
+    try:
+        yield
+    finally:
+        threading.setprofile(None)
+        sys.setprofile(None)
+
+
+@contextlib.contextmanager
+def paused():
+    """While open, the calls of this thread are not noted: the frontend makes many, and not to the corpus."""
+    before = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def note(code):
+    """Counts a function as called: the frontend compiled it."""
+    _codes[id(code)] = code
+
+
+def called():
+    """`mykernels/rope.py:12` of each function."""
+    found = {
+        f"{code.co_filename}:{code.co_firstlineno}"
+        for code in _codes.values()
+        if not os.path.isabs(code.co_filename) and not code.co_filename.startswith("<")
+    }
+    return sorted(found)
+
+
+def _on_call(frame, event, argument):
+    if event == "call":
+        note(frame.f_code)
+
+
+def watch_files():
+    """Makes this process, and those forked from it, able to note files. There is no way back."""
+    sys.addaudithook(_on_event)
+
+
+def begin_files(folder):
+    """From now on files below the folder are noted; nothing is where it is None."""
+    global _below
+    _below = os.path.join(folder, "") if folder else None
+
+
+def end_files():
+    """What was opened, relative to the folder. Notes nothing more."""
+    global _below
+    folder, _below = _below, None
+    if folder is None:
+        return []
+    return sorted(path[len(folder) :] for path in _opened if path.startswith(folder) and os.path.isfile(path))
+
+
+def _on_event(event, arguments):
+    if _below is not None and event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+        _opened.add(os.path.abspath(os.fsdecode(arguments[0])))

@@ -1,0 +1,88 @@
+"""A Triton driver without a device, which answers for a target; kernels launched on it run nothing."""
+
+from __future__ import annotations
+
+import types
+
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+
+def answer_as(target):
+    """From now on Triton's driver is a stub that says it has a GPU of this target (as in its TOML)."""
+    driver.set_active(StubDriver(gpu_of(target), target["facts"]))
+
+
+def gpu_of(target):
+    return GPUTarget(target["backend"], target["arch"], target["warp_size"])
+
+
+def capability_of(arch):
+    """As CUDA counts it; what torch says of an MI300 for any other."""
+    return divmod(arch, 10) if isinstance(arch, int) else (9, 4)
+
+
+class StubDriver:
+    def __init__(self, target, facts):
+        self.target, self.facts = target, facts
+        self.utils = self
+
+    def get_device_properties(self, device):
+        return {
+            "multiprocessor_count": self.facts.get("multiprocessors", 132),
+            "max_shared_mem": self.facts.get("shared_memory_bytes", 232448),
+            "max_num_regs": self.facts.get("registers_per_multiprocessor", 65536),
+            "max_threads_per_sm": self.facts.get("threads_per_multiprocessor", 2048),
+            "warpSize": self.target.warp_size,
+            "sm_clock_rate": 1980000,
+            "mem_clock_rate": 3201000,
+            "mem_bus_width": 6144,
+        }
+
+    def get_current_target(self):
+        return self.target
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=0):
+        return 0
+
+    def set_current_device(self, device):
+        pass
+
+    def get_device_capability(self, device=0):
+        return capability_of(self.target.arch)
+
+    def get_active_torch_device(self):
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self):
+        import torch
+
+        return torch.cuda
+
+    def get_benchmarker(self):
+        """What 3.2 asks for when an autotuned kernel is made; nothing is timed here."""
+
+        def benchmark(*args, **kwargs):
+            raise RuntimeError("irdiff: a measurement was reached; there is no GPU here")
+
+        return benchmark
+
+
+class NoKernel:
+    """Stands for the compiled kernel where a workload looks at what a launch returns."""
+
+    n_regs = 32
+    n_spills = 0
+    asm: types.MappingProxyType = types.MappingProxyType({})
+    metadata = types.SimpleNamespace(shared=0, num_warps=4)
+
+    def _init_handles(self):
+        pass
+
+    def __getitem__(self, grid):
+        return lambda *args, **kwargs: None

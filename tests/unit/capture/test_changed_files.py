@@ -1,0 +1,157 @@
+"""Which launches read a changed file, through links of the repository too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.capture import changed_files
+from irdiff.capture.catalogs import NOTHING
+from irdiff.capture.pairing import CapturedWorkload
+from irdiff.model import CaptureFailure, Failure, FailureKind, FileChange, Launch, Pair, Reach, Sides
+from irdiff.resolve.corpus import Corpus
+
+CHANGED = FileChange.CHANGED
+
+
+class Revisions:
+    """Two revisions of a repository, each exported to a `tree`."""
+
+    def __init__(self, folder: Path, build: Any) -> None:
+        self.roots = Sides(base=folder / "base/tree", head=folder / "head/tree")
+        self.build = build
+        self.files: dict[str, dict[str, str]] = {"base": {}, "head": {}}
+        self.pairs: list[Pair] = []
+        self.captured: list[CapturedWorkload] = []
+
+    def file(self, path: str, base: str | None = None, head: str | None = None) -> None:
+        for side, text in (("base", base), ("head", head)):
+            if text is not None:
+                place = self.roots.of(side) / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text)
+                self.files[side][path] = text
+
+    def link(self, name: str, target: str) -> None:
+        """A link of both revisions: to a path from the root, or relative with a dot."""
+        for root in self.roots:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).unlink(missing_ok=True)
+            (root / name).symlink_to(target if target.startswith(".") else root / target)
+
+    def launch(self, launch_id: str, *sources: str) -> Launch:
+        made: Launch = self.build.launch(f"{launch_id}@sm_90", source_path="", sources=sources)
+        return made
+
+    def pair(self, launch_id: str, base: Any, head: Any) -> None:
+        supported = Sides(base=True, head=True)
+        self.pairs.append(
+            Pair(
+                id=f"{launch_id}@sm_90", launch_id=launch_id, target=self.build.target(), base=base, head=head,
+                supported=supported, moved=False,
+            )
+        )  # fmt: skip
+
+    def capture(self, workload: str, **head: Any) -> None:
+        catalogs = Sides(base=NOTHING, head=replace(NOTHING, **head))
+        row = CapturedWorkload(workload=workload, target=self.build.target(), catalogs=catalogs)
+        self.captured.append(row)
+
+    def reach(self, *, without: str = "") -> Reach | None:
+        corpora = Sides(**{
+            side: Corpus(root=root, workloads=(), digest=side, files=None if side == without else self.files[side])
+            for side, root in (("base", self.roots.base), ("head", self.roots.head))
+        })  # fmt: skip
+        return changed_files.of_revisions(corpora, self.pairs, self.captured)
+
+    def rows(self) -> list[tuple[str, FileChange, int, int]]:
+        found = self.reach()
+        assert found is not None
+        return [(row.path, row.change, row.compiled_by, row.read_by) for row in found.files]
+
+
+@pytest.fixture
+def revisions(tmp_path: Path, build: Any) -> Revisions:
+    return Revisions(tmp_path, build)
+
+
+def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions: Revisions) -> None:
+    for path, base, head in (
+        ("same.py", "x", "x"),
+        ("old.py", "x", None),
+        ("new.py", None, "x"),
+        ("edited.py", "x", "y"),
+    ):
+        revisions.file(path, base, head)
+    assert revisions.rows() == [
+        ("edited.py", CHANGED, 0, 0),
+        ("new.py", FileChange.ADDED, 0, 0),
+        ("old.py", FileChange.REMOVED, 0, 0),
+    ]
+    assert revisions.reach(without="base") is revisions.reach(without="head") is None, "one is no revision"
+
+
+def test_a_launch_reads_what_the_frontend_compiled_of_it_through_a_link(revisions: Revisions) -> None:
+    revisions.file("kernels/k.py", "x", "y")
+    revisions.file("other.py", "x", "y")
+    revisions.link("a/b.py", "kernels/k.py")
+    launch = revisions.launch("a/b:c", "a/b.py")
+    revisions.pair("a/b:c", launch, launch)
+    revisions.pair("a/b:d", None, revisions.launch("a/b:d", "a/b.py"))
+    assert revisions.rows() == [("kernels/k.py", CHANGED, 2, 2), ("other.py", CHANGED, 0, 0)]
+    found = revisions.reach()
+    assert found is not None and found.read_by == 2
+
+
+def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions: Revisions) -> None:
+    revisions.file("data.json", "1", "2")
+    revisions.file("kernels/k.py", "x", "y")
+    revisions.link("a/b.py", "kernels/k.py")
+    for name in ("a/b:c", "a/b:d", "x/y:z"):
+        source = "a/b.py" if name == "a/b:c" else "none.py"
+        revisions.pair(name, revisions.launch(name, source), revisions.launch(name))
+    revisions.capture("a/b", read=("data.json", "../elsewhere/file"))
+    assert revisions.rows() == [("data.json", CHANGED, 0, 2), ("kernels/k.py", CHANGED, 1, 1)]
+
+
+def test_a_failure_launches_nothing_and_reads_nothing(revisions: Revisions) -> None:
+    failure = Failure(kind=FailureKind.ERROR, stage="capture", message="", signal=None, stderr="")
+    failed = CaptureFailure(id="a/b:c", expected=True, failure=failure)
+    revisions.file("data.json", "1", "2")
+    revisions.pair("a/b:c", failed, failed)
+    revisions.capture("a/b", read=("data.json",))
+    assert revisions.rows() == [("data.json", CHANGED, 0, 0)]
+
+
+def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions: Revisions) -> None:
+    """A link that leads elsewhere is a change of what is read, though no file's content changed."""
+    revisions.file("real/k.py", "x", "x")
+    revisions.file("folder/linked.py", "1", "2")
+    revisions.file("deep", "1", "2")
+    revisions.link("folder/linked.py", "../real/./k.py")
+    revisions.link("deep", "folder")
+    revisions.pair("a/b:c", revisions.launch("a/b:c", "deep/linked.py"), None)
+    assert revisions.rows() == [("deep", CHANGED, 1, 1), ("folder/linked.py", CHANGED, 1, 1)]
+
+
+def test_links_in_a_circle_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changed_files, "_MAX_STEPS", 64)
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.symlink_to(second)
+    second.symlink_to(first)
+    found = list(changed_files._links(first / "x"))
+    assert set(found) == {first, second} and len(found) < 64
+
+
+def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions: Revisions) -> None:
+    text = "def settings(n):\n    return {}\n\n\ndef call(n):\n    return {}\n"
+    revisions.file("kernels/k.py", text.format(4, 1), "\n" + text.format(8, 2))
+    revisions.link("a/b.py", "kernels/k.py")
+    launch = revisions.launch("a/b:c", "a/b.py")
+    revisions.pair("a/b:c", launch, launch)
+    revisions.capture("a/b", called=("a/b.py:6",))
+    found = revisions.reach()
+    assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"

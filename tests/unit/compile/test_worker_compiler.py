@@ -1,0 +1,216 @@
+"""What results are filed under, which are not kept, and which are not taken."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from irdiff.capture.catalogs import Wanted
+from irdiff.compile.worker_compiler import WorkerCompiler
+from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch, Outcome
+from irdiff.resolve.corpus import Corpus, Packages
+from irdiff.store import Store
+from tests.unit import runs
+from tests.unit.requests import COMPILED, FakeRequests
+
+TOOLCHAIN = replace(runs.side("one").toolchain, programs={"/t/ptxas": "p"})
+TARGET = runs.target()
+FAILS = {**COMPILED, "outcome": "error"}
+
+
+@dataclass
+class Compilation:
+    """One launch of a corpus, and how often a worker compiles it."""
+
+    requests: FakeRequests
+    store: Store
+    launch: Launch
+
+    def compiler(self, *, reuse: bool = True) -> WorkerCompiler:
+        given: Any = self.requests
+        return WorkerCompiler(given, self.store, Wanted(), reuse=reuse)
+
+    def words(self, **changes: Any) -> tuple[Any, ...]:
+        corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
+        plain = {"toolchain": TOOLCHAIN, "corpus": corpus, "launch": self.launch, "target": TARGET}
+        return tuple({**plain, **changes}.values())
+
+    def compile(self, *, reuse: bool = True, fresh: bool = False, **changes: Any) -> Any:
+        return self.compiler(reuse=reuse).compile(*self.words(**changes), fresh=fresh)
+
+    def recompile(self, attempt: int = 0, **more: Any) -> Any:
+        return self.compiler().recompile(*self.words(), attempt=attempt, **more)
+
+    def asked(self, *calls: Callable[[], object]) -> list[int]:
+        """How many requests each call makes."""
+        counts = [len(self.requests.rows)]
+        for call in calls:
+            call()
+            counts.append(len(self.requests.rows))
+        return [after - before for before, after in itertools.pairwise(counts)]
+
+
+@pytest.fixture
+def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
+    return Compilation(requests, Store(tmp_path / "store"), launch)
+
+
+# what results are filed under
+
+
+def test_equal_inputs_under_equal_toolchains_are_compiled_once(case: Compilation) -> None:
+    case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
+    first = case.compile()
+    assert first.assembler == Assembler(digest="p", flags=("-v",))
+    assert (first.handed, first.metadata) == (COMPILED["handed"], COMPILED["metadata"])
+    compiler = case.compiler()
+    for taken in (1, 2):
+        assert compiler.compile(*case.words(launch=replace(case.launch, id="a/b:other"))) == first
+        assert compiler.taken_from_store == taken
+    assert len(case.requests.rows) == 1
+
+
+PACKAGES = Packages(site=Path("/s"), imports=("torch",), kernels=(), torch_compile=True, digest="torch")
+BESIDE = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d", packages={"a": PACKAGES})
+
+
+@pytest.mark.parametrize(
+    ("given", "again"),
+    [
+        ({"toolchain": replace(TOOLCHAIN, digest="two")}, 0),
+        ({"launch": runs.launch("a/b:c@sm_90", digest="of another launch")}, 0),
+        ({"launch": runs.launch("a/b:c@sm_90", digest=None)}, 1),
+        ({"corpus": BESIDE}, 0),
+        ({"environment_digest": "of another worker"}, 0),
+        ({"reuse": False}, 1),
+        ({"fresh": True}, 1),
+    ],
+)
+def test_anything_else_is_compiled(case: Compilation, given: dict[str, Any], again: int) -> None:
+    """`environment_digest` is of the worker's own code and the environment that it runs in."""
+    case.compile()
+    case.requests.environment_digest = given.pop("environment_digest", "environment")
+    assert case.asked(lambda: case.compile(**given), lambda: case.compile(**given)) == [1, again]
+
+
+def test_a_compilation_in_another_process_is_filed_by_its_attempt(case: Compilation) -> None:
+    case.compile()
+    attempts = [lambda n=n: case.recompile(n) for n in (0, 1, 0, 1)]
+    assert case.asked(*attempts, lambda: case.recompile(fresh=True)) == [1, 1, 0, 0, 1]
+    assert [row["randomized"] for row in case.requests.rows] == [False, True, True, True]
+
+
+def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(
+    case: Compilation,
+) -> None:
+    """At the same moment too: the second one waits for the first."""
+    compiler, begun = case.compiler(), Barrier(4)
+
+    def one(number: int) -> Outcome:
+        other = replace(case.launch, id=f"c/d:{number}", workload="c/d")
+        begun.wait()
+        return compiler.compile(*case.words(launch=other))
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(one, range(4)))
+    assert (len(case.requests.rows), compiler.taken_from_store) == (1, 3)
+    assert outcomes == [outcomes[0]] * 4
+
+
+def test_what_an_assembler_made_is_taken_unless_nothing_that_was_kept_is_trusted(case: Compilation) -> None:
+    case.compile()
+    (row,) = case.requests.rows
+    assert (row["assembled"], row["programs"]) == (str(case.store.assembled), dict(TOOLCHAIN.programs))
+    case.compile(fresh=True)
+    case.compile(reuse=False)
+    case.recompile()
+    assert ["assembled" in row for row in case.requests.rows] == [True, False, False, False]
+
+
+# what is not kept
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "stage", "again"),
+    [
+        (FAILS, FailureKind.ERROR, "ttgir", 0),
+        (None, FailureKind.CRASH, "llir", 0),
+        # of this machine, or of the workload
+        (FAILS, FailureKind.TIMEOUT, "llir", 1),
+        (FAILS, FailureKind.MEMORY, "llir", 1),
+        (FAILS, FailureKind.ERROR, "capture", 1),
+        ({**FAILS, "transient": True}, FailureKind.ERROR, "ttgir", 1),
+        # no digest holds what was imported
+        ({**FAILS, "from_outside": ["plugin"]}, FailureKind.ERROR, "ttgir", 1),
+        ({**COMPILED, "from_outside": ["plugin"]}, None, "", 1),
+    ],
+)
+def test_failures_that_say_nothing_of_the_compiler_are_not_kept(
+    case: Compilation, result: Any, kind: Any, stage: str, again: int
+) -> None:
+    case.requests.result, case.requests.failed = result, (kind, stage)
+    assert isinstance(case.compile(), Failed if kind else Compiled)
+    assert case.asked(case.compile) == [again]
+
+
+def test_the_dead_leave_what_they_had_finished(case: Compilation) -> None:
+    case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
+    made = case.compile()
+    assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
+
+
+# what is not taken
+
+
+def lose_artifact(store: Store, made: Compiled) -> None:
+    store.object_path(made.artifacts["ttgir"].digest).unlink()
+
+
+def damage_record(store: Store, _: Compiled) -> None:
+    (path,) = store.root.glob("records-*.sqlite3")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        changed = connection.execute("UPDATE records SET value = substr(value, 2) WHERE kind = 'compiled'")
+        assert changed.rowcount == 1
+
+
+@pytest.mark.parametrize("damage", [lose_artifact, damage_record])
+def test_what_is_damaged_counts_as_absent(case: Compilation, damage: Any) -> None:
+    compiled = case.compile()
+    damage(case.store, compiled)
+    assert case.asked(case.compile, case.compile) == [1, 0]
+    assert case.compile() == compiled
+
+
+def test_who_trusts_nothing_writes_what_is_there_anew(case: Compilation) -> None:
+    digest = case.compile().artifacts["ttgir"].digest
+    case.store.object_path(digest).write_bytes(b"damaged, and not empty")
+    assert case.asked(case.compile, lambda: case.compile(fresh=True)) == [0, 1]
+    assert case.store.get(digest) == b"module {}"
+
+
+# captures
+
+
+def test_a_host_is_asked_to_capture_what_was_captured(case: Compilation) -> None:
+    """A frontend that dies is left out of the capture, and then of every request for the same workload."""
+    toolchain, corpus, launch, target = case.words()
+    compiler = case.compiler()
+    assert compiler.selection(toolchain, corpus, "a/b", target).frontend
+    case.requests.result = None
+    compiler.catalog(toolchain, corpus, "a/b", target)
+    assert not compiler.selection(toolchain, corpus, "a/b", target).frontend
+    case.requests.result = dict(COMPILED)
+    compiler.compile(toolchain, corpus, launch, target)
+    assert case.requests.rows[-1]["select"]["frontend"] is False
+    elsewhere = replace(corpus, root=corpus.root / "of the other side")
+    assert compiler.selection(toolchain, corpus, "a/other", target).frontend
+    assert compiler.selection(toolchain, elsewhere, "a/b", target).frontend

@@ -1,0 +1,100 @@
+"""A worker in this process, on a Triton of one file."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.worker import tiny_triton
+
+HEADER = """import triton
+from irdiff_corpus import empty, launch, launch_ir, program, tensor, values
+
+
+@triton.jit
+def scale(x, out, n, BLOCK):
+    # what it does
+    pass
+
+
+@triton.jit
+def refused(x):
+    pass
+
+
+X, OUT = tensor((64,), "fp32"), empty((64,), "fp32")
+ARGUMENTS = X, OUT, 64
+"""
+
+
+class InProcess:
+    """A corpus of one workload, and what operations of a worker leave of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.results = folder / "corpus", folder / "results"
+        self.results.mkdir()
+        self.write("")
+
+    def module(self, name: str) -> Any:
+        return importlib.import_module(f"irdiff_worker.{name}")
+
+    def write(self, text: str, launches: str = '"a": launch(scale[(1,)], *ARGUMENTS, BLOCK=32)') -> None:
+        self.name = f"f/w{next(tiny_triton.numbers)}"
+        path = self.root / f"{self.name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEADER}{text}\nLAUNCHES = {{{launches}}}\n")
+
+    def request(self, op: str, **more: Any) -> dict[str, Any]:
+        folder = self.results / str(len(list(self.results.iterdir())))
+        folder.mkdir()
+        select = {"tiers": [], "labels": [], "frontend": True, "configs": None, **more.pop("select", {})}
+        place = {"root": str(self.root), "workloads": ".", "imports": []}
+        named = {"workload": self.name} if op == "catalog" else {}
+        request = {"op": op, **place, **named, "target": tiny_triton.TARGET, "select": select}
+        return {**request, "memory_bytes": 1 << 30, "folder": str(folder), **more}
+
+    def serve(self, op: str, **more: Any) -> dict[str, Any]:
+        """`result.json`, and the artifacts by name."""
+        request = self.request(op, **more)
+        self.module("operations").serve(request)
+        folder = Path(request["folder"])
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+        names = result["artifacts"]
+        return {**result, "texts": {name: (folder / name).read_text() for name in names}}
+
+    def launches(self, **more: Any) -> dict[str, dict[str, Any]]:
+        """By id, without the workload."""
+        result = self.serve("catalog", **more)
+        assert result["failures"] == [], result
+        return {row["id"].partition(":")[2]: row for row in result["launches"]}
+
+    def compile(self, label: str = "a", **more: Any) -> dict[str, Any]:
+        digest = self.launches()[label]["digest"]
+        return self.serve("compile", **{"launch": f"{self.name}:{label}", "digest": digest, **more})
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """A module of the worker, with the compiler in its place."""
+    before, places, variables = set(sys.modules), sys.path[:], dict(os.environ)
+    hooks, folder = sys.path_hooks[:], Path.cwd()
+    tiny_triton.installed(monkeypatch)
+    yield lambda name: importlib.import_module(f"irdiff_worker.{name}")
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    sys.path[:], sys.path_hooks[:] = places, hooks
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def worker(load: Callable[[str], Any], tmp_path: Path) -> InProcess:
+    return InProcess(tmp_path)

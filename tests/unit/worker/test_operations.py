@@ -1,0 +1,324 @@
+"""What a worker finds, compiles and leaves for a request, with a Triton of one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.worker import tiny_triton
+from tests.unit.worker.conftest import InProcess
+
+TUNED = """
+@triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64}, num_warps=8)MORE], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK):
+    pass
+"""
+
+
+def digests(worker: InProcess, text: str, launches: str = '"a": launch(run)') -> list[str | None]:
+    worker.write(text, launches)
+    return [row["digest"] for row in worker.launches().values()]
+
+
+def test_a_launch_is_described_and_compiles_as_it_was_captured(worker: InProcess) -> None:
+    launch = worker.launches()["a"]
+    assert (launch["kernel"], launch["grid"], launch["places"]) == ("scale", [1, 1, 1], [1])
+    assert launch["signature"]["x"] == "*float32" and launch["constexprs"] == {"n": "64", "BLOCK": "32"}
+    assert launch["source_path"] == f"{worker.name}.py" and launch["sources"] == [launch["source_path"]]
+    assert launch["workload"] == worker.name
+    made = worker.compile()
+    assert made["outcome"] == "compiled" and list(made["texts"]) == ["ttir", "tinyasm", "tinybin"]
+    assert made["texts"]["tinybin"].endswith("warps 4")
+    assert made["handed"] == {"symbol": "scale", "packed": [4]} and set(made["times_s"]) == set(made["texts"])
+
+
+def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(
+    worker: InProcess, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "plugin.so"
+    plugin.write_text("one")
+    call = f'scale[(1,)](*ARGUMENTS, BLOCK=32, plugin="{plugin}")'
+    (plain,) = digests(worker, "def run():\n    " + call)
+    assert plain is not None
+    assert digests(worker, f"# a comment\ndef run():\n    {call}") == [plain]
+    assert digests(worker, "def run():\n    " + call.replace("(1,)", "(2,)")) == [plain], "the grid is not"
+    edits = [call.replace("BLOCK=32", "BLOCK=64"), f"{call[:-1]}, num_warps=8)", f"{call[:-1]}, debug=True)"]
+    for edit in edits:
+        assert plain not in digests(worker, "def run():\n    " + edit)
+    assert digests(worker, "def run():\n    " + call.replace("plugin.so", "")) == [None], "a folder has none"
+    plugin.write_text("other")
+    assert plain not in digests(worker, "def run():\n    " + call)
+
+
+SETTINGS = {
+    "variable": ('import os\ndef run():\n    os.environ["LLVM_SWITCH"] = "1"\n', True),
+    "knob": ("def run():\n    triton.knobs.nvidia.level = 0\n", True),
+    "where things are kept": ("def run():\n    triton.knobs.cache.folder = 'x'\n", None),
+    "function": (
+        "from triton.backends.tiny import REGISTRY\ndef run():\n    REGISTRY['stage'] = lambda: 'mine'\n",
+        False,
+    ),
+    "class": (
+        "from triton.compiler import code_generator\ndef run():\n    code_generator.Mine = type('Mine', (), {})\n",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker: InProcess, name: str) -> None:
+    text, has_digest = SETTINGS[name]
+    call = "    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
+    (plain,) = digests(worker, "def run():\n" + call)
+    (found,) = digests(worker, text + call)
+    worker.module("settings")._at_first[0].restore()
+    if has_digest is None:
+        assert found == plain
+    elif has_digest:
+        assert found not in (None, plain)
+    else:
+        assert found is None, "an object that replaced one of the compiler: compiled each time, never kept"
+
+
+def test_each_launch_compiles_under_what_was_set_when_it_was_made(
+    worker: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knobs = sys.modules["triton"].knobs  # type: ignore[attr-defined]
+    registry = sys.modules["triton.backends.tiny"].REGISTRY  # type: ignore[attr-defined]
+    seen = {"stage": lambda: f"level {knobs.nvidia.level} with {sorted(registry)}"}
+    monkeypatch.setattr(tiny_triton, "CODE", seen)
+    text = (
+        "from triton.backends.tiny import REGISTRY\nREGISTRY.update(first=1, second=2)\n"
+        "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)\n    triton.knobs.nvidia.level = 0\n"
+        "    REGISTRY['first'] = REGISTRY.pop('first')\n    scale[(1,)](*ARGUMENTS, BLOCK=64)\n    REGISTRY.clear()\n"
+    )
+    worker.write(text, '"a": launch(run)')
+    request = worker.request("catalog")
+    operations = worker.module("operations")
+    assert operations.prepare(request) and list(operations._prepared)
+    digest = {row[0]: row[1].digest for row in operations._prepared[0][2].rows}
+    assert set(digest) == {"/scale#1", "/scale#2"}
+    for suffix, level in (("/scale#1", 3), ("/scale#2", 0), ("/scale#1", 3)):
+        made = worker.serve("compile", launch=f"{worker.name}:a{suffix}", digest=digest[suffix])
+        assert f"level {level} with ['first', 'second']" in made["texts"]["tinyasm"]
+
+
+def test_modules_from_outside_are_part_of_the_digest_by_content(worker: InProcess, tmp_path: Path) -> None:
+    """A stage may use them, and no toolchain's digest holds them; the repository's own are not counted."""
+    call = "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
+    (plain,) = digests(worker, call)
+    (worker.root / "of_repository.py").write_text("")
+    assert digests(worker, "import of_repository\n" + call) == [plain]
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    found = []
+    for content in ("A = 1", "A = 2"):
+        (site / "elsewhere.py").write_text(content)
+        worker.module("outside")._digests.clear()
+        sys.modules.pop("elsewhere", None)
+        found += digests(worker, f"import sys\nsys.path.append({str(site)!r})\nimport elsewhere\n{call}")
+    assert len({plain, *found}) == 3 and None not in found
+    made = worker.compile()
+    assert made["outcome"] == "compiled" and made["from_outside"] == []
+
+
+def test_a_stage_that_loads_a_module_from_outside_says_so(
+    worker: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "late.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(
+        tiny_triton, "CODE", {"stage": lambda: __import__("late").__name__ + str(__import__("wave"))}
+    )
+    assert worker.compile()["from_outside"] == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ({}, ["a", "b", "c/scale#1", "c/scale#2"]),
+        ({"tiers": ["gate"]}, ["b"]),
+        ({"labels": ["c/*"]}, ["c/scale#1", "c/scale#2"]),
+        ({"labels": ["c#1", "a"]}, ["a", "c/scale#1", "c/scale#2"]),
+        ({"tiers": ["gate"], "labels": ["a"]}, []),
+    ],
+)
+def test_which_launches_count(worker: InProcess, select: dict[str, Any], expected: list[str]) -> None:
+    worker.write(
+        "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=1)\n    scale[(1,)](*ARGUMENTS, BLOCK=2)\n",
+        '"a": launch(scale[1], *ARGUMENTS, BLOCK=32), "b": launch(scale[1], *ARGUMENTS, BLOCK=8, tier="gate"), '
+        '"c": launch(run)',
+    )
+    assert list(worker.launches(select=select)) == expected
+
+
+def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(worker: InProcess) -> None:
+    worker.write("", '"a": launch(refused[(1,)], X, targets="sm_*"), "b": launch(scale[(1,)], X, OUT, 1, 1)')
+    rows = worker.launches()
+    assert [(row["expected"], row["digest"] is None) for row in rows.values()] == [
+        (False, True),
+        (True, False),
+    ]
+    assert worker.launches(select={"frontend": False})["b"]["digest"] is None
+
+
+def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker: InProcess) -> None:
+    text = TUNED.replace("MORE", "")
+    worker.write(text, '"a": launch(tuned[(1,)], X, 64)')
+    rows = worker.launches()
+    assert [row["constexprs"]["BLOCK"] for row in rows.values()] == ["32", "64"]
+    assert "autotuner's config: BLOCK 64, num_warps 8\n" in rows["a/tuned#1"]["launched"]
+    worker.write(TUNED.replace("MORE", ', triton.Config({"BLOCK": 16})'), '"a": launch(tuned[(1,)], X, 64)')
+    more = worker.launches()
+    assert len(more) == 3
+    assert more["a/tuned#1"]["digest"] == rows["a/tuned#1"]["digest"]
+    assert more["a/tuned#1"]["launched"] != rows["a/tuned#1"]["launched"], "another list is another launch"
+    result = worker.serve("catalog", select={"configs": 1})
+    assert (len(result["launches"]), result["left_out"]) == (1, {"tuned": 2})
+
+
+def test_a_program_is_captured_up_to_where_it_ends(worker: InProcess) -> None:
+    (worker.root / "bench.py").write_text(
+        "import sys\nimport triton\nfrom irdiff_corpus import tensor\n\n@triton.jit\ndef k(x):\n    pass\n\n"
+        "k[(1,)](tensor((8, 4), 'fp16'))\nsys.exit(int(sys.argv[1]))\n"
+    )
+    worker.write("", '"a": program("bench.py", "0"), "b": program("bench.py", "3")')
+    result = worker.serve("catalog", note_calls=True)
+    assert [row["label"] for row in result["launches"]] == ["a", "b"]
+    assert result["launches"][0]["id"].endswith(":a/k-fp16-8x4")
+    (failure,) = result["failures"]
+    assert failure["id"].endswith(":b/ended-early") and "the program ended with 3" in failure["message"]
+    assert "bench.py:5" in result["called"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("raise ValueError('wrong')", "ValueError: wrong"),
+        ("sys.exit('no')", "ended with no"),
+        ("sys.exit(0)", ""),
+    ],
+)
+def test_how_a_program_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str) -> None:
+    from irdiff.worker import run_program
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "beside.py").write_text("")
+    (tmp_path / "run.py").write_text(
+        f"import sys\nimport beside\nassert sys.argv[1:] == ['--small']\n{line}\n"
+    )
+    before = sys.argv[:], sys.path[:]
+    if said:
+        with pytest.raises(run_program.EndedEarly, match=said):
+            run_program.run("run.py", "--small")
+    else:
+        run_program.run("run.py", "--small")
+        run_program.run("-m", "run", "--small")
+    assert (sys.argv, sys.path) == before
+
+
+def test_a_file_of_ir_is_a_kernel(worker: InProcess) -> None:
+    (worker.root / "k.ttir").write_text("module {}")
+    worker.write(
+        "",
+        '"a": launch_ir("k.ttir", {"num_warps": 8}, targets="t*"), "b": launch_ir("k.ttir", targets="sm_*")',
+    )
+    launch, other = worker.launches().values()
+    assert (launch["kernel"], launch["grid"], launch["signature"]) == ("from_file", None, {"0": "*fp32"})
+    assert (launch["expected"], other["expected"]) == (True, False)
+    assert worker.compile()["texts"]["tinyasm"] == "module {} loc(1)  warps 2"
+
+
+def test_a_launch_that_fails_fails_alone(worker: InProcess) -> None:
+    worker.write(
+        'def missing():\n    import not_installed\n\ndef ir():\n    triton.compiler.compile("x.ttir")\n'
+        "def wordy():\n    raise ValueError('no ' * 400)\n",
+        '"a": launch(missing), "b": launch(scale[(1,)], *ARGUMENTS, BLOCK=1), "c": launch(ir), "d": launch(refused[1], X), "e": launch(wordy)',
+    )
+    result = worker.serve("catalog")
+    assert [row["label"] for row in result["launches"]] == ["b", "d"]
+    missing, ir, wordy = result["failures"]
+    assert len(wordy["message"]) == 500
+    assert missing["transient"] and "No module named 'not_installed'" in missing["message"]
+    assert not ir["transient"] and "use launch_ir in LAUNCHES" in ir["message"]
+    failed = worker.serve("compile", launch=f"{worker.name}:d", digest=None)
+    assert (failed["outcome"], failed["stage"], failed["transient"]) == ("error", "ttir", False)
+    assert "the frontend does not take this kernel" in failed["message"]
+    gone = worker.serve("compile", launch=f"{worker.name}:zzz", digest=None)
+    assert "was captured before and is not there now" in gone["message"]
+    again = worker.serve("compile", launch=f"{worker.name}:a", digest=None)
+    assert "ModuleNotFoundError" in again["message"] and again["transient"]
+
+
+def test_a_launch_that_is_another_each_time_is_not_compiled(worker: InProcess) -> None:
+    result = worker.serve("compile", launch=f"{worker.name}:a", digest="0" * 64)
+    assert result["outcome"] == "error" and "gives another launch each time" in result["message"]
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome", "unsupported"),
+    [({"backend": "cuda"}, "unsupported", None), ({"arch": "unknown"}, "error", True)],
+)
+def test_a_target_that_the_toolchain_does_not_know(
+    worker: InProcess, target: dict[str, str], outcome: str, unsupported: bool | None
+) -> None:
+    request = {"launch": f"{worker.name}:a", "digest": None, "target": {**tiny_triton.TARGET, **target}}
+    result = worker.serve("compile", **request)
+    assert (result["outcome"], result.get("unsupported")) == (outcome, unsupported)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "transient"),
+    [
+        (MemoryError(), "memory", None),
+        (OSError("the disk is full"), "error", True),
+        (ValueError("no " * 400), "error", False),
+    ],
+)
+def test_what_a_stage_raises(
+    worker: InProcess, monkeypatch: pytest.MonkeyPatch, error: Exception, outcome: str, transient: bool | None
+) -> None:
+    def fails() -> str:
+        raise RuntimeError("wrapped") from error
+
+    monkeypatch.setattr(tiny_triton, "CODE", {"stage": fails})
+    result = worker.compile()
+    assert (result["outcome"], result.get("transient")) == (outcome, transient)
+    assert (result["stage"], result["artifacts"]) == ("tinyasm", ["ttir"])
+
+
+def test_a_workload_of_other_releases_launches_nothing(worker: InProcess) -> None:
+    for line, count in (('SINCE = "9.0.0"', 1), ('SINCE = "10.0.0"', 0), ('UNTIL = "9.9.0"', 0)):
+        worker.write(line)
+        assert len(worker.launches()) == count
+
+
+def test_what_a_workload_opens_below_a_folder_is_listed(worker: InProcess) -> None:
+    noted = worker.module("noted")
+    sys.addaudithook(lambda event, arguments: noted._on_event(event, arguments))
+    for name in ("repository/kernels/shapes.json", "repository-2/other.json"):
+        (worker.root.parent / name).parent.mkdir(parents=True)
+        (worker.root.parent / name).write_text("{}")
+    repository = str(worker.root.parent / "repository")
+    noted.begin_files(repository)
+    open(f"{repository}/kernels/../kernels/shapes.json").close()
+    open(f"{repository}-2/other.json").close()
+    assert noted.end_files() == ["kernels/shapes.json"]
+    open(f"{repository}/kernels/shapes.json").close()
+    assert noted.end_files() == []
+
+
+def test_the_stages_of_a_backend_of_an_older_interface(worker: InProcess) -> None:
+    class Old:
+        def add_stages(self, stages: dict[str, Any], options: Any) -> None:
+            stages["ttir"] = options
+
+    staged = worker.module("staged_compile")
+    assert staged.of_backend(Old(), "options", None) == {"ttir": "options"}
+    backend = tiny_triton.Backend(tiny_triton.GPUTarget("tiny", "t1", 32))
+    source = type("Source", (), {"language": "triton"})
+    assert list(staged.of_backend(backend, tiny_triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]

@@ -1,0 +1,319 @@
+"""A program's launches become a corpus that launches the same again, with a Triton of one file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from irdiff.worker import written_files
+from tests.unit.worker import tiny_triton
+from tests.unit.worker.conftest import InProcess
+
+PROGRAM = """from __future__ import annotations
+import sys
+import triton
+from irdiff_corpus import tensor
+
+SCALE = 3
+
+def helper(value):
+    return value * SCALE
+
+@triton.jit
+def scale(x, out, n, BLOCK):
+    helper(n)
+
+@triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64}, num_warps=8)], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK):
+    pass
+
+x, out = tensor((64, 8), "fp16"), tensor((64,), "fp32", fill="zeros")
+for n in (1, 2, 2):
+    scale[(n,)](x.t(), out, n, BLOCK=32, num_warps=8)
+scale[(1,)](out, out, 5, BLOCK=32)
+scale[(1,)](x, out, 7, BLOCK=32, flops=1)
+scale[(1,)](out, out.as_strided((2,), (1,), 4), 6, BLOCK=32)
+tuned[lambda meta: (256 // meta["BLOCK"],)](x, 64)
+triton.testing.do_bench(lambda: scale[(1,)](out, out, 5, BLOCK=32))
+sys.exit(sys.argv[1])
+"""
+
+
+class Recording(InProcess):
+    def capture(self, *words: str) -> tuple[int, dict[str, Any]]:
+        """The exit code, and what was written of it; the corpus is that of the worker."""
+        seen = self.results / "seen.json"
+        fixed = ("--no-gpu", "--target", json.dumps(tiny_triton.TARGET), "--out", str(self.root))
+        code = self.module("program").main([*fixed, "--json", str(seen), *words])
+        return code, json.loads(seen.read_text()) if seen.exists() else {}
+
+
+@pytest.fixture
+def recording(load: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
+    monkeypatch.setattr(sys, "argv", sys.argv[:])
+    made = Recording(tmp_path)
+    (made.root / f"{made.name}.py").unlink()
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "train-kernels.py").write_text(PROGRAM)
+    return made
+
+
+def test_what_is_written_launches_the_same_again(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, seen = recording.capture(str(tmp_path / "train.py"), "0 is no number")
+    said = capsys.readouterr().err
+    assert code == 0 and seen["ended"] == "SystemExit: 0 is no number" and seen["not_written"] == []
+    assert "the program ended early: SystemExit" in said and "9 launches, 7 different, of 2 kernels" in said
+    assert "next: irdiff compare triton==3.8.0" in said
+    text = (recording.root / "train" / "scale.py").read_text()
+    assert text.startswith('"""`scale`, recorded by `irdiff capture` from train.py')
+    assert (
+        "SCALE = 3\n" in text
+        and "def helper(value):" in text
+        and "from __future__ import annotations\n" in text
+    )
+    assert (
+        'shared_1 = tensor((64,), "fp32", fill="zeros")' in text
+        and "shared_2.as_strided((2,), (1,), 4)" in text
+    )
+    assert "strides=(1, 8)), " in text and "num_warps=8" in text
+    assert "functools.partial(scale[(1, 1, 1)], flops=1)" in text
+    assert {"train/tuned:fp16-64x8-BLOCK32-num_warps4"} < {row["id"] for row in seen["launches"]}
+    launched = {}
+    for recording.name in ("train/scale", "train/tuned"):
+        launched.update((f"{recording.name}:{label}", row) for label, row in recording.launches().items())
+    assert sorted(launched) == sorted(row["id"] for row in seen["launches"])
+    for row in seen["launches"]:
+        again = launched[row["id"]]
+        for part in ("kernel", "signature", "constexprs", "attributes", "grid"):
+            assert again[part] == row[part], (row["id"], part)
+    readme = (recording.root / "README.md").read_text()
+    assert "# Kernels of train.py" in readme and all(f"`{row['id']}`" in readme for row in seen["launches"])
+
+
+def test_a_kernel_of_the_repository_is_imported(
+    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernels.py").write_text(PROGRAM.partition("x, out =")[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "run.py").write_text(
+        "from kernels import tuned, scale\nfrom irdiff_corpus import tensor\n"
+        "tuned[lambda meta: (256 // meta['BLOCK'],)](tensor((8,), 'fp16'), 64)\nscale[1](*[tensor((1,), 'i8')] * 2, 1, 2)\n"
+    )
+    code, _ = recording.capture("--repo", str(tmp_path), str(tmp_path / "run.py"))
+    text = (recording.root / "run" / "tuned.py").read_text()
+    assert code == 0 and "from kernels import tuned\n" in text and "the kernel is imported" in text.lower()
+    assert "grid_by(('BLOCK',), {(32,): (8, 1, 1), (64,): (4, 1, 1)})" in text
+    assert "BLOCK=" not in text.partition("LAUNCHES")[2], "the autotuner gives it"
+    recording.name = "run/tuned"
+    assert [row["grid"] for row in recording.launches().values()] == [[8, 1, 1], [4, 1, 1]]
+
+
+def test_a_copy_says_why_it_is_one(recording: Recording, tmp_path: Path) -> None:
+    recording.capture("--repo", str(tmp_path), str(tmp_path / "train-kernels.py"), "0")
+    text = (recording.root / "train_kernels" / "scale.py").read_text()
+    assert text.startswith('"""A COPY of `scale`') and "It could not be imported: " in text
+
+
+def test_nothing_of_anybody_is_written_over(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = str(tmp_path / "train.py")
+    code_file = tmp_path / "code"
+    assert recording.capture("--code-file", str(code_file), program, "0")[0] == 0
+    assert code_file.read_text() == "0"
+    (tmp_path / "train.py").write_text(PROGRAM.replace("tuned[lambda", "0 and tuned[lambda"))
+    assert recording.capture(program, "0")[0] == 0, "its own files it replaces"
+    assert "left of an earlier recording: train/tuned.py" in capsys.readouterr().err
+    with (recording.root / "train" / "scale.py").open("a") as file:
+        file.write("# made better\n")
+    assert recording.capture(program, "0")[0] == 2
+    assert "train/scale.py: not written by `irdiff capture`, or changed since" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("pass", 4, "nothing was recorded; is it Triton that the program launches?"),
+        ("import needed_here", 4, "next: needed_here lies in lib of the repository: put that on PYTHONPATH"),
+        ("import not_there.inner", 4, "next: install not_there"),
+        ("raise KeyboardInterrupt", 4, "the program ended early: interrupted"),
+        ("raise SystemExit(3)", 4, "the program ended early: SystemExit: 3"),
+    ],
+)
+def test_a_program_that_launches_nothing(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, said: str
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "needed_here.py").write_text("")
+    (tmp_path / "train.py").write_text(text)
+    ended, seen = recording.capture("--repo", str(tmp_path), str(tmp_path / "train.py"))
+    assert (ended, seen["launches"]) == (code, [])
+    printed = capsys.readouterr().err
+    assert said in printed and "runpy" not in printed
+
+
+def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording: Recording) -> None:
+    """The tiny compiler stands for the real one: what it returns goes back to the program."""
+    record, intercept, driver = map(recording.module, ("record", "intercept", "stub_driver"))
+    compiled: list[Any] = []
+    intercept.real_compile = lambda src, **_: compiled.append(src) or src
+    driver.answer_as(tiny_triton.TARGET)
+    scope: dict[str, Any] = {}
+    recorder = record.Recorder()
+    path = recording.root / "program.py"
+    calls = (
+        "scale[grid](x, out, 3, BLOCK=32)\n" * 2 + "tuned[(2,)](x, 64)\nscale[wrong](x, out, 4, BLOCK=32)\n"
+    )
+    path.write_text(
+        PROGRAM.partition("for n in")[0]
+        + "asked = []\ngrid = lambda meta: asked.append(meta) or (4,)\nwrong = lambda meta: 1 // 0\n"
+        + calls
+    )
+    with recorder:
+        exec(compile(path.read_text(), str(path), "exec"), scope)
+    assert (len(compiled), recorder.count, len(scope["asked"])) == (6, 4, 2)
+    grids = [
+        (row.function.fn.__name__, row.grid, row.constexprs["BLOCK"]) for row in recorder.launches.values()
+    ]
+    assert grids == [("scale", [4, 1, 1], 32), ("tuned", [2, 1, 1], 64)]
+    ((kernel, why),) = recorder.failures
+    assert kernel == "scale" and why.startswith("ZeroDivisionError")
+
+
+class Numbers:
+    """As much of a torch tensor of integers as tells its content."""
+
+    def __init__(self, values: list[int]) -> None:
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        answers = {"min": min, "max": max, "tolist": list, "numel": len}
+        if name in answers:
+            return lambda: answers[name](self._values)
+        if name == "unique":
+            return lambda: Numbers(sorted(set(self._values)))
+        return lambda: self if name == "flatten" else True
+
+    def __getitem__(self, part: slice) -> Numbers:
+        return Numbers(self._values[part])
+
+    def __gt__(self, other: Numbers) -> Any:
+        return SimpleNamespace(
+            all=lambda: all(a > b for a, b in zip(self._values, other._values, strict=True))
+        )
+
+
+@pytest.mark.parametrize(
+    ("values", "fill"),
+    [
+        ([0] * 300, "zeros"),
+        ([7] * 300, "const:7"),
+        (list(range(300)), "arange"),
+        ([*range(299, -1, -1)], "perm"),
+        ([0, *range(299)], "randint:0:299"),
+        ([5, *range(299)], "randint:0:299"),
+    ],
+)
+def test_integers_are_described_by_what_they_look_like(
+    load: Callable[[str], Any], values: list[int], fill: str
+) -> None:
+    assert load("record")._content(Numbers(values), "i32") == (fill, None)
+    assert load("record")._content(Numbers(values[:3]), "i32") == ("normal", values[:3])
+
+
+def trace(folder: Path, *events: dict[str, Any], name: str = "t.ndjson.gz") -> str:
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(folder / name, "wt") as file:
+        file.writelines(json.dumps(event) + "\n" for event in events)
+    return str(folder / name)
+
+
+def test_a_trace_of_tritonparse(
+    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lines").mkdir()
+    code = "import x\n\n@decorated(3)\ndef add(a, n, flag, BLOCK):\n    pass\n"
+    metadata = {"name": "add", "hash": "abc", "num_warps": 8}
+    tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 8}
+    arguments = {
+        "a": tensor,
+        "n": {"type": "int", "value": 4},
+        "flag": {"type": "NoneType"},
+        "BLOCK": {"value": 1},
+    }
+    launch = {
+        "event_type": "launch",
+        "grid": [4],
+        "compilation_metadata": metadata,
+        "extracted_args": arguments,
+    }
+    source = {"metadata": metadata, "python_source": {"code": code}}
+    other = {**metadata, "name": "gone", "hash": "def"}
+    path = trace(
+        tmp_path,
+        {"event_type": "compilation", "payload": source},
+        {"event_type": "compilation", "payload": {**source, "metadata": other}},
+        launch,
+        {**launch, "compilation_metadata": other},
+        {**launch, "extracted_args": {**arguments, "n": {"type": "Opaque"}}},
+        {**launch, "compilation_metadata": {"name": "elsewhere", "hash": "?"}},
+    )
+    library = SimpleNamespace(libdevice=None)
+    sys.modules["triton.language.extra"] = library  # type: ignore[assignment]
+    code_of_it, seen = recording.capture("--from-trace", path)
+    assert code_of_it == 0, capsys.readouterr().err
+    (row,) = seen["launches"]
+    assert (row["kernel"], row["grid"]) == ("add", [4, 1, 1])
+    whys = dict(seen["not_written"])
+    assert "does not define it" in whys["gone"] and "was not traced" in whys["elsewhere"]
+    assert "type Opaque was traced without its value" in whys["add"]
+    assert 'tensor((4096,), "fp16", offset=8), 4' in (recording.root / "t" / "add.py").read_text()
+
+
+def test_which_files_a_recording_may_write_over(tmp_path: Path) -> None:
+    def strangers(folder: Path = tmp_path, family: str = "train") -> list[str]:
+        found: list[str] = written_files.strangers(str(folder), family)
+        return found
+
+    assert strangers(tmp_path / "absent") == strangers() == []
+    (tmp_path / "train").mkdir()
+    names = ("README.md", "train/a.py", "train/b.py")
+    for name in names:
+        (tmp_path / name).write_text(written_files.signed(name, "what was recorded\n"))
+    (tmp_path / "notes.txt").write_text("mine")
+    assert strangers() == strangers(family="other") == []
+    assert written_files.left(str(tmp_path), "train", ["train/a.py"]) == ["train/b.py"]
+    for name in names:
+        text = (tmp_path / name).read_text()
+        for changed in ("# made better\n" + text, text + "What I saw.\n", "mine\n", "", text[:-1]):
+            (tmp_path / name).write_text(changed)
+            assert strangers() == [name]
+            assert name not in written_files.left(str(tmp_path), "train", [])
+        (tmp_path / name).write_text(text)
+    (tmp_path / "file").write_text("mine")
+    assert strangers(tmp_path / "file") == ["a file of this name"]
+    (tmp_path / "linked").symlink_to(tmp_path / "train")
+    assert strangers(family="linked") == ["linked"]
+    (tmp_path / "README.md").rename(tmp_path / "moved.md")
+    (tmp_path / "README.md").symlink_to("moved.md")
+    assert strangers() == ["README.md"]
+
+
+def test_names_that_a_kernels_wrappers_give(load: Callable[[str], Any]) -> None:
+    functions = load("kernel_functions")
+    kernel = SimpleNamespace(fn=None, src="def k(): pass")
+    tuner = SimpleNamespace(fn=kernel, configs=[tiny_triton.Config({"BLOCK": 1})])
+    heuristics = SimpleNamespace(fn=tuner, values={"EVEN": None})
+    assert functions.given_by_wrappers(heuristics) == {"BLOCK", "num_warps", "EVEN"}
+    assert functions.jit_function(heuristics) is kernel
+    assert functions.jit_function(print) is functions.jit_function(sys) is None
