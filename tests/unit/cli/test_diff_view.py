@@ -16,17 +16,13 @@ def show(head: Sequence[str] = HEAD, *, side_by_side: bool = False, context: int
 
 
 def test_unified_with_context_or_without() -> None:
-    changes = [
+    before, same, *changes, after, last = show()
+    assert (before.strip(), last.strip()) == ("… 1 line without a change", "… 2 lines without a change")
+    assert (same, after) == ("    2     2   %1 = add i32 %0, 1", "    4     5   store i32 %2")
+    assert changes == [
         "    3       - %2 = mul i32 %1, 2",
         "          3 + %2 = mul i32 %1, 4",
         "          4 + fence",
-    ]
-    assert show() == [
-        "             … 1 line without a change",
-        "    2     2   %1 = add i32 %0, 1",
-        *changes,
-        "    4     5   store i32 %2",
-        "             … 2 lines without a change",
     ]
     assert [row for row in show(context=0) if "change" not in row] == changes
     assert show(BASE) == []
