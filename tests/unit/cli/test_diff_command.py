@@ -39,7 +39,9 @@ def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
     assert "1 line removed, 2 added" in text
     assert "\x1b" not in text
     assert "arith.mulf %c, %c" in call(folder, CASE, "--raw")
-    assert "│" in call(folder, CASE, "--side-by-side")
+    rows = [row for row in call(folder, CASE, "--side-by-side").splitlines() if "│" in row]
+    assert len({row.index("│") for row in rows}) == 1, "two columns"
+    assert "lines without a change" in call(folder, CASE, "--context", "0")
 
 
 def test_what_cannot_be_shown_says_why(folder: Path) -> None:
