@@ -11,11 +11,9 @@ from typing import Any
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from irdiff import pipeline
-from irdiff.cli import cli
 from irdiff.cli.compare_command import compare_command
 from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
@@ -171,12 +169,3 @@ def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> 
         text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
         assert f"the run is called {name}" in text
     assert "copy-2" in call(runs_group)
-
-
-def test_runs_and_groups_are_completed(runs: Path) -> None:
-    def offered(*words: str) -> list[str]:
-        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
-        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
-
-    assert offered("report", "2026") == [NEW, OLD]
-    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
