@@ -22,34 +22,28 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 """
 
 
-def test_locations_go_and_nothing_else() -> None:
-    text = lit_text.without_locations(RAW)
-    assert "loc" not in text
-    assert "  tt.func public @k(%p: !tt.ptr<f16>, %n: i32) {\n" in text
+PLAIN = lit_text.without_locations(RAW)
 
 
 def steps(text: str, kind: str) -> list[lit_text.Reduction]:
     return [step for step in lit_text.steps(text.splitlines()) if step.kind == kind]
 
 
-def test_operations_that_nothing_uses_can_go_with_their_regions() -> None:
-    found = steps(lit_text.without_locations(RAW), "operation")
-    assert [(row.start, row.end) for row in found] == [(6, 6), (5, 7)]
-
-
-def test_results_become_parameters_with_their_own_type() -> None:
-    text = lit_text.without_locations(RAW)
-    found = steps(text, "argument")
-    assert [row.argument for row in found] == ["%y: i1", "%x: i32"]
-    smaller = lit_text.applied(text.splitlines(), found[1:])
-    assert "  tt.func public @k(%x: i32, %p: !tt.ptr<f16>, %n: i32) {" in smaller
-    assert not any("%x = " in line for line in smaller)
-
-
-def test_unused_parameters_and_aliases_go() -> None:
+def test_locations_parameters_and_aliases_go() -> None:
+    assert "loc" not in PLAIN
+    assert "  tt.func public @k(%p: !tt.ptr<f16>, %n: i32) {\n" in PLAIN
     text = "#a = #ttg.blocked<{}>\ntt.func @k(%p: !tt.ptr<f16> {tt.x = 1 : i32}, %n: i32) {\nuse %n\n}\n"
     assert lit_text.without_unused_parameters(text).splitlines()[1] == "tt.func @k(%n: i32) {"
     assert lit_text.without_unused_aliases(text).startswith("tt.func")
+
+
+def test_operations_go_with_their_regions_and_results_become_parameters_with_their_type() -> None:
+    assert [(row.start, row.end) for row in steps(PLAIN, "operation")] == [(6, 6), (5, 7)]
+    found = steps(PLAIN, "argument")
+    assert [row.argument for row in found] == ["%y: i1", "%x: i32"]
+    smaller = lit_text.applied(PLAIN.splitlines(), found[1:])
+    assert "  tt.func public @k(%x: i32, %p: !tt.ptr<f16>, %n: i32) {" in smaller
+    assert not any("%x = " in line for line in smaller)
 
 
 LOOP = """module {
@@ -82,26 +76,11 @@ def test_branches_blocks_and_joints_of_the_function_can_go() -> None:
 
 
 def test_checks_hold_the_new_line_and_its_neighbour() -> None:
-    base = lit_text.without_locations(RAW)
-    head = base.replace("    scf.if", "    ttg.barrier local\n    scf.if")
-    assert lit_text.checks_of_edit(base, head, before=0) == [
-        "CHECK-LABEL: @k(",
-        "CHECK: ttg.barrier local",
-        "CHECK-NEXT: scf.if %{{[a-zA-Z0-9_#:]+}} {",
-    ]
+    head = PLAIN.replace("    scf.if", "    ttg.barrier local\n    scf.if")
+    checks = ["CHECK-LABEL: @k(", "CHECK: ttg.barrier local", "CHECK-NEXT: scf.if %{{[a-zA-Z0-9_#:]+}} {"]
+    assert lit_text.checks_of_edit(PLAIN, head, before=0) == checks
     assert len(lit_text.checks_of_all(head)) == 11
-
-
-def test_brackets_that_filecheck_would_read_are_escaped() -> None:
     assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
-
-
-def test_kernel_lines_through_callsites_are_those_of_the_kernel() -> None:
-    locations = Locations(RAW)
-    assert locations.of_line(4) == (("k.py", 5),)
-    assert locations.of_line(5) == (("lib.py", 9), ("k.py", 5))
-    assert locations.of_line(2) == locations.of_line(99) == ()
-    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) == ()
 
 
 _HELPED = """x loc(#loc9)
@@ -116,13 +95,14 @@ w loc(fused[#loc1, #loc2])
 """
 
 
-def test_the_line_of_a_helper_comes_before_the_lines_that_call_it() -> None:
-    locations = Locations(_HELPED)
+def test_lines_of_mlir_are_those_of_the_kernel_and_its_helpers_first() -> None:
+    locations = Locations(RAW)
+    assert (locations.of_line(4), locations.of_line(5)) == ((("k.py", 5),), (("lib.py", 9), ("k.py", 5)))
+    assert locations.of_line(2) == locations.of_line(99) == ()
+    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) == ()
     helper, kernel = ("helper.py", 7), ("kernel.py", 20)
-    assert locations.of_line(1) == (helper, kernel)
-    assert locations.of_line(2) == (helper, ("mid.py", 5), kernel)
-    assert locations.of_line(3) == (kernel,)
-    assert locations.of_line(4) == (kernel,)
+    found = [Locations(_HELPED).of_line(number) for number in range(1, 5)]
+    assert found == [(helper, kernel), (helper, ("mid.py", 5), kernel), (kernel,), (kernel,)]
 
 
 _LLVM = """  ret void, !dbg !7

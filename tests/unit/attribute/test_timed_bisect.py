@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -11,20 +12,22 @@ from tests.programs import bench_timed_bisect as bench
 NAMES = [f"c{number}" for number in range(16)]
 
 
+@dataclass
 class Clock:
     """Commits with the levels given; the others are as the one before."""
 
-    def __init__(
-        self, levels: Mapping[int, float], *, noise: float = 0.001, broken: Sequence[str] = ()
-    ) -> None:
-        level, codes = 0.0, []
-        for number in range(len(NAMES)):
-            level = levels.get(number, level)
-            codes.append(level)
-        self.levels = dict(zip(NAMES, codes, strict=True))
-        self.noise, self.broken = noise, set(broken)
-        self.ready: set[str] = set()
-        self.timed: list[str] = []
+    steps: Mapping[int, float]
+    noise: float = 0.001
+    broken: Sequence[str] = ()
+    ready: str = ""
+    timed: list[str] = field(default_factory=list)
+
+    @property
+    def levels(self) -> dict[str, float]:
+        return {
+            name: next((self.steps[n] for n in range(number, -1, -1) if n in self.steps), 0.0)
+            for number, name in enumerate(NAMES)
+        }
 
     def code(self, commit: str) -> str | None:
         return None if commit in self.broken else f"code {self.levels[commit]}"
@@ -34,7 +37,7 @@ class Clock:
         return [self.levels[commit] + self.noise * (-1) ** number for number in range(12)]
 
     def is_ready(self, commit: str) -> bool:
-        return commit in self.ready
+        return commit == self.ready
 
 
 def bisect(clock: Clock) -> TimedFinding:
@@ -76,9 +79,7 @@ def test_commits_that_cannot_be_built_are_left_with_it() -> None:
 
 
 def test_one_that_is_built_goes_first() -> None:
-    clock = Clock({3: 0.05})
-    clock.ready = {"c8"}
-    assert bisect(clock).tried[0] == "c8"
+    assert bisect(Clock({3: 0.05}, ready="c8")).tried[0] == "c8"
 
 
 def test_of_simulated_histories_none_is_named_wrongly() -> None:

@@ -33,44 +33,34 @@ def digest(stage: str, binary: bytes) -> str:
 # cubins
 
 
-def attributes(section: str, change: Callable[[int, bytes], bytes]) -> Edit:
-    """Each attribute of a section `.nv.info…` with another value of the same length."""
+def attributes(section: str, change: Callable[[int, bytes], bytes | None]) -> Edit:
+    """Each attribute of a section `.nv.info…` with another value of the same length; None leaves it out."""
 
     def changed(info: bytes) -> bytes:
         parts, position = [], 0
         for number, value in cubin.attributes(info):
-            head = info[position : position + 4]
+            head, is_sized = info[position : position + 4], info[position] == 4
             new = change(number, value)
-            sized = head[0] == 4
-            parts.append(head[:2] + struct.pack("<H", len(new)) + new if sized else head[:2] + new)
-            position += 4 + (len(value) if sized else 0)
+            if new is not None:
+                parts.append((head[:2] + struct.pack("<H", len(new)) if is_sized else head[:2]) + new)
+            position += 4 + (len(value) if is_sized else 0)
         return b"".join(parts)
 
-    return named(
-        section,
-        lambda s: replace(s, content=changed(s.content)) if s.name in (section, section + KERNEL) else s,
-    )
+    whole = (section, section + KERNEL)
+    return named(section, lambda s: replace(s, content=changed(s.content)) if s.name in whole else s)
+
+
+def flipped(old: bytes, at: int) -> bytes:
+    """One bit is another."""
+    return old[:at] + bytes([old[at] ^ 1]) + old[at + 1 :]
 
 
 def with_value(section: str, number: int, *, at: int) -> Edit:
-    """One bit of one attribute is another."""
-
-    def change(found: int, value: bytes) -> bytes:
-        return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :] if found == number else value
-
-    return attributes(section, change)
+    return attributes(section, lambda found, value: flipped(value, at) if found == number else value)
 
 
 def without(section: str, *numbers: int) -> Edit:
-    def kept(info: bytes) -> bytes:
-        found, position = b"", 0
-        for number, value in cubin.attributes(info):
-            length = 4 + (len(value) if info[position] == 4 else 0)
-            found += b"" if number in numbers else info[position : position + length]
-            position += length
-        return found
-
-    return named(section, lambda s: replace(s, content=kept(s.content)))
+    return attributes(section, lambda found, value: None if found in numbers else value)
 
 
 CUBIN_COUNTS = {
@@ -186,7 +176,7 @@ def of_argument(name: str, value: object) -> Edit:
 
 
 def in_descriptor(at: int) -> Edit:
-    return content(".rodata", lambda old: old[:at] + bytes([old[at] ^ 1]) + old[at + 1 :])
+    return content(".rodata", lambda old: flipped(old, at))
 
 
 HIDDEN = {".offset": 48, ".size": 8, ".value_kind": "hidden_global_offset_x"}

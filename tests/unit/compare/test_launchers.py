@@ -9,17 +9,17 @@ import pytest
 
 from irdiff.compare import launchers
 from irdiff.compare.launchers import NEUTRAL
-from irdiff.model import ChangedFile, Compiled, FileChange, Reach, Sides
+from irdiff.model import Compiled, Sides
 from irdiff.report import headline
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 BOTH = {
-    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
     "num_warps": 4,
     "num_ctas": 2,
     "shared": 1024,
     "global_scratch_size": 0,
     "global_scratch_align": 1,
+    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
     "launch_cooperative_grid": False,
     "name": "kernel",
 }
@@ -111,42 +111,22 @@ JIT, NVIDIA, AMD = (
 
 
 @pytest.mark.parametrize(
-    ("changed", "backends", "named"),
+    ("changed", "backends", "is_named"),
     [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
 )
-@pytest.mark.parametrize("is_gone", [False, True])
-def test_a_report_names_a_runtime_that_differs(
-    changed: str, backends: list[str], named: bool, is_gone: bool
-) -> None:
+def test_a_report_names_a_runtime_that_differs(changed: str, backends: list[str], is_named: bool) -> None:
     """No case uses that of a backend without a target."""
     base = {JIT: "1", NVIDIA: "2", AMD: "3"}
-    head = {name: "other" if name == changed else digest for name, digest in base.items()}
-    if is_gone:
-        del head[changed]
-    notes = launchers.notes(Sides(base=base, head=head), backends)
-    assert bool(notes) is named
-    assert all(changed in note for note in notes)
-    run = replace(Build.run(Build.case()), notes=notes)
-    assert ("the runtime differs" in headline.of(run)) is named
-
-
-def test_a_report_names_files_that_launches_read() -> None:
-    file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
-    run = replace(Build.run(Build.case()), reach=Reach(files=(file,), read_by=1))
-    assert "read 1 changed file" in headline.of(run)
+    without = {name: digest for name, digest in base.items() if name != changed}
+    for head in ({**base, changed: "other"}, without):
+        notes = launchers.notes(Sides(base=base, head=head), backends)
+        assert [changed in note for note in notes] == [True] * is_named
+        run = replace(runs.run(runs.case()), notes=notes)
+        assert ("the runtime differs" in headline.of(run)) is is_named
 
 
 def packing(packed: object) -> Compiled:
-    return Compiled(
-        handed={} if packed is None else {"packed": packed},
-        artifacts={},
-        metadata={},
-        stage_times_s={},
-        stage_cpu_s={},
-        assembler=None,
-        assembler_log="",
-        notes=(),
-    )
+    return runs.compiled(handed={} if packed is None else {"packed": packed})
 
 
 SAME, OTHER = {JIT: "1"}, {JIT: "2"}

@@ -16,19 +16,16 @@ KERNEL = "import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n"
 WORKLOAD = "from irdiff_corpus import launch\nfrom pkg.k import k\n\nLAUNCHES = {}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "plan"),
-    [
+ALL = "[kernels]\nworkloads = 'a//b/'\nimport = []\npin = 'uv.lock'\ntoolchain = 'triton==3.9.0'\n"
+
+
+def test_plans() -> None:
+    for text, plan in (
         (TABLE, {"workloads": "w", "import": ["."]}),
         (TABLE + "import = 'src'\n", {"workloads": "w", "import": ["src"]}),
-        (
-            "[kernels]\nworkloads = 'a//b/'\nimport = []\npin = 'uv.lock'\ntoolchain = 'triton==3.9.0'\n",
-            {"workloads": "a/b", "import": [], "pin": "uv.lock", "toolchain": "triton==3.9.0"},
-        ),
-    ],
-)
-def test_plans(text: str, plan: dict) -> None:
-    assert kernel_repository.parse_plan(text.encode(), "irdiff.toml") == Plan(**plan)
+        (ALL, {"workloads": "a/b", "import": [], "pin": "uv.lock", "toolchain": "triton==3.9.0"}),
+    ):
+        assert kernel_repository.parse_plan(text.encode(), "irdiff.toml") == Plan(**plan)
 
 
 @pytest.mark.parametrize(
@@ -42,11 +39,8 @@ def test_plans(text: str, plan: dict) -> None:
         ("kernels = 3", "kernels: "),
         ("[kernels]\n", 'program = "COMMAND" or workloads = "FOLDER" says what launches the kernels'),
         (TABLE + "program = 'b.py'\n", "says what launches the kernels"),
-        ("[kernels]\nworkloads = 3\n", "kernels.workloads: Input should be a valid string"),
-        ("[kernels]\nworkloads = ''\n", "kernels.workloads: '' is not a folder of the repository"),
         ("[kernel]\nworkloads = 'w'\n", "kernel: there is no such key; did you mean 'kernels'?"),
         (TABLE + "imports = 'src'\n", "kernels.imports: there is no such key; did you mean 'import'?"),
-        (TABLE + "zzz = 1\n", "kernels.zzz: there is no such key"),
         (TABLE + '"pi\\u001b[1m" = 1\n', r"kernels.'pi\x1b[1m': there is no such key"),
         ("[kernels]\nworkloads = '../w'\n", "kernels.workloads: '../w' is not a folder of the repository"),
         (TABLE + "import = ['src', '/etc']\n", "kernels.import.1: '/etc' is not a folder of the repository"),
@@ -83,20 +77,17 @@ def test_what_init_writes_is_a_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "word"),
+    ("paths", "word"),
     [
-        *(
-            (path, None)
-            for path in ("pkg/k.py", "pkg/tuned.json", "pkg/.tuned.json", "pkg/.cache/tuned.json")
-        ),
-        *((path, None) for path in ("bench/README.md", ".pins/lock.txt", ".tuned.json", ".cache/tuned.json")),
-        *((path, "other files") for path in (".github/workflows/test.yml", ".gitignore")),
-        *((path, "documents") for path in ("pkg/README.md", "LICENSE")),
+        ("pkg/k.py pkg/tuned.json pkg/.tuned.json pkg/.cache/tuned.json", None),
+        ("bench/README.md .pins/lock.txt .tuned.json .cache/tuned.json", None),
+        (".github/workflows/test.yml .gitignore", "other files"),
+        ("pkg/README.md LICENSE", "documents"),
     ],
 )
-def test_what_no_kernel_is_made_of(path: str, word: str | None) -> None:
+def test_what_no_kernel_is_made_of(paths: str, word: str | None) -> None:
     plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
-    assert tree_edits.beside_kernels(PurePosixPath(path), [plan]) == word
+    assert {tree_edits.beside_kernels(PurePosixPath(path), [plan]) for path in paths.split()} == {word}
 
 
 # pins
@@ -119,31 +110,24 @@ def lock(*rows: str) -> str:
         ("requirements.lock", "numpy==2.0\ntriton==3.9.0\n", "3.9.0"),
         ("pyproject.toml", '[project]\ndependencies = ["torch", "triton==3.4.0"]\n', "3.4.0"),
         ("uv.lock", lock('version = "3.5.1"'), "3.5.1"),
-        (
-            "uv.lock",
-            lock(
-                'version = "3.9.0"\nresolution-markers = ["sys_platform == \'linux\'"]',
-                'version = "3.2.0"\nresolution-markers = ["sys_platform != \'linux\'"]',
-            ),
-            "3.9.0",
-        ),
+        ("uv.lock", lock(
+            'version = "3.9.0"\nresolution-markers = ["sys_platform == \'linux\'"]',
+            'version = "3.2.0"\nresolution-markers = ["sys_platform != \'linux\'"]',
+        ), "3.9.0"),
         ("pdm.lock", lock('version = "3.9.0"\nmarker = "sys_platform == \'win32\'"'), None),
         ("pylock.toml", '[[packages]]\nname = "triton"\nversion = "3.6.0"\n', "3.6.0"),
         ("poetry.lock", "not toml", None),
     ],
-)
+)  # fmt: skip
 def test_a_pin_means_what_the_tools_that_write_it_mean(name: str, text: str, version: str | None) -> None:
     files = {"requirements/base.txt": b"-r ../requirements.txt\ntriton==3.7.1\n"}
     assert pins.version(name, text.encode(), read=files.get) == version
 
 
-def test_any_package_may_be_pinned() -> None:
+def test_any_package_may_be_pinned_or_installed(tmp_path: Path) -> None:
     requirements = b"flash_attn==2.8\ntorch-geometric==1\n"
     assert pins.version("requirements.txt", requirements, "flash-attn") == "2.8"
     assert pins.version("requirements.txt", requirements, "torch") is None
-
-
-def test_the_environment_of_a_project(tmp_path: Path) -> None:
     assert pins.interpreter(tmp_path) is None and pins.interpreter(None) is None
     python = tmp_path / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
