@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from irdiff.attribute import lit_text
 from irdiff.attribute.kernel_lines import Locations
 
@@ -129,19 +131,19 @@ def test_locations_that_double_end_soon() -> None:
     assert len(Locations(raw).of_line(1)) <= 12
 
 
-def test_types_of_arguments_where_the_line_prints_another() -> None:
-    blocked = "#ttg.slice<{dim = 0, parent = #blocked}>"
-    rows = {
-        f"%x = tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {blocked}>": f"%x: tensor<4xbf16, {blocked}>",
-        "%x = tt.load %p : !tt.ptr<i32>": "%x: i32",
-        f"%x = arith.select %m, %a, %b : tensor<4xi1, {blocked}>, tensor<4xf32, {blocked}>": (
-            f"%x: tensor<4xf32, {blocked}>"
-        ),
-        "%x = arith.select %m, %a, %b : f32": "%x: f32",
-        f"%x = tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {blocked}>, tensor<4xi32, {blocked}>": (
-            f"%x: tensor<4x!tt.ptr<f16>, {blocked}>"
-        ),
-    }
-    for line, argument in rows.items():
-        text = f"tt.func @k(%p: i32) {{\n  {line}\n  use %x\n}}"
-        assert [row.argument for row in steps(text, "argument")] == [argument]
+SLICE = "#ttg.slice<{dim = 0, parent = #blocked}>"
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument"),
+    [
+        (f"tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {SLICE}>", f"tensor<4xbf16, {SLICE}>"),
+        ("tt.load %p : !tt.ptr<i32>", "i32"),
+        (f"arith.select %m, %a, %b : tensor<4xi1, {SLICE}>, tensor<4xf32, {SLICE}>", f"tensor<4xf32, {SLICE}>"),
+        ("arith.select %m, %a, %b : f32", "f32"),
+        (f"tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {SLICE}>, tensor<4xi32>", f"tensor<4x!tt.ptr<f16>, {SLICE}>"),
+    ],
+)  # fmt: skip
+def test_types_of_arguments_where_the_line_prints_another(operation: str, argument: str) -> None:
+    text = f"tt.func @k(%p: i32) {{\n  %x = {operation}\n  use %x\n}}"
+    assert [row.argument for row in steps(text, "argument")] == [f"%x: {argument}"]
