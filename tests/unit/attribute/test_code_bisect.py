@@ -10,6 +10,7 @@ import pytest
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import SideList
+from irdiff.cli.bisect_command import diff_lines
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Case, Sides, StageStatus, Verdict
 from tests.unit import runs
@@ -144,3 +145,12 @@ def test_what_cannot_be_searched(search: Search, words: Any, mistake: str, hint:
         search.find(*words)
     assert hint in (caught.value.hint or "")
     assert len(search.built) <= 2
+
+
+def test_values_with_other_numbers_are_no_lines_of_the_diff() -> None:
+    body = "".join(f"    %{n} = tt.op %{n - 1} : i32\n" for n in range(1, 9))
+    old = f"module {{\n  tt.func @k(%0: i32) {{\n{body}    tt.return\n  }}\n}}\n"
+    more = body.replace("%", "%1").replace("%10", "%9")
+    rows = diff_lines("ttir", old, old.replace(body, f"    %9 = tt.new %0 : i32\n{more}"))
+    moved = [row for row in rows if row[:2] in ("+ ", "- ")]
+    assert len(moved) <= 3 and any("tt.new" in row for row in moved)

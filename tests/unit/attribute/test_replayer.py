@@ -49,8 +49,12 @@ def stage(tmp_path: Path, requests: FakeRequests) -> Stage:
     requests.files = {"ttgir": "made"}
     store = Store(tmp_path)
     names = {"stage": "ttgir", "input_stage": "ttir", "input_digest": store.put(b"entering")}
-    launch, target = runs.launch("matmul/tma:fp16@sm_90"), runs.target()
-    replay = Replay(side=runs.side(), launch=launch, target=target, metadata={"num_warps": 4}, **names)  # type: ignore[arg-type]
+    places: Any = {
+        "side": runs.side(),
+        "launch": runs.launch("matmul/tma:fp16@sm_90"),
+        "target": runs.target(),
+    }
+    replay = Replay(metadata={"num_warps": 4}, **places, **names)
     return Stage(store, requests, replay)
 
 
