@@ -206,9 +206,3 @@ def test_only_who_is_to_blame_leaves_a_bundle(side, guilty, blamed):
             assert (row.outputs.side, row.measurement) == (blamed, None)
         else:  # nothing of theirs is lost
             assert row.measurement.processes == PROCESSES
-
-
-def test_a_bundle_without_a_sample_of_a_head_is_a_fault_of_all():
-    _, rows = go(["a~1", "a~2"], Pretended({("time", "a~1", 1): timed()}))
-    assert {row.outputs.status for row in rows.values()} == {FAULT}
-    assert "it took no samples of head 1" in rows["a~2"].outputs.message
