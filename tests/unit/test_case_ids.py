@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from irdiff import case_ids
-from irdiff.capture import notices
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
 from irdiff.stages import check_compared
@@ -112,17 +111,6 @@ def test_a_name_that_fits_nothing_is_refused() -> None:
         with pytest.raises(UsageError, match="means no case") as raised:
             Launches().completed(pattern)
         assert near in raised.value.hint
-
-
-def test_what_a_part_of_a_name_stood_for_is_said() -> None:
-    cases = [f"{launch}@sm_90" for launch in LAUNCHES[:5]]
-    typed = {"matmul": ("matmul",), "fp": LAUNCHES[:4], "bf16": ("matmul/split_k:bf16/main",)}
-    assert list(notices.patterns(typed, cases)) == [
-        "--case fp is a part of elementwise/vector_add:fp16-1m, elementwise/vector_add:fp32-1m, "
-        "matmul/pointer:fp16 and 1 more",
-        "--case bf16 is a part of matmul/split_k:bf16/main",
-    ]
-    assert "--case matmul means no case" in notices.patterns(typed, cases[:1])
 
 
 def selected(names: list[str], patterns: list[str]) -> list[str]:

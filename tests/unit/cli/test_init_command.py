@@ -61,19 +61,6 @@ def test_versions_are_left_to_a_lock_file_and_else_taken_from_the_environment(ro
     assert found.packages == ("einops==0.8.2", "packaging", "scipy==1.15.0", "torch")
 
 
-def test_a_package_of_the_repository_is_not_taken_for_one_that_it_is_called_like(root: Path) -> None:
-    """`mine.triton` is not triton, and a folder without __init__.py lies in the package around it."""
-    more = {
-        "irdiff/run/rope.py": "import triton.language as tl\nimport irdiff_corpus\nfrom mine.ops.rope import rope\n\nLAUNCHES = {}\n",
-        "src/mine/triton/__init__.py": "",
-        "src/mine/torch.py": "",
-        "src/mine/ops/extra/far.py": "import triton\n\n\n@triton.jit\ndef far(x):\n    pass\n",
-    }
-    write(root, more)
-    found = init_toml.look_around(root)
-    assert (found.imports, found.packages) == (("src",), ("einops", "packaging", "torch"))
-
-
 @pytest.mark.parametrize(
     ("origin", "action"),
     [

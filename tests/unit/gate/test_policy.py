@@ -86,29 +86,21 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> N
     assert acceptance.load(path) == entries
 
 
-@pytest.mark.parametrize("wanted", ["ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"])
-def test_only_what_the_run_has_is_accepted(build: Any, wanted: str) -> None:
+def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error(build: Any) -> None:
     case = build.case("a/x:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id),))
-    with pytest.raises(UsageError, match="no change group"):
-        acceptance.accept(run, (wanted,), DECISION)
-
-
-@pytest.mark.parametrize(
-    ("change", "pattern"),
-    [
-        ({"expires": None}, "expires"),
-        ({"owner": ""}, "owner"),
-        ({"edits": {}}, "edits"),
-        ({"edits": {"a/x:1@sm_90": "100 -> 96"}}, "edits"),
-        ({"base_toolchain": "3.8.0"}, "base_toolchain"),
-        ({"everything": True}, "everything"),
-    ],
-)
-def test_a_damaged_acceptance_file_is_an_error(build: Any, change: dict[str, Any], pattern: str) -> None:
-    case = build.case("a/x:1@sm_90", Verdict.CHANGED)
-    run = build.run(case, groups=(build.group("ab" * 32, case.id),))
+    for wanted in ("ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"):
+        with pytest.raises(UsageError, match="no change group"):
+            acceptance.accept(run, (wanted,), DECISION)
     row = dataclasses.asdict(acceptance.accept(run, (case.id,), DECISION)[0])
     assert acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [row]}, "file")
-    with pytest.raises(UsageError, match=rf"accepted\.0\.{pattern}"):
-        acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **change}]}, "file")
+    for key, value in (
+        ("expires", None),
+        ("owner", ""),
+        ("edits", {}),
+        ("edits", {"a/x:1@sm_90": "100 -> 96"}),
+        ("base_toolchain", "3.8.0"),
+        ("everything", True),
+    ):
+        with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
+            acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, key: value}]}, "file")

@@ -1,13 +1,9 @@
-"""The committed history of eleven releases: its site opens, and its tables are a history."""
+"""The committed history of eleven releases: its tables are a history that holds what its text describes."""
 
 from __future__ import annotations
 
-import base64
 import itertools
-import json
-import re
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -17,7 +13,6 @@ from irdiff.history.lines import SeriesLines
 
 SAMPLE = Path(__file__).parents[3] / "reports/samples/history-3.2.0-3.9.0.zip"
 RELEASES = ["3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0"]
-MAX_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -34,24 +29,6 @@ def series(folder: Path) -> SeriesLines:
         database.take(history, folder / "parquet")
     with database.reading(folder / "h") as history:
         return lines.read(history, "releases")
-
-
-def test_it_is_small_and_every_page_of_the_site_has_its_data(folder: Path) -> None:
-    assert SAMPLE.stat().st_size <= MAX_BYTES
-    page = (folder / "site/index.html").read_text()
-    for name in re.findall(r'(?:src|href)="((?!https?:|data:|#)[^"]+)"', page):
-        assert (folder / "site" / name).is_file(), name
-    overview = data(folder, "overview")["series"][0]
-    assert overview["versions"] == RELEASES
-    wanted = [f"kernel-0-{place}" for place in range(len(overview["workloads"]))]
-    wanted += [f"pair-0-{pair['base']}-{pair['head']}" for pair in overview["pairs"]]
-    for name in wanted:
-        assert data(folder, name), name
-
-
-def data(folder: Path, name: str) -> dict:
-    text = (folder / "site/data" / f"{name}.js").read_text()
-    return json.loads(zlib.decompress(base64.b64decode(text.split('"')[3])))
 
 
 def test_its_tables_hold_what_the_text_beside_it_describes(series: SeriesLines) -> None:

@@ -75,22 +75,14 @@ def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_ow
     assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
 
 
-def test_columns_hold_each_line_once(series: SeriesLines) -> None:
+def test_columns_of_the_page_hold_each_line_once(series: SeriesLines) -> None:
     found = page_data.workload(series, "matmul/tma")
     assert found["facts"]["registers"] == {A: (100, 140, 100), B: (90, 95, None)}
     assert found["timings"][A][0]["ratio"] == [1.0, 1.05, 1.001]
     assert found["verdicts"][B] == ["changed", None]
-    overview = page_data.overview([series], {"releases": steps.find(series)}, "now")
-    row = overview["series"][0]
-    assert row["versions"] == ["3.7.0", "3.8.0", "3.9.0"]
-    assert [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]] == [
-        (2, 1, 0),
-        (1, 0, 1),
-    ]
-    assert overview["kernels"] == [
-        {"workload": "matmul/tma", "kernels": ["tma_kernel"], "cases": 2},
-        {"workload": "moe/x", "kernels": ["x_kernel"], "cases": 1},
-    ]
+    (row,) = page_data.overview([series], {"releases": steps.find(series)}, "now")["series"]
+    pairs = [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]]
+    assert pairs == [(2, 1, 0), (1, 0, 1)]
 
 
 def day(number: int, *cases: Case, **of_group: Any) -> Run:

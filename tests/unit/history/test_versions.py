@@ -74,15 +74,6 @@ def test_a_range_is_all_that_the_index_has_of_it() -> None:
         versions.between("4.0", "5.0", ask)
 
 
-def test_of_each_span_the_last_version_stays() -> None:
-    days = ("20250601", "20250602", "20250602", "20250603", "20250604", "20250605")
-    made = [versions.release(f"3.4.0.dev{day}") for day in days]
-    assert [point.day for point in versions.thinned(made, 2)] == ["2025-06-01", "2025-06-03", "2025-06-05"]
-    assert versions.thinned(made, 0) == made
-    with pytest.raises(UsageError, match=re.escape("3.4.0 names no day")):
-        versions.thinned([versions.release("3.4.0")], 1)
-
-
 def test_specs_are_one_series_in_order_and_each_once(tmp_path, config) -> None:
     found = versions.of_specs(["triton==3.10.0", "triton==3.9.0", "triton==3.10.0"], 0, tmp_path, config)
     assert [point.label for point in found] == ["3.9.0", "3.10.0"]

@@ -84,30 +84,18 @@ def test_a_process_that_does_not_reply_is_gone(start, line, code, status, side, 
     assert child.killed.is_set()
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
+def test_what_every_process_must_do_is_an_error_where_one_does_not(start):
+    for lines, words in (
         ([], "did not start"),
         ([b'{"kind": "timed"}\n'], "did not start"),
         ([b"no module named torch\n"], "did not start"),
         ([READY], "no GPU: the GPU process ended with 1"),
         ([READY, FAULT], "no GPU: illegal address"),
         ([READY, b'{"kind": "refused", "message": "no driver"}\n'], "no GPU: no driver"),
-    ],
-)
-def test_what_every_process_must_do_is_an_error_where_one_does_not(start, lines, words):
-    gpu, _ = start(*lines, code=1)
-    with pytest.raises(GpuProcessError, match=words):
-        gpu.ask_first({"op": "list"}, 5.0, "no GPU")
-
-
-def test_a_process_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
-    def refuse(command, *, env, stderr):
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(process, "start_worker", refuse)
-    with pytest.raises(GpuProcessError, match="temporarily unavailable"):
-        isolate.GpuProcess(tmp_path, {}, tmp_path / "gpu.log")
+    ):
+        gpu, _ = start(*lines, code=1)
+        with pytest.raises(GpuProcessError, match=words):
+            gpu.ask_first({"op": "list"}, 5.0, "no GPU")
 
 
 # inside of the process

@@ -37,7 +37,7 @@ def test_changed_cases_are_chosen_or_all_with_two_binaries():
 
 
 def test_cases_are_spread_over_gpus_that_run_them():
-    rows = [case(f"c{i}") for i in range(5)] + [case("d", target="sm_100")]
+    rows = [*(case(f"c{i}") for i in range(5)), case("d", target="sm_100")]
     lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
     assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
     assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]

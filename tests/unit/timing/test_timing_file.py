@@ -2,14 +2,13 @@
 
 import json
 import tracemalloc
-from pathlib import Path
 
 import pytest
 import zstandard
 
 from irdiff.errors import RunFolderError
 from irdiff.timing import results, timing_file
-from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Sample, Speed
+from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Sample
 from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
 from tests.unit import runs as timings
 from tests.unit.runs import check, gpu
@@ -54,13 +53,6 @@ def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
     faulted = found(cases=("a",), status=OutputStatus.FAULT)  # of the second time nothing is kept
     (record,) = results.merge(faulted, found(cases=("a",), **busy)).gpus
     assert record.trustworthy
-
-
-def test_the_timings_of_the_samples_are_read():
-    path = Path(__file__).parents[3] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"
-    read = timing_file.parse(path.read_bytes(), str(path))
-    assert len(read.cases) == 232
-    assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
 
 
 OLD = json.dumps(json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"})
