@@ -275,6 +275,12 @@ def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(
     assert all(replay.randomized for replay in replayer.replays)
 
 
+def test_a_side_on_the_others_text_runs_as_what_was_compared(replayer: FakeReplayer) -> None:
+    replayer.makes("head", "ttgir", ONE, THREE)
+    attribute(replayer, replayer.case({"ttir": ONE, "ttgir": THREE}, {"ttir": TWO, "ttgir": FOUR}))
+    assert [replay.randomized for replay in replayer.replays] == [False]
+
+
 # the cache
 
 

@@ -146,17 +146,13 @@ def test_what_does_not_tell_the_sides_apart_is_no_test(lit: Lit, changes: Any, m
         lit.written()
 
 
-@pytest.mark.parametrize(
-    ("pipelines", "command"),
-    [
-        ({"head": None, "base": "any(base-pass)"}, "builtin.module(base-pass)"),
-        ({"head": None, "base": None}, "builtin.module(the-pass)"),
-        ({"head": "builtin.module(x(any(y)))"}, "builtin.module(x(builtin.module(y)))"),
-    ],
-)
-def test_the_pipeline_is_that_of_the_side_that_has_the_pass(lit: Lit, pipelines: Any, command: str) -> None:
-    lit.pipelines = pipelines
-    assert f"--pass-pipeline='{command}'" in lit.written().text
+def test_the_pipeline_is_that_of_the_side_that_has_the_pass(lit: Lit) -> None:
+    for name, command in (
+        ("any(base-pass)", "builtin.module(base-pass)"),
+        (None, "builtin.module(the-pass)"),
+    ):
+        lit.pipelines = {"head": None, "base": name}
+        assert f"--pass-pipeline='{command}'" in lit.written().text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from irdiff.attribute import lit_text
 from irdiff.attribute.kernel_lines import Locations
 
@@ -20,67 +22,6 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 #loc2 = loc("k.py":5:3)
 #loc3 = loc(callsite("lib.py":9:1 at #loc2))
 """
-
-
-PLAIN = lit_text.without_locations(RAW)
-
-
-def steps(text: str, kind: str) -> list[lit_text.Reduction]:
-    return [step for step in lit_text.steps(text.splitlines()) if step.kind == kind]
-
-
-def test_locations_parameters_and_aliases_go() -> None:
-    assert "loc" not in PLAIN
-    assert "  tt.func public @k(%p: !tt.ptr<f16>, %n: i32) {\n" in PLAIN
-    text = "#a = #ttg.blocked<{}>\ntt.func @k(%p: !tt.ptr<f16> {tt.x = 1 : i32}, %n: i32) {\nuse %n\n}\n"
-    assert lit_text.without_unused_parameters(text).splitlines()[1] == "tt.func @k(%n: i32) {"
-    assert lit_text.without_unused_aliases(text).startswith("tt.func")
-
-
-def test_operations_go_with_their_regions_and_results_become_parameters_with_their_type() -> None:
-    assert [(row.start, row.end) for row in steps(PLAIN, "operation")] == [(6, 6), (5, 7)]
-    found = steps(PLAIN, "argument")
-    assert [row.argument for row in found] == ["%y: i1", "%x: i32"]
-    smaller = lit_text.applied(PLAIN.splitlines(), found[1:])
-    assert "  tt.func public @k(%x: i32, %p: !tt.ptr<f16>, %n: i32) {" in smaller
-    assert not any("%x = " in line for line in smaller)
-
-
-LOOP = """module {
-  tt.func public @k(%p: i1, %n: i32) {
-    cf.cond_br %p, ^bb1, ^bb2
-  ^bb1:  // pred: ^bb0
-    tt.return
-  ^bb2:  // pred: ^bb0
-    cf.br ^bb3(%n : i32)
-  ^bb3(%0: i32):  // pred: ^bb2
-    %x = "tt.reduce"(%0) ({
-    ^bb0(%a: f32, %b: f32):
-      tt.reduce.return %a : f32
-    }) : (i32) -> i32
-    tt.return
-  }
-}
-"""
-
-
-def test_branches_blocks_and_joints_of_the_function_can_go() -> None:
-    lines = LOOP.splitlines()
-    assert [row.line.strip() for row in steps(LOOP, "branch")] == ["cf.br ^bb1", "cf.br ^bb2"]
-    blocks = [(row.start, row.end) for row in steps(LOOP, "block")]
-    assert blocks == [(3, 4), (5, 6), (7, 12)], "blocks of inner regions are no blocks of the function"
-    (joint,) = steps(LOOP, "join")
-    joined = lit_text.applied(lines, [joint])
-    assert '    %x = "tt.reduce"(%n) ({' in joined
-    assert "^bb3" not in "\n".join(joined)
-
-
-def test_checks_hold_the_new_line_and_its_neighbour() -> None:
-    head = PLAIN.replace("    scf.if", "    ttg.barrier local\n    scf.if")
-    checks = ["CHECK-LABEL: @k(", "CHECK: ttg.barrier local", "CHECK-NEXT: scf.if %{{[a-zA-Z0-9_#:]+}} {"]
-    assert lit_text.checks_of_edit(PLAIN, head, before=0) == checks
-    assert len(lit_text.checks_of_all(head)) == 11
-    assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
 
 
 _HELPED = """x loc(#loc9)
@@ -129,19 +70,25 @@ def test_locations_that_double_end_soon() -> None:
     assert len(Locations(raw).of_line(1)) <= 12
 
 
-def test_types_of_arguments_where_the_line_prints_another() -> None:
-    blocked = "#ttg.slice<{dim = 0, parent = #blocked}>"
-    rows = {
-        f"%x = tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {blocked}>": f"%x: tensor<4xbf16, {blocked}>",
-        "%x = tt.load %p : !tt.ptr<i32>": "%x: i32",
-        f"%x = arith.select %m, %a, %b : tensor<4xi1, {blocked}>, tensor<4xf32, {blocked}>": (
-            f"%x: tensor<4xf32, {blocked}>"
-        ),
-        "%x = arith.select %m, %a, %b : f32": "%x: f32",
-        f"%x = tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {blocked}>, tensor<4xi32, {blocked}>": (
-            f"%x: tensor<4x!tt.ptr<f16>, {blocked}>"
-        ),
-    }
-    for line, argument in rows.items():
-        text = f"tt.func @k(%p: i32) {{\n  {line}\n  use %x\n}}"
-        assert [row.argument for row in steps(text, "argument")] == [argument]
+SLICE = "#ttg.slice<{dim = 0, parent = #blocked}>"
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument"),
+    [
+        (f"tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {SLICE}>", f"tensor<4xbf16, {SLICE}>"),
+        ("tt.load %p : !tt.ptr<i32>", "i32"),
+        (f"arith.select %m, %a, %b : tensor<4xi1, {SLICE}>, tensor<4xf32, {SLICE}>", f"tensor<4xf32, {SLICE}>"),
+        ("arith.select %m, %a, %b : f32", "f32"),
+        (f"tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {SLICE}>, tensor<4xi32>", f"tensor<4x!tt.ptr<f16>, {SLICE}>"),
+        ("arith.cmpi slt, %p, %p : i32", "i1"),
+    ],
+)  # fmt: skip
+def test_types_of_arguments_where_the_line_prints_another(operation: str, argument: str) -> None:
+    text = f"tt.func @k(%p: i32) {{\n  %x = {operation}\n  use %x\n}}"
+    steps = [step for step in lit_text.steps(text.splitlines()) if step.kind == "argument"]
+    assert [step.argument for step in steps] == [f"%x: {argument}"]
+
+
+def test_brackets_that_filecheck_would_read_are_escaped() -> None:
+    assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"

@@ -49,8 +49,12 @@ def stage(tmp_path: Path, requests: FakeRequests) -> Stage:
     requests.files = {"ttgir": "made"}
     store = Store(tmp_path)
     names = {"stage": "ttgir", "input_stage": "ttir", "input_digest": store.put(b"entering")}
-    launch, target = runs.launch("matmul/tma:fp16@sm_90"), runs.target()
-    replay = Replay(side=runs.side(), launch=launch, target=target, metadata={"num_warps": 4}, **names)  # type: ignore[arg-type]
+    places: Any = {
+        "side": runs.side(),
+        "launch": runs.launch("matmul/tma:fp16@sm_90"),
+        "target": runs.target(),
+    }
+    replay = Replay(metadata={"num_warps": 4}, **places, **names)
     return Stage(store, requests, replay)
 
 
@@ -148,14 +152,9 @@ def test_the_line_that_says_why(stage: Stage, stderr: str | None, why: str, resu
     stage.requests.files = {} if stderr is None else {"stderr": stderr}
     stage.requests.result = result
     found = stage.run(dump=Dump.ALL)
-    assert (found.output, found.error, found.states) == (None, why, ())
-
-
-def test_the_pass_that_was_running_is_the_last_that_printed_its_name(stage: Stage) -> None:
+    assert (found.output, found.error, found.states, found.failed_in) == (None, why, (), None)
     stage.requests.files["stderr"] = LOG + "python: Assertion `x' failed.\n"
-    stage.requests.result = {**COMPILED, "outcome": "error"}
-    assert stage.run(dump=Dump.NAMES).failed_in == "CSE"
-    assert stage.run().failed_in is None
+    assert stage.run(dump=Dump.NAMES).failed_in == "CSE", "the last that printed its name"
 
 
 # what is read
@@ -182,21 +181,15 @@ def test_the_states_between_passes_are_read_for_who_asks_for_them(
     assert (found.final and found.final.text) == final
 
 
-def test_flags_of_llvm_and_of_the_assembler_are_kept_by_their_names(stage: Stage) -> None:
+def test_flags_are_kept_by_their_names_and_only_what_one_side_is_called_with_is_noted(stage: Stage) -> None:
     flags = ["/t/bin/ptxas-blackwell", "-v", "-O1"]
     stage.requests.result = {**COMPILED, "settings": {"opt": ["-O3"]}, "assembler_flags": flags}
     assert stage.run().settings == {"opt": ["-O3"], "ptxas-blackwell": ["-v", "-O1"]}
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "change"),
-    [
+    for base, head, change in (
         ({"ptxas": ["-v"]}, {"ptxas": ["-v"]}, ""),
         ({"ptxas": ["-v"]}, {"ptxas": ["-v", "--opt-level 1"]}, "ptxas: (none) → --opt-level 1"),
         ({"a": ["1"], "b": ["1"]}, {"a": ["2"], "b": ["3"]}, "a: 1 → 2, b: 1 → 3"),
         ({"a": ["1"]}, {"b": ["1"]}, ""),
-    ],
-)
-def test_only_what_one_side_is_called_with_is_noted(base: Any, head: Any, change: str) -> None:
-    ours, theirs = (Replayed(output=None, settings=settings) for settings in (base, head))
-    assert settings_change(ours, theirs) == change
+    ):
+        ours, theirs = (Replayed(output=None, settings=settings) for settings in (base, head))
+        assert settings_change(ours, theirs) == change

@@ -54,12 +54,6 @@ def test_the_commit_is_found(place: int, step: float) -> None:
     assert found.share == pytest.approx(step, abs=0.003)
 
 
-def test_commits_that_do_not_change_the_code_are_not_timed() -> None:
-    clock = Clock({6: 0.05})
-    assert bisect(clock).commits == ("c6",)
-    assert set(clock.timed) <= {"c6", "c15"}
-
-
 def test_nothing_is_found_in_noise() -> None:
     assert bisect(Clock({5: 0.004})).answer is TimedAnswer.NOISE
     assert bisect(Clock({5: 0.05}, noise=0.5)).answer is TimedAnswer.NOISE
@@ -73,13 +67,10 @@ def test_two_commits_that_share_it_are_not_told_as_one() -> None:
 
 
 def test_commits_that_cannot_be_built_are_left_with_it() -> None:
-    found = bisect(Clock({7: 0.05}, broken=["c5", "c6"]))
+    found = bisect(Clock({7: 0.05}, broken=["c5", "c6"], ready="c8"))
+    assert found.tried[0] == "c8", "one that is built goes first"
     assert found.answer is TimedAnswer.UNCLEAR
     assert set(found.commits) == {"c5", "c6", "c7"}
-
-
-def test_one_that_is_built_goes_first() -> None:
-    assert bisect(Clock({3: 0.05}, ready="c8")).tried[0] == "c8"
 
 
 def test_of_simulated_histories_none_is_named_wrongly() -> None:

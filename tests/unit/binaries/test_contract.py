@@ -98,15 +98,14 @@ CUBIN_NEUTRAL = {
 def test_another_sm_is_another_contract() -> None:
     binary = original("cubin", "sm_90")
     flags = elf.read(binary, "").flags
-    assert digest("cubin", rebuilt(binary, flags=flags ^ 0x100)) != digest("cubin", binary)
     assert digest("cubin", rebuilt(binary, flags=flags ^ 0x3000000)) == digest("cubin", binary)
-    assert digest("cubin", rebuilt(binary, abi_version=9)) != digest("cubin", binary)
+    for other in (rebuilt(binary, flags=flags ^ 0x100), rebuilt(binary, abi_version=9)):
+        assert digest("cubin", other) != digest("cubin", binary)
 
 
 def test_barriers_count_alike_in_both_versions_of_the_format() -> None:
     binary = original("cubin", "sm_90")
-    barriers = b"\x02\x4c\x03\x00"
-    as_attribute = rebuilt(binary, content(f".nv.info.{KERNEL}", lambda old: old + barriers))
+    as_attribute = rebuilt(binary, content(f".nv.info.{KERNEL}", lambda old: old + b"\x02\x4c\x03\x00"))
     as_flags = rebuilt(binary, named(".text.", lambda s: replace(s, flags=s.flags | 3 << 20)))
     assert digest("cubin", as_attribute) == digest("cubin", as_flags) != digest("cubin", binary)
     assert machine_code("cubin", as_flags).facts["barriers"] == 3

@@ -106,29 +106,22 @@ def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
     return Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)  # type: ignore[arg-type]
 
 
-@dataclass
-class FakeMachine:
-    """Toolchains are found as they are; nothing is compiled."""
-
-    opened: list[tuple[Config, Any]] = field(default_factory=list)
-    """The configuration of each comparison, and its processes that stay."""
-    filled: list[tuple[Comparison, Config]] = field(default_factory=list)
-    """Parts, and what they were worked on with."""
-    closed: list[Config] = field(default_factory=list)
-
-    @contextmanager
-    def open(self, _: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
-        self.opened.append((config, warm))
-        yield config
-        self.closed.append(config)
+Filled = list[tuple[Comparison, Config]]
+"""Parts of comparisons, and what they were worked on with."""
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> FakeMachine:
+def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
+    """What a machine works on: toolchains are found as they are, nothing is compiled."""
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    made = FakeMachine()
-    monkeypatch.setattr(on_worker.pipeline, "opened", made.open)
-    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *given: made.filled.append(given))
+    made: Filled = []
+
+    @contextmanager
+    def opened(_: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
+        yield replace(config)
+
+    monkeypatch.setattr(on_worker.pipeline, "opened", opened)
+    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *given: made.append(given))
     monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
     monkeypatch.setattr(on_worker, "Workers", lambda _: object())
     for name, empty in (("_warm", {}), ("_opened", [])):
@@ -136,20 +129,17 @@ def machine(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> FakeMachine:
     return made
 
 
-def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, machine: FakeMachine) -> None:
+def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, filled: Filled) -> None:
     for name, part in parts(asked):
         assert on_worker.work(replace(batch, name=name, asked=part)) == ""
-    assert [part for part, _ in machine.filled] == [part for _, part in parts(asked)]
-    assert [config.cache for config, _ in machine.opened] == [batch.cache]
     assert on_worker.work(replace(batch, comparison="second")) == ""
-    (first, its), (second, theirs) = machine.opened
-    assert its is theirs, "processes stay for the next comparison"
-    assert machine.closed == [first]
-    assert machine.filled[-1][1] is second
+    assert [part for part, _ in filled] == [*(part for _, part in parts(asked)), batch.asked]
+    opened = [id(steps) for _, steps in filled]
+    assert opened == [opened[0]] * len(NAMES) + [opened[-1]] != [opened[0]] * len(opened)
 
 
 def test_a_machine_refuses_what_is_not_the_same_here(
-    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workload = batch.asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere"))
@@ -162,15 +152,15 @@ def test_a_machine_refuses_what_is_not_the_same_here(
         assert "another toolchain here" in on_worker.work(batch)
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
-    assert machine.filled == []
+    assert filled == []
 
 
 def test_a_shared_store_is_written_and_a_part_of_which_nothing_can_be_compared_is_done(
-    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
     assert on_worker.work(replace(batch, token=None, store_url="s3://bucket/path")) == ""
-    assert machine.opened[0][0].shared_store.mode is StoreMode.WRITE
+    assert filled[0][1].shared_store.mode is StoreMode.WRITE
 
     def nothing(*_: Any) -> None:
         raise NothingComparedError("nothing was compared")

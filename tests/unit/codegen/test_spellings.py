@@ -28,8 +28,10 @@ BUFFER = (
         (POINTERS, "  %2 = getelementptr nusw nuw i8, ptr %0", "  %2 = getelementptr i8, ptr %0"),
         (SIGNS, "  %2 = icmp samesign ult i32 %1, 4", "  %2 = icmp ult i32 %1, 4"),
         (TRUNC, "  %2 = trunc nuw nsw i32 %1 to i16", "  %2 = trunc i32 %1 to i16"),
-        (BARRIER, "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "  call void @llvm.nvvm.barrier.n(i32 0)"),
-        (POWERS, "  call float @llvm.nvvm.ex2.approx.ftz.f32(float %1)", "  call float @llvm.nvvm.ex2.approx.ftz.f(float %1)"),
+        (BARRIER, "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",
+         "  call void @llvm.nvvm.barrier.n(i32 0)"),
+        (POWERS, "  call float @llvm.nvvm.ex2.approx.ftz.f32(float %1)",
+         "  call float @llvm.nvvm.ex2.approx.ftz.f(float %1)"),
         (BUFFERS, BUFFER.format("i64", "i64 2147483646"), BUFFER.format("i32", "i32 2147483646")),
     ],
 )  # fmt: skip

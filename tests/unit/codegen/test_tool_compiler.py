@@ -31,16 +31,11 @@ NEW = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
 
 
 def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
-    return Tool(
-        kind=kind,
-        spec=f"{kind}:/{digest}",
-        version=f"{kind} {digest}",
-        path=Path(f"/{digest}"),
-        digest=digest,
-        programs={"ptxas": Path(f"/{digest}")} if kind is ToolKind.PTXAS else {"llc": Path("/llc")},
-        backends=frozenset({"cuda"}) if kind is ToolKind.PTXAS else frozenset({"cuda", "hip"}),
-        notes=(),
-    )
+    path, is_ptxas = Path(f"/{digest}"), kind is ToolKind.PTXAS
+    programs = {"ptxas": path} if is_ptxas else {"llc": Path("/llc")}
+    backends = frozenset({"cuda"} if is_ptxas else {"cuda", "hip"})
+    words = {"spec": f"{kind}:/{digest}", "version": f"{kind} {digest}", "digest": digest}
+    return Tool(kind=kind, path=path, programs=programs, backends=backends, notes=(), **words)
 
 
 def substitute(one: Tool, origin: Toolchain | RecordedSide = RELEASE) -> Substitute:

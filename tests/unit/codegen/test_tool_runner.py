@@ -60,7 +60,10 @@ def ended(stderr: str, code: int = 1, *, timed_out: bool = False) -> EndedComman
 
 ASYNC = "llvm.amdgcn.raw.ptr.buffer.load.async.lds"
 BROKEN = "LLVM ERROR: Broken module found, compilation aborted!\n"
-UNREADABLE = "llc: error: llc: kernel.ll:38:44: error: expected value token\n  %36 = fmul <2 x float> %35, splat (float f0xBFB8AA3B), !dbg !19\n"
+UNREADABLE = (
+    "llc: error: llc: kernel.ll:38:44: error: expected value token\n"
+    "  %36 = fmul <2 x float> %35, splat (float f0xBFB8AA3B), !dbg !19\n"
+)
 WITH_FUNCTION = (
     "RuntimeError: LLVM IR parsing error\n<string>:7:20: error: expected type\n"
     "define void @k(ptr captures(none) %0) {\n"

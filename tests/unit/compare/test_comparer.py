@@ -153,7 +153,8 @@ AMD = {"amdgcn": AMDGCN, "hsaco": HSACO}
     [
         (AMD, HSACO, "unchanged", (), IDENTICAL),
         (AMD, OTHER_HSACO, "changed", ("same-instructions",), CHANGED),
-        ({"amdgcn": AMDGCN, "notes": ("no-linker",)}, HSACO, "unchanged", ("machine-code-as-text:no-linker",), IDENTICAL),
+        ({"amdgcn": AMDGCN, "notes": ("no-linker",)}, HSACO, "unchanged",
+         ("machine-code-as-text:no-linker",), IDENTICAL),
         ({"amdgcn": AMDGCN}, HSACO, "changed", ("not-compared:amdgcn,hsaco",), ABSENT),
     ],
 )  # fmt: skip

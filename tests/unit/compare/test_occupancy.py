@@ -65,18 +65,14 @@ def test_blocks_and_what_limits_them(
     assert (number, found["occupancy_limit"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("facts", "warps"),
-    [
-        # warps that the compiler added to those of the option, as warp specialization does
-        ({"registers": 128, "warps": 4, "reqntid": "384,1,1"}, 12),
-        # one block in place of two halves the warps (Triton #11127)
-        ({"registers": 64, "warps": 16}, 32),
-        ({"registers": 72, "warps": 16}, 16),
-    ],
-)
-def test_warps(facts: dict[str, Fact], warps: int) -> None:
-    assert occupancy.facts(facts, HOPPER)["warps_per_multiprocessor"] == warps
+SPECIALIZED: dict[str, Fact] = {"registers": 128, "warps": 4, "reqntid": "384,1,1"}
+
+
+def test_warps() -> None:
+    """Also those that the compiler adds to the option's; one block in place of two halves them (Triton #11127)."""
+    rows: list[dict[str, Fact]] = [{"registers": number, "warps": 16} for number in (64, 72)]
+    found = [occupancy.facts(facts, HOPPER)["warps_per_multiprocessor"] for facts in (SPECIALIZED, *rows)]
+    assert found == [12, 32, 16]
 
 
 @pytest.mark.parametrize(

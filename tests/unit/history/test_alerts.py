@@ -69,21 +69,17 @@ def test_what_moved_nothing_or_for_the_better_is_no_news(nights: Nights) -> None
     assert (alert.is_news, len(alert.faster)) == (False, 1)
 
 
-@pytest.mark.parametrize(
-    ("fact", "base", "head", "news"),
-    [
+def test_facts_that_cost_are_news(tmp_path: Path, build: Any) -> None:
+    group = build.group("g1", A, severity="instruction mix in loops")
+    for fact, base, head, news in (
         ("spill_store_bytes", 0, 8, True),
         ("spill_store_bytes", 8, 0, False),
         ("warps_per_multiprocessor", 16, 12, True),
         ("registers", 100, 110, False),
-    ],
-)
-def test_facts_that_cost_are_news(
-    nights: Nights, build: Any, fact: str, base: int, head: int, news: bool
-) -> None:
-    case = build.case(A, Verdict.CHANGED, base={fact: base}, head={fact: head})
-    group = build.group("g1", A, severity="instruction mix in loops")
-    assert nights.add("3.7.0", "3.8.0", case, groups=(group,)).is_news is news
+    ):
+        case = build.case(A, Verdict.CHANGED, base={fact: base}, head={fact: head})
+        alert = Nights(tmp_path / f"{fact} {base}").add("3.7.0", "3.8.0", case, groups=(group,))
+        assert alert.is_news is news, (fact, base)
 
 
 def test_a_long_line_is_held_against_its_own_noise(tmp_path: Path) -> None:

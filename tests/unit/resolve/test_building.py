@@ -56,14 +56,6 @@ def test_the_hint_names_the_cause(text: str, hint: str) -> None:
     assert hint in build_output.what_to_try(text.splitlines(), "main")
 
 
-def test_first_errors() -> None:
-    lines = ["[1/2] Building", *["a.cpp:1:1: error: no such thing"] * 2, "FAILED: a.o", "ninja: stopped"]
-    assert build_output.first_errors(lines) == ["a.cpp:1:1: error: no such thing", "FAILED: a.o"]
-    assert build_output.first_errors(["one", "two"]) == ["one", "two"]
-    lines = ["CMake Error at x:1 (find_package):", "  Could not find MLIR", "", "-- Configuring incomplete"]
-    assert "Could not find MLIR" in build_output.first_errors(lines)
-
-
 # the compiler and the LLVM
 
 

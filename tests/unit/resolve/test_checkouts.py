@@ -27,18 +27,15 @@ NATIVE = (
     *("test/lib/Test.cpp", "unused/orphan.cpp", "python/build_helpers.py", "data/latencies.json"),
     "scripts/generate.sh",
 )
+TRITON_KERNELS = "python/triton_kernels/triton_kernels/matmul.py"
 BESIDE = {
-    "docs/index.rst": "documents",
-    "docs/conf.json": "documents",
-    "README.md": "documents",
-    "lib/figure.png": "documents",
-    "test/TritonGPU/coalesce.mlir": "tests",
-    "test/lib/input.txt": "tests",
-    "python/test/unit/test_core.py": "tests",
+    **dict.fromkeys(("docs/index.rst", "docs/conf.json", "README.md", "lib/figure.png"), "documents"),
+    **dict.fromkeys(
+        ("test/TritonGPU/coalesce.mlir", "test/lib/input.txt", "python/test/unit/test_core.py"), "tests"
+    ),
+    **dict.fromkeys((".github/workflows/build.yml", "lib/.clang-format"), "other files"),
     "python/tutorials/01-add.py": "tutorials",
-    ".github/workflows/build.yml": "other files",
-    "lib/.clang-format": "other files",
-    "python/triton_kernels/triton_kernels/matmul.py": "kernels of triton_kernels, not compared",
+    TRITON_KERNELS: "kernels of triton_kernels, not compared",
 }
 PYTHON = {
     "python/triton/__init__.py": "triton/__init__.py",

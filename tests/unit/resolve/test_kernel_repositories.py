@@ -6,14 +6,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from irdiff.cli import init_toml
 from irdiff.errors import UsageError
 from irdiff.resolve import kernel_repository, pins, programs, pushes, remote_repositories, tree_edits
 from irdiff.resolve.kernel_repository import Plan
 
 TABLE = "[kernels]\nworkloads = 'w'\n"
-KERNEL = "import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n"
-WORKLOAD = "from irdiff_corpus import launch\nfrom pkg.k import k\n\nLAUNCHES = {}\n"
 
 
 ALL = "[kernels]\nworkloads = 'a//b/'\nimport = []\npin = 'uv.lock'\ntoolchain = 'triton==3.9.0'\n"
@@ -52,28 +49,6 @@ def test_wrong_plans(text: str, mistake: str) -> None:
     with pytest.raises(UsageError, match=r"irdiff\.toml of main is ") as caught:
         kernel_repository.parse_plan(text.encode("latin-1"), "irdiff.toml of main")
     assert mistake in str(caught.value)
-
-
-def test_what_init_writes_is_a_plan(tmp_path: Path) -> None:
-    found = init_toml.look_around(tmp_path)
-    plan = kernel_repository.parse_plan(init_toml.irdiff_toml(found).encode(), "irdiff.toml")
-    assert (found.has_workloads, plan.workloads, plan.imports, plan.pin) == (False, "irdiff", (".",), None)
-    files = {
-        "src/pkg/__init__.py": "",
-        "src/pkg/k.py": KERNEL,
-        "bench/irdiff/family/k.py": WORKLOAD,
-        "bench/irdiff/other/k.py": WORKLOAD,
-        "requirements.txt": "triton==3.8.0\n",
-        ".venv/lib/x.py": KERNEL,
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found = init_toml.look_around(tmp_path)
-    plan = kernel_repository.parse_plan(init_toml.irdiff_toml(found).encode(), "irdiff.toml")
-    assert found.kernels == ("src/pkg/k.py",)
-    assert (plan.workloads, plan.imports) == ("bench/irdiff", ("src",))
-    assert (plan.pin, plan.toolchain) == ("requirements.txt", "triton==3.8.0")
 
 
 @pytest.mark.parametrize(
@@ -141,24 +116,17 @@ def test_any_package_may_be_pinned_or_installed(tmp_path: Path) -> None:
 # programs, pushes and repositories elsewhere
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "name"),
-    [
+def test_programs() -> None:
+    for command, words, name in (
         ("bench/run.py --small", ["bench/run.py", "--small"], ("run", "small")),
         ("python bench/run.py", ["bench/run.py"], ("run", "run")),
         ("python3 -m pkg.bench 'a b'", ["-m", "pkg.bench", "a b"], ("pkg_bench", "a-b")),
         ("pytest tests/test_a.py", ["-m", "pytest", "tests/test_a.py"], ("pytest", "tests-test_a.py")),
-    ],
-)
-def test_programs(command: str, words: list[str], name: tuple[str, str]) -> None:
-    assert programs.words_of(command) == words
-    assert programs.name_of(words) == name
-
-
-@pytest.mark.parametrize("command", ["", "-m", "/tmp/run.py", "../run.py", "run.py 'open"])
-def test_what_is_no_program_of_the_repository(command: str) -> None:
-    with pytest.raises(UsageError, match="--program"):
-        programs.words_of(command)
+    ):
+        assert (programs.words_of(command), programs.name_of(words)) == (words, name)
+    for wrong in ("", "-m", "/tmp/run.py", "../run.py", "run.py 'open"):
+        with pytest.raises(UsageError, match="--program"):
+            programs.words_of(wrong)
 
 
 def test_what_is_pushed() -> None:
@@ -173,20 +141,32 @@ def test_what_is_pushed() -> None:
     assert pushes.pushed_commits(lines) == [("a" * 40, none), ("b" * 40, "c" * 40)]
 
 
-@pytest.mark.parametrize(
-    ("spec", "url", "revision"),
-    [
-        ("triton-lang/triton@main", "https://github.com/triton-lang/triton", "main"),
-        ("a/b.c@release/3.4.x", "https://github.com/a/b.c", "release/3.4.x"),
-        ("https://host.example/x/y.git@v1.0", "https://host.example/x/y.git", "v1.0"),
-        ("https://user@host.example/x@v1", "https://user@host.example/x", "v1"),
-        ("ssh://git@host.example/x/y@1a2b", "ssh://git@host.example/x/y", "1a2b"),
-        ("git@host.example:x/y.git@main", "git@host.example:x/y.git", "main"),
-        ("file:///srv/x@main~2", "file:///srv/x", "main~2"),
-        *((spec, None, None) for spec in ("main", "HEAD~2", "origin/main", "main@{1}", "v1.0", ".", "@")),
-        *((spec, None, None) for spec in ("a/b@{upstream}", "triton==3.9.0", "a/b@")),
-    ],
-)
-def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand(spec, url, revision) -> None:
-    found = remote_repositories.parse(spec)
-    assert (found.url, found.revision) == (url, revision) if url else found is None
+ELSEWHERE = [
+    ("triton-lang/triton@main", "https://github.com/triton-lang/triton", "main"),
+    ("a/b.c@release/3.4.x", "https://github.com/a/b.c", "release/3.4.x"),
+    ("https://host.example/x/y.git@v1.0", "https://host.example/x/y.git", "v1.0"),
+    ("https://user@host.example/x@v1", "https://user@host.example/x", "v1"),
+    ("ssh://git@host.example/x/y@1a2b", "ssh://git@host.example/x/y", "1a2b"),
+    ("git@host.example:x/y.git@main", "git@host.example:x/y.git", "main"),
+    ("file:///srv/x@main~2", "file:///srv/x", "main~2"),
+]
+HERE = [
+    "main",
+    "HEAD~2",
+    "origin/main",
+    "main@{1}",
+    "v1.0",
+    ".",
+    "@",
+    "a/b@{upstream}",
+    "triton==3.9.0",
+    "a/b@",
+]
+
+
+def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand() -> None:
+    found = [remote_repositories.parse(spec) for spec, *_ in ELSEWHERE]
+    assert [(row.url, row.revision) if row else None for row in found] == [
+        tuple(row) for _, *row in ELSEWHERE
+    ]
+    assert [spec for spec in HERE if remote_repositories.parse(spec)] == []

@@ -128,10 +128,12 @@ def test_where_torch_is_looked_for(tmp_path: Path, uv: Uv, variables: Any, ways:
 
 def test_uv_gets_the_variables_of_pip(tmp_path: Path) -> None:
     pips = {"PIP_FIND_LINKS": "/a /b", "PIP_INDEX_URL": "https://i.invalid", "VIRTUAL_ENV": "/v"}
-    found = environments.uv_environment(config(tmp_path, **pips, UV_FIND_LINKS="/own"))
-    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/own", "https://i.invalid")
-    assert "VIRTUAL_ENV" not in found
-    assert environments.uv_environment(config(tmp_path, **pips))["UV_FIND_LINKS"] == "/a,/b"
+    found, own = (
+        environments.uv_environment(config(tmp_path, **pips, **more))
+        for more in ({}, {"UV_FIND_LINKS": "/own"})
+    )
+    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/a,/b", "https://i.invalid")
+    assert own["UV_FIND_LINKS"] == "/own" and "VIRTUAL_ENV" not in found
 
 
 # packs
@@ -147,29 +149,25 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_packs_are_no_families_of_the_corpus(root: Path) -> None:
-    before = corpus.load(root)
+def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> None:
+    before, found = corpus.load(root), packs.load(root, ["one"])
     assert before.workloads == ("matmul/one",)
-    write(root / "packs" / "one" / "norms.py", "LAUNCHES = {1: 1}")
+    assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
+    assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
+    assert packs.load(root, []).digest == before.digest
+    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
+    named = [packs.named_by(f"{case}:a@sm_90", root) for case in ("two/norms", "matmul/one")]
+    assert named == [("two",), ()]
+    with pytest.raises(CorpusError) as error:
+        packs.load(root, ["three"])
+    assert error.value.hint == "packs: one, two"
+    write(root / "packs" / "one" / "pack.toml", PACK.replace("1.2.0", "1.2.1"))
+    write(root / "packs" / "two" / "norms.py", "LAUNCHES = {1: 1}")
+    assert packs.load(root, ["one"]).digest != found.digest
     assert corpus.load(root).digest == before.digest
     for name in ("one", "two"):
         (root / "packs" / name / "pack.toml").unlink()
     assert "packs/one/norms" in corpus.load(root).workloads
-
-
-def test_a_pack_takes_the_place_of_the_corpus(root: Path) -> None:
-    found = packs.load(root, ["one"])
-    assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
-    assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
-    assert packs.load(root, []).digest == corpus.load(root).digest
-    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
-    assert packs.named_by("two/norms:a@sm_90", root) == ("two",)
-    assert packs.named_by("matmul/one:a@sm_90", root) == ()
-    write(root / "packs" / "one" / "pack.toml", PACK.replace("1.2.0", "1.2.1"))
-    assert packs.load(root, ["one"]).digest != found.digest
-    with pytest.raises(CorpusError) as error:
-        packs.load(root, ["three"])
-    assert error.value.hint == "packs: one, two"
 
 
 @pytest.mark.parametrize(

@@ -89,22 +89,19 @@ SIX = [EntryParameter(offset_bytes=8 * i, size_bytes=size) for i, size in enumer
 WITHOUT_SCRATCH = KernelEntry(name="mixed", parameters=tuple(SIX), required_threads=None)
 
 
-@pytest.mark.parametrize(
-    ("signature", "metadata", "entry", "pattern"),
-    [
-        ({"n": None, "wide": None, "scale": None}, {}, None, "the entry takes 8 parameters"),
-        ({"n": "i64"}, {}, None, "not launched"),
-        ({}, {"num_warps": 8}, None, "wants 128 threads"),
-        ({}, {"global_scratch_size": 64}, WITHOUT_SCRATCH, "needs global scratch"),
-    ],
-)
-def test_what_does_not_fit_the_entry_is_an_error_before_launch(signature, metadata, entry, pattern):
+def test_what_does_not_fit_the_entry_is_an_error_before_launch():
     row, launch, binary = read(MIXED)
-    types = {name: type_ for name, type_ in (launch.signature | signature).items() if type_}
-    launch = dataclasses.replace(launch, signature=types)
-    entry = entry or read_entry(binary, "mixed", "cuda")
-    with pytest.raises(AbiError, match=pattern):
-        abi.plan(launch, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
+    whole = read_entry(binary, "mixed", "cuda")
+    for signature, metadata, entry, pattern in (
+        ({"n": None, "wide": None, "scale": None}, {}, whole, "the entry takes 8 parameters"),
+        ({"n": "i64"}, {}, whole, "not launched"),
+        ({}, {"num_warps": 8}, whole, "wants 128 threads"),
+        ({}, {"global_scratch_size": 64}, WITHOUT_SCRATCH, "needs global scratch"),
+    ):
+        types = {name: type_ for name, type_ in (launch.signature | signature).items() if type_}
+        odd = dataclasses.replace(launch, signature=types)
+        with pytest.raises(AbiError, match=pattern):
+            abi.plan(odd, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
 
 
 def test_a_kernel_that_is_not_there():

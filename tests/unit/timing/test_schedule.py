@@ -123,20 +123,17 @@ def test_a_fault_in_any_process_is_the_result(status, number):
     assert sum(row["first"] == "bad" for row in gpu.of("time")) == number
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
+def test_a_process_without_samples_to_rely_on_is_a_fault():
+    for reply, words in (
         ({"kind": "refused", "message": "needs 7 GiB"}, "needs 7 GiB"),
         (timed(base=None, control=None, head=None), "it took no samples of base, control, head"),
         (timed(head=0.0), "0.0 us is no time of a launch"),
         (timed(head=float("nan")), "nan us is no time of a launch"),
-    ],
-)
-def test_a_process_without_samples_to_rely_on_is_a_fault(reply, words):
-    _, rows = go(["bad", "c"], Pretended({("time", "bad", 3): reply}))
-    assert (rows["bad"].outputs.status, rows["bad"].measurement) == (FAULT, None)
-    assert rows["bad"].note == f"while timing, in process 3 of {PROCESSES}: {words}"
-    assert rows["c"].measurement.speed is Speed.SAME
+    ):
+        _, rows = go(["bad", "c"], Pretended({("time", "bad", 3): reply}))
+        assert (rows["bad"].outputs.status, rows["bad"].measurement) == (FAULT, None)
+        assert rows["bad"].note == f"while timing, in process 3 of {PROCESSES}: {words}"
+        assert rows["c"].measurement.speed is Speed.SAME
 
 
 def test_a_gpu_that_is_lost_while_timing_leaves_no_verdict():
@@ -189,20 +186,17 @@ def test_a_bundle_is_one_request_and_each_case_has_the_samples_of_the_base():
     assert {len(samples) for samples in work.samples.values()} == {3 * PROCESSES}
 
 
-@pytest.mark.parametrize(
-    ("side", "guilty", "blamed"),
-    [
+def test_only_who_is_to_blame_leaves_a_bundle():
+    every = {"a~1", "a~2", "a~3"}
+    for side, guilty, blamed in (
         ("head", {"a~1"}, "head"),
         ("head 1", {"a~2"}, "head"),
-        ("control", {"a~1", "a~2", "a~3"}, "control"),
-        (None, {"a~1", "a~2", "a~3"}, None),
-    ],
-)
-def test_only_who_is_to_blame_leaves_a_bundle(side, guilty, blamed):
-    _, rows = go(["a~1", "a~2", "a~3"], Pretended({("time", "a~1", 2): (FAULT, side)}))
-    assert {case for case, row in rows.items() if row.outputs.status is FAULT} == guilty
-    for case, row in rows.items():
-        if case in guilty:
-            assert (row.outputs.side, row.measurement) == (blamed, None)
-        else:  # nothing of theirs is lost
-            assert row.measurement.processes == PROCESSES
+        ("control", every, "control"),
+        (None, every, None),
+    ):
+        _, rows = go(sorted(every), Pretended({("time", "a~1", 2): (FAULT, side)}))
+        assert {case for case, row in rows.items() if row.outputs.status is FAULT} == guilty
+        for case in guilty:
+            assert (rows[case].outputs.side, rows[case].measurement) == (blamed, None)
+        for case in every - guilty:  # nothing of theirs is lost
+            assert rows[case].measurement.processes == PROCESSES
