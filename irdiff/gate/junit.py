@@ -29,7 +29,7 @@ def junit(outcome: Outcome) -> str:
 def _compared(outcome: Outcome) -> ET.Element:
     """A test of its own: that anything was compared."""
     suite = ET.Element("testsuite", name="compared")
-    test = ET.SubElement(suite, "testcase", classname="compared", name=outcome.counts.words)
+    test = ET.SubElement(suite, "testcase", classname="compared", name=clean(outcome.counts.words))
     if not outcome.passed and all(rule.holds for rule in outcome.rules):
         ET.SubElement(test, "error", message=outcome.headline)
     return _counted(suite)

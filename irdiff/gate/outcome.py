@@ -11,6 +11,7 @@ from irdiff.findings import FindingKind
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Action, Rule, Waiver
 from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
+from irdiff.report import edit_coverage
 from irdiff.stages import MACHINE_STAGES
 from irdiff.words import counted
 
@@ -138,6 +139,8 @@ class CaseCounts:
     """Of all these, cases of which a side gave other code when it was compiled again."""
     is_part: bool
     """Whether cases of other shards are not in the run."""
+    not_reached: tuple[str, ...]
+    """What changed and no case reaches, as `edit_coverage.not_reached` says it."""
 
     @property
     def compared(self) -> int:
@@ -151,7 +154,8 @@ class CaseCounts:
         parts += [f"{self.not_compared} not compared"] if self.not_compared else []
         parts += [f"{self.nondeterministic} nondeterministic"] if self.nondeterministic else []
         cases = counted(self.compared + self.not_compared, "case")
-        return f"{cases}{' without those of other shards' if self.is_part else ''}: {', '.join(parts)}"
+        cases += " without those of other shards" if self.is_part else ""
+        return "; ".join([f"{cases}: {', '.join(parts)}", *self.not_reached])
 
 
 def count_cases(run: Run) -> CaseCounts:
@@ -163,6 +167,7 @@ def count_cases(run: Run) -> CaseCounts:
         not_compared=kinds["not_compared"],
         nondeterministic=sum(bool(case.nondeterministic) for case in run.cases),
         is_part=run.options.shard != (1, 1),
+        not_reached=tuple(edit_coverage.not_reached(run)),
     )
 
 

@@ -39,7 +39,7 @@ def text(outcome: Outcome, again: Again = UNNAMED) -> str:
 def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
     yield escape.terminal(outcome.headline)
     yield escape.terminal(f"  {outcome.base} → {outcome.head}")
-    yield f"  {outcome.counts.words}"
+    yield escape.terminal(f"  {outcome.counts.words}")
     for rule in outcome.worst_first:
         yield f"{rule.word:8} {rule.rule.id}: {rule.summary}"
         if rule.findings:

@@ -113,6 +113,11 @@ def gaps(run: Run) -> list[str]:
     ]
 
 
+def not_reached(run: Run) -> list[str]:
+    """The `gaps` of a repository of kernels, and those of a compiler."""
+    return [*gaps(run), *(["no case runs an edited line"] if no_line_ran(run) else [])]
+
+
 def files_read(run: Run) -> int:
     """How many changed files of the repository the launches read."""
     return sum(file.read_by > 0 for file in _files(run))

@@ -10,6 +10,8 @@ import triton
 from . import corpus_api, kernel_functions
 from .texts import sha256, text_of
 
+_MAX_NUMBER = 1e40
+"""The largest number that a run may hold; others, infinities and NaN are written as text."""
 TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
@@ -135,7 +137,11 @@ def name_of(src, key):
 
 
 def _json_value(value):
-    return value if isinstance(value, (bool, int, float, str)) or value is None else text_of(value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, (int, float)):
+        return value if -_MAX_NUMBER <= value <= _MAX_NUMBER else repr(value)
+    return text_of(value)
 
 
 def _relative(path):

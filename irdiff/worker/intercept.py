@@ -141,6 +141,7 @@ class _Interception:
     def run(self, function, *args, grid=None, warmup=False, **kwargs):
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
+        given |= {"warmup": True} if warmup else {}  # it compiles, and launches nothing
         run = functools.partial(self.original_run, function, *args, grid=grid, warmup=warmup, **kwargs)
         self.take(function, bound, given, grid, run)
         return NoKernel()
@@ -272,7 +273,7 @@ def _kept(sink):
             key += [(name, settings.identity(value)) for name, value in made.settings.changed()]
         _, places, texts = kept.setdefault(tuple(key), (captured, [], []))
         places.append(place)
-        texts.append([*captured.tuner, *calls.lines(captured)])
+        texts.append([*captured.tuner, *calls.lines(captured, tuple(key))])
     for captured, places, texts in kept.values():
         captured.text, captured.places = launching.text(texts), places
     return [captured for captured, _, _ in kept.values()]

@@ -11,9 +11,11 @@ import dataclasses
 import json
 import os
 
+import triton
+
 from . import corpus_api
 from .describe import TRITON_ROOT, kernel_name
-from .texts import text_of
+from .texts import code_of, text_of
 
 _ALIGNED_BYTES = 16
 """What Triton specializes a pointer on."""
@@ -26,17 +28,29 @@ class Calls:
         self._here: dict = {}
         self._first: dict = {}
         """{storage: the kernel that it was seen at first, and which argument of it}"""
+        self._last: dict = {}
+        """{(key, storage): the call, among those of one key, that had it last, and which argument of it}"""
+        self._counts: dict = {}
+        self._key: tuple = ()
 
-    def lines(self, captured):
-        """The facts of the next call."""
-        self._here = {}
+    def lines(self, captured, key):
+        """The facts of the next call; `key` is the same for calls of one specialization."""
+        self._here, self._key = {}, key
+        self._counts[key] = self._counts.get(key, 0) + 1
+        rows = list(self._lines(captured))
+        for storage, (_, name) in self._here.items():
+            self._last[key, storage] = self._counts[key], name
+        return rows
+
+    def _lines(self, captured):
         yield f"grid: {_json(captured.grid)}"
+        yield from _hooks(captured.function)
         yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
         for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them differently
             yield from self._argument(kernel_name(captured), f"argument {number}", value)
 
     def _argument(self, kernel, name, value):
-        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        if isinstance(value, (tuple, list)):
             for number, item in enumerate(value):
                 yield from self._argument(kernel, f"{name}.{number}", item)
         elif hasattr(value, "block_shape") and hasattr(value, "base"):
@@ -51,7 +65,7 @@ class Calls:
         storage, offset, fill = corpus_api.storage_of(tensor)
         address = tensor.data_ptr()
         aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
-        number = self._here.setdefault(storage, len(self._here))
+        number, _ = self._here.setdefault(storage, (len(self._here), name))
         first_kernel, first_name = self._first.setdefault(storage, (kernel, name))
         words = [
             f"{corpus_api.dtype_name(tensor.dtype)} {_json(corpus_api.shape_of(tensor))}",
@@ -62,7 +76,21 @@ class Calls:
         ]
         words += [f"filled with {fill}"] if fill != "normal" else []
         words += [f"{first_name} of an earlier kernel"] if first_kernel != kernel else []
+        if last := self._last.get((self._key, storage)):
+            call, last_name = last
+            distance = self._counts[self._key] - call
+            words += [f"{last_name} of {'the call' if distance == 1 else f'{distance} calls'} before"]
         return ", ".join(words)
+
+
+def _hooks(function):
+    """Functions of the host that run with each launch, those of the kernel and those of all kernels."""
+    runtime = getattr(getattr(triton, "knobs", None), "runtime", None)
+    for name in ("launch_enter_hook", "launch_exit_hook"):
+        hook = getattr(runtime, name, None)
+        for row in getattr(hook, "calls", [hook] if hook else []):
+            yield f"{name}: {code_of(row)}"
+    yield from (f"hook before it: {code_of(row)}" for row in getattr(function, "pre_run_hooks", ()))
 
 
 def tuner_lines(tuner, configs, config):
@@ -81,9 +109,9 @@ def tuner_lines(tuner, configs, config):
         yield f"autotuner's {name}: {_json(_numbers(tuner, arguments or ()))}"
     for name in ("pre_hook", "post_hook"):
         if getattr(tuner, f"user_defined_{name}", False):
-            yield f"autotuner's {name}: {text_of(getattr(tuner, name))}"
+            yield f"autotuner's {name}: {code_of(getattr(tuner, name))}"
     if config.pre_hook is not None:
-        yield f"config's hook: {text_of(config.pre_hook)}"
+        yield f"config's hook: {code_of(config.pre_hook)}"
 
 
 def _numbers(tuner, arguments):

@@ -79,7 +79,12 @@ def import_packages(site, names):
 
 def _hook(root, folders):
     loader = type("Loader", (_Loader,), {"root": root})
-    finder = importlib.machinery.FileFinder.path_hook((loader, importlib.machinery.SOURCE_SUFFIXES))
+    known = importlib.machinery
+    finder = known.FileFinder.path_hook(
+        (known.ExtensionFileLoader, known.EXTENSION_SUFFIXES),
+        (loader, known.SOURCE_SUFFIXES),
+        (known.SourcelessFileLoader, known.BYTECODE_SUFFIXES),
+    )
 
     def hook(path):
         if not any(path == folder or path.startswith(folder + os.sep) for folder in folders):

@@ -36,6 +36,7 @@ class Requests:
         self.config = config
         self.workers = workers
         self._cores = threading.BoundedSemaphore(config.jobs)
+        self._alone = threading.Lock()
         decisive = {name: value for name, value in config.compiler_environment.items() if name not in _PLACES}
         code = [(path.name, sha256(path.read_bytes())) for path in sorted(WORKER.parent.glob("*.py"))]
         self.environment_digest = key_of(code, decisive)
@@ -58,8 +59,16 @@ class Requests:
             "folder": str(folder),
             "memory_bytes": limits.memory_bytes,
         }
-        with self._cores:
+
+        def ask() -> EndedChild:
             return self.workers.get(toolchain, beside, randomized=randomized).request(request)
+
+        with self._cores:
+            ended = ask()
+            if ended.worker_died:  # another case may have killed it: again, while no other is asked again
+                with self._alone:
+                    ended = ask()
+            return ended
 
     def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         """Why a request gave no result, or what its result says went wrong."""

@@ -105,7 +105,8 @@ def test_some_files_are_read_and_some_are_not(shared_cache: Path, tmp_path: Path
     found = Reached(edited, tmp_path, shared_cache)
     assert set(found.verdicts().values()) == {"changed"}
     found.all_say(
-        "changed files: 5; 3 are read by 4 launches; "
+        "changed files: 5; 3 are read by 4 cases; "
+        "no launch runs kernel (src/kernels/norm.py), kernel (src/kernels/rope.py), which changed: not compared; "
         "src/kernels/norm.py and src/kernels/rope.py are read by none: not compared"
     )
     assert UNREAD not in found.compared.first_line()
@@ -133,7 +134,7 @@ def test_no_file_is_read(edited: dict[str, str], shared_cache: Path, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("edited", "launches"),
+    ("edited", "cases"),
     [
         ({"src/kernels/matmul.py": BASE["src/kernels/matmul.py"] + UNUSED}, 2),
         ({"src/kernels/host.py": "def size():\n    return 8192\n"}, 1),
@@ -143,14 +144,14 @@ def test_no_file_is_read(edited: dict[str, str], shared_cache: Path, tmp_path: P
     ids=["kernel", "host", "data", "workload"],
 )
 def test_what_is_read_and_does_not_matter(
-    edited: dict[str, str], launches: int, shared_cache: Path, tmp_path: Path
+    edited: dict[str, str], cases: int, shared_cache: Path, tmp_path: Path
 ) -> None:
     found = Reached(edited, tmp_path, shared_cache)
     assert set(found.verdicts().values()) == {"unchanged"}
     assert "; launches read 1 changed file." in found.compared.first_line()
     assert UNREAD not in found.compared.first_line()
     found.all_say("changed files: 1; ")
-    found.all_say(f"read by {launches} launch{'es' if launches > 1 else ''}")
+    found.all_say(f"read by {cases} case{'s' if cases > 1 else ''}")
 
 
 def test_a_second_run_gives_the_same_answer(shared_cache: Path, tmp_path: Path) -> None:

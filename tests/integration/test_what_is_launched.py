@@ -35,6 +35,12 @@ def scale(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def pair(tensors, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(tensors[1] + offsets, tl.load(tensors[0] + offsets))
+
+
+@triton.jit
 def copy(x_desc, out_ptr):
     tile = x_desc.load([0, 0])
     offsets = tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :]
@@ -83,10 +89,16 @@ class Edit:
 ONCE = "scale[(4,)](x, out, 4096, BLOCK=1024)"
 AGAIN = "scale[(4,)](out, other, 4096, BLOCK=1024)"
 TUNED = "tuned[(4,)](x, out, 4096)"
+FILLED = ONCE.replace("out", 'tensor((4096,), "fp32")')
+HOOKED = """def hook(arguments):
+    {}
+configs = [triton.Config({{"BLOCK": 256}}, pre_hook=hook), triton.Config({{"BLOCK": 512}}, pre_hook=hook)]
+triton.autotune(configs, key=[])(scale)[(4,)](x, out, 4096)"""
+ENTERED = "triton.knobs.runtime.launch_enter_hook.add(lambda _: {})\n" + ONCE
 DESCRIPTOR = 'copy[(1,)](TensorDescriptor(tensor((64, 64), "fp32"), [64, 64], [64, 1], [16, 64]{}), out)'
 EDITS = {
     "second_vanishes": Edit(base=f"{ONCE}\n{AGAIN}", head=ONCE, says="call 2"),
-    "third_added": Edit(base=f"{ONCE}\n{AGAIN}", head=f"{ONCE}\n{AGAIN}\n{AGAIN}", says="call 2, 2 times"),
+    "third_added": Edit(base=f"{ONCE}\n{AGAIN}", head=f"{ONCE}\n{AGAIN}\n{AGAIN}", says="call 3"),
     "grid": Edit(base=ONCE, head=ONCE.replace("(4,)", "(1,)"), says="grid: [1, 1, 1]"),
     "second_grid": Edit(
         base=f"{ONCE}\n{AGAIN}", head=f"{ONCE}\n{AGAIN.replace('(4,)', '(1,)')}", says="grid: [1, 1, 1]"
@@ -118,11 +130,49 @@ EDITS = {
         head='scale[(4,)](tensor((4096,), "fp32", offset=64), out, 4096, BLOCK=1024)',
         says="offset 64",
     ),
+    "infinite": Edit(
+        base=ONCE.replace("4096", 'float("inf")'),
+        head=ONCE.replace("4096", '-float("inf")'),
+        says="argument 3: -inf",
+    ),
+    "earlier_call": Edit(
+        base=f"{FILLED}\nscale[(4,)](x, other, 4096, BLOCK=1024)",
+        head=f"y = tensor((4096,), 'fp32')\n{FILLED}\nscale[(4,)](y, other, 4096, BLOCK=1024)",
+        says="storage 0\n",
+    ),
+    "second_only_compiles": Edit(
+        base=f"{ONCE}\n{AGAIN}",
+        head=f"{ONCE}\nscale.warmup(out, other, 4096, BLOCK=1024, grid=(4,))",
+        says="option warmup: True",
+    ),
+    "hook_of_a_config": Edit(
+        base=HOOKED.format("len(arguments)"), head=HOOKED.format("list(arguments)"), says="config's hook"
+    ),
+    "hook_of_launches": Edit(
+        base=ENTERED.format("len('a')"), head=ENTERED.format("len('b')"), says="launch_enter_hook"
+    ),
+    "comment_in_a_hook": Edit(
+        base=HOOKED.format("len(arguments)"),
+        head=HOOKED.format("'A word.'\n    # and another\n    len(arguments)"),
+        says="",
+    ),
+    "named_tuple": Edit(
+        base="pair[(4,)]((x, out), BLOCK=1024)",
+        head="from collections import namedtuple\n"
+        'pair[(4,)](namedtuple("Pair", "source target")(x, out), BLOCK=1024)',
+        says="",
+    ),
     "nothing": Edit(base=ONCE, head=f"# a comment\n{ONCE}", says=""),
     "another_name": Edit(base=ONCE, head="y = x\n" + ONCE.replace("(x, ", "(y, "), says=""),
     "another_parameter": Edit(base=ONCE, head=ONCE, renamed=True, says=""),
 }
-SAME = ("nothing", "another_name", "another_parameter")
+SAME = (
+    "nothing",
+    "another_name",
+    "another_parameter",
+    "comment_in_a_hook",
+    "named_tuple",
+)
 
 
 @pytest.fixture(scope="module")

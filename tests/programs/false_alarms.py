@@ -179,10 +179,9 @@ def run(
 ) -> tuple[Counter[str], list[Alarm]]:
     """Counts of statuses, and every false alarm."""
     ours = configuration.load(cache=cache)
-    theirs = configuration.load(
-        cache=folder / "other-cache",
-        compiler_environment={"PYTHONHASHSEED": "7", "HOME": str(folder), "USER": "somebody-else"},
-    )
+    theirs = configuration.load(cache=folder / "other-cache")
+    elsewhere = {"PYTHONHASHSEED": "7", "HOME": str(folder), "USER": "somebody-else"}
+    theirs = replace(theirs, compiler_environment={**theirs.compiler_environment, **elsewhere})
     toolchain = toolchains.resolve(f"triton=={release}", ours)
     other = moved_toolchain(toolchain, folder / "another-place" / "environment", theirs)
     assert other.digest == toolchain.digest, "the identity of a toolchain does not depend on its path"

@@ -1,4 +1,4 @@
-"""Fixtures of unit tests: `build` makes runs, cases and groups; `launch` is a launch."""
+"""Fixtures of unit tests: `build` makes runs, cases and groups; `launch` is a launch; `requests` a worker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from irdiff.model import Launch
 from tests.unit import runs
+from tests.unit.requests import FakeRequests
 
 Build = runs
 """The name under which tests still import it."""
@@ -24,3 +25,8 @@ def launch() -> Launch:
     return runs.launch(
         "a/b:c@sm_90", kernel="k", digest="0" * 64, source_digest="1" * 64, signature={}, tier="core"
     )
+
+
+@pytest.fixture
+def requests() -> FakeRequests:
+    return FakeRequests()

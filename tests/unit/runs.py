@@ -21,7 +21,9 @@ from irdiff.model import (
     Artifact,
     Case,
     ChangeGroup,
+    Compiled,
     Component,
+    Failed,
     Failure,
     FailureKind,
     Launch,
@@ -37,7 +39,7 @@ from irdiff.model import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
-from irdiff.store import sha256
+from irdiff.store import Store, sha256
 from irdiff.timing import results
 from irdiff.timing.results import (
     CaseTiming,
@@ -178,6 +180,27 @@ def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
     )
     corpus = Corpus(root=Path("/corpus"), workloads=("matmul/tma",), digest="")
     return replace(Side(toolchain=toolchain, corpus=corpus, note=""), **changes)
+
+
+def kept(store: Store, texts: Mapping[str, str | bytes]) -> dict[str, Artifact]:
+    """Artifacts by stage, which the store has."""
+    made = {stage: text if isinstance(text, bytes) else text.encode() for stage, text in texts.items()}
+    return {
+        stage: Artifact(stage=stage, digest=store.put(content), size_bytes=len(content))
+        for stage, content in made.items()
+    }
+
+
+def compiled(artifacts: Mapping[str, Artifact] | None = None, **changes: Any) -> Compiled:
+    plain: dict[str, Any] = {key: {} for key in Compiled.__dataclass_fields__}
+    plain |= {"artifacts": artifacts or {}, "assembler": None, "assembler_log": "", "notes": ()}
+    return Compiled(**(plain | changes))
+
+
+def failed(kind: FailureKind = FailureKind.ERROR, **of_failure: Any) -> Failed:
+    failure = replace(FAILURE, kind=kind, **{"message": "it failed", "stderr": "", **of_failure})
+    transient = kind is FailureKind.TIMEOUT
+    return Failed(failure=failure, transient=transient, artifacts={}, stage_times_s={})
 
 
 def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:

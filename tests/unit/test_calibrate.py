@@ -7,22 +7,11 @@ import pytest
 
 from irdiff.run import run_archive
 from tests.programs import calibrate
-from tests.programs.calibrate import Timed
 
 SAMPLE = Path(__file__).parents[1] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 
 
-def timed(name: str, ratio: float, score: float, low: float | None = None) -> Timed:
-    return Timed(
-        case=name,
-        ratio=ratio,
-        low=ratio - 0.005 if low is None else low,
-        scores={"severity": score},
-        rules={"registers": 1.0} if score > 5 else {},
-    )
-
-
-def test_auc_is_the_chance_that_a_slower_case_ranks_higher() -> None:
+def test_figures_of_few_values() -> None:
     positive = np.array([True, True, False, False])
     for scores, chance in (
         ([4, 3, 2, 1], 1.0),
@@ -32,26 +21,7 @@ def test_auc_is_the_chance_that_a_slower_case_ranks_higher() -> None:
     ):
         assert calibrate.auc(np.array(scores), positive) == chance
     assert calibrate.auc(np.array([1.0, 2.0]), np.array([False, False])) is None
-
-
-def test_spearman_without_spread_is_undefined() -> None:
     assert calibrate.spearman(np.array([1.0, 1.0, 1.0]), np.array([1.0, 2.0, 3.0])) is None
-    assert calibrate.spearman(np.array([1.0, 2.0, 9.0]), np.array([5.0, 6.0, 7.0])) == pytest.approx(1.0)
-
-
-def test_slower_needs_the_whole_interval_above_one() -> None:
-    assert timed("a", 1.02, 1).is_slower(0.01)
-    assert not timed("a", 1.02, 1, low=0.99).is_slower(0.01)
-    assert not timed("a", 1.009, 1).is_slower(0.01)
-
-
-def test_a_score_that_follows_the_times_is_found() -> None:
-    found = calibrate.report([timed(str(n), 1 + n / 100, float(n)) for n in range(10)], resamples=200)
-    assert "10 changed cases with times: 9 slower by 1%, 8 slower by 2%, 5 slower by 5%" in found
-    lines = {line.split()[0]: line.split() for line in found.splitlines() if line}
-    assert lines["severity"][1] == "+1.00"
-    assert lines["severity"][-3:] == ["+1.00", "[+1.00,", "+1.00]"]
-    assert lines["registers"][1:] == ["4", "1.0750", "4", "0"]
 
 
 @pytest.mark.slow

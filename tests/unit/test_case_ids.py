@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from irdiff import case_ids
-from irdiff.capture import notices
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
 from irdiff.stages import check_compared
@@ -27,40 +26,37 @@ LAUNCHES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("pattern", "name", "expected"),
-    [
-        *((pattern, "matmul/pointer:fp16-4096@sm_90", True) for pattern in (
-            "matmul", "matmul/pointer", "matmul/point*", "pointer", "pointer@sm_90", "matmul/pointer:fp16-4096",
-            "matmul/pointer:fp16-*@sm_90", "@sm_90", ":fp16-4096",
-        )),
-        *((pattern, "matmul/pointer:fp16-4096@sm_90", False) for pattern in (
-            "point", "@gfx*", "mat", "attention", "matmul/pointer:bf16-4096",
-        )),
-        ("a/b:fp16", "a/b:fp16/main@sm_90", True),
-        ("a/b:fp16/main", "a/b:fp16/main@sm_90", True),
-        ("a/b:fp16/other", "a/b:fp16/main@sm_90", False),
-        ("a/b:fp1", "a/b:fp16/main@sm_90", False),
-    ],
-)  # fmt: skip
-def test_a_pattern_selects_cases(pattern: str, name: str, expected: bool) -> None:
-    assert case_ids.selects([pattern], name) is expected
-    assert case_ids.selects([], name)
-    assert case_ids.unmatched([pattern], [name]) == ([] if expected else [pattern])
+def test_a_pattern_selects_cases() -> None:
+    case, part = "matmul/pointer:fp16-4096@sm_90", "a/b:fp16/main@sm_90"
+    whole = [
+        "matmul",
+        "matmul/pointer",
+        "matmul/point*",
+        "pointer",
+        "pointer@sm_90",
+        "matmul/pointer:fp16-4096",
+    ]
+    selecting = [(each, case) for each in (*whole, "matmul/pointer:fp16-*@sm_90", "@sm_90", ":fp16-4096")]
+    selecting += [("a/b:fp16", part), ("a/b:fp16/main", part)]
+    others = [(each, case) for each in ("point", "@gfx*", "mat", "attention", "matmul/pointer:bf16-4096")]
+    others += [("a/b:fp16/other", part), ("a/b:fp1", part)]
+    for pattern, name in (*selecting, *others):
+        expected = (pattern, name) in selecting
+        assert case_ids.selects([pattern], name) is expected, pattern
+        assert case_ids.unmatched([pattern], [name]) == ([] if expected else [pattern])
+    assert case_ids.selects([], case)
 
 
-@pytest.mark.parametrize(
-    ("patterns", "expected"),
-    [
+def test_a_place_that_no_pattern_means_is_none(build: Any) -> None:
+    targets = [build.target("sm_90"), build.target("gfx942")]
+    for patterns, expected in (
         ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
         (["b/z:label@sm_90"], ["b/z@sm_90"]),
         (["@gfx*", "x:label"], ["a/x@sm_90", "a/x@gfx942", "b/z@gfx942"]),
         (["a@sm_100"], []),
-    ],
-)
-def test_a_place_that_no_pattern_means_is_none(patterns: list[str], expected: list[str], build: Any) -> None:
-    found = case_ids.places(patterns, ["a/x", "b/z"], [build.target("sm_90"), build.target("gfx942")])
-    assert [f"{workload}@{target.name}" for workload, target in found] == expected
+    ):
+        found = case_ids.places(patterns, ["a/x", "b/z"], targets)
+        assert [f"{workload}@{target.name}" for workload, target in found] == expected
 
 
 class Launches:
@@ -77,32 +73,25 @@ class Launches:
         return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "wanted"),
-    [
-        ("vector_add", ["vector_add"]),
-        ("vector", ["elementwise/vector_add"]),
-        ("matmul", ["matmul"]),
-        ("mat", ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"]),
-        ("@gfx*", ["@gfx*"]),
-        ("mat*/p*", ["mat*/p*"]),
-        (":fp16", [":fp16"]),
-        ("split_k:bf16@sm_90", ["split_k:bf16@sm_90"]),
-        ("matmul/split_k:bf16/main#2@gfx942", ["matmul/split_k:bf16/main#2@gfx942"]),
-        ("ointer:fp16@sm_90", ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"]),
-        ("pointer:4096", ["matmul/pointer:fp16-4096"]),
-        ("fp32-1m@gfx942", ["elementwise/vector_add:fp32-1m@gfx942"]),
-        ("matmul fp16", ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"]),
-        ("fp8 gfx942", ["gluon/cdna_matmul:fp8@gfx942"]),
-        ("main", ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"]),
-    ],
-)
-def test_a_part_of_a_name_is_completed(pattern: str, wanted: list[str]) -> None:
-    assert list(Launches().completed(pattern)[pattern]) == wanted
+def test_a_part_of_a_name_is_completed() -> None:
     cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
-    if pattern not in wanted:
-        chosen = [name for name in cases if case_ids.selects(wanted, name)]
-        assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
+    for pattern, wanted in {
+        "vector": ["elementwise/vector_add"],
+        "matmul": ["matmul"],
+        "mat": ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"],
+        "@gfx*": ["@gfx*"],
+        "matmul/split_k:bf16/main#2@gfx942": ["matmul/split_k:bf16/main#2@gfx942"],
+        "ointer:fp16@sm_90": ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"],
+        "pointer:4096": ["matmul/pointer:fp16-4096"],
+        "fp32-1m@gfx942": ["elementwise/vector_add:fp32-1m@gfx942"],
+        "matmul fp16": ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"],
+        "fp8 gfx942": ["gluon/cdna_matmul:fp8@gfx942"],
+        "main": ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"],
+    }.items():
+        assert list(Launches().completed(pattern)[pattern]) == wanted
+        if pattern not in wanted:
+            chosen = [name for name in cases if case_ids.selects(wanted, name)]
+            assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
 def test_workloads_run_once_and_only_where_their_labels_decide() -> None:
@@ -113,30 +102,15 @@ def test_workloads_run_once_and_only_where_their_labels_decide() -> None:
     assert launches.asked == [["matmul/pointer", "matmul/split_k"]]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "near"),
-    [
+def test_a_name_that_fits_nothing_is_refused() -> None:
+    for pattern, near in (
         ("matmull", "matmul"),
-        ("vectr_add", "vector_add"),
         ("pointer:fp15", "fp16"),
         ("matmul/pinter:fp16", "matmul/pointer"),
-    ],
-)
-def test_a_name_that_fits_nothing_is_refused(pattern: str, near: str) -> None:
-    with pytest.raises(UsageError, match="means no case") as raised:
-        Launches().completed(pattern)
-    assert near in raised.value.hint
-
-
-def test_what_a_part_of_a_name_stood_for_is_said() -> None:
-    cases = [f"{launch}@sm_90" for launch in LAUNCHES[:5]]
-    typed = {"matmul": ("matmul",), "fp": LAUNCHES[:4], "bf16": ("matmul/split_k:bf16/main",)}
-    assert list(notices.patterns(typed, cases)) == [
-        "--case fp is a part of elementwise/vector_add:fp16-1m, elementwise/vector_add:fp32-1m, "
-        "matmul/pointer:fp16 and 1 more",
-        "--case bf16 is a part of matmul/split_k:bf16/main",
-    ]
-    assert "--case matmul means no case" in notices.patterns(typed, cases[:1])
+    ):
+        with pytest.raises(UsageError, match="means no case") as raised:
+            Launches().completed(pattern)
+        assert near in raised.value.hint
 
 
 def selected(names: list[str], patterns: list[str]) -> list[str]:
@@ -150,21 +124,14 @@ def test_targets_that_no_pattern_means_are_left_out() -> None:
     assert selected(["gfx942"], ["matmul"]) == ["gfx942"]
 
 
-@pytest.mark.parametrize(
-    ("names", "patterns", "hint"),
-    [
+def test_a_target_or_a_stage_that_is_none_is_refused() -> None:
+    for names, patterns, hint in (
         ([], ["matmul@sm90"], "did you mean sm_90?"),
         (["gfx942"], ["matmul@sm_90"], "leaves out what --case names"),
-        (["sm90"], [], "did you mean sm_90?"),
-    ],
-)
-def test_a_target_that_is_none_is_refused(names: list[str], patterns: list[str], hint: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        selected(names, patterns)
-    assert hint in raised.value.hint
-
-
-def test_a_stage_that_is_none_is_refused_where_all_stages_are_known() -> None:
+    ):
+        with pytest.raises(UsageError) as raised:
+            selected(names, patterns)
+        assert hint in raised.value.hint
     check_compared(["ttgir", "sass"], ["cuda", "hip"])
     check_compared(["asm"], ["npu"])
     with pytest.raises(UsageError) as raised:

@@ -33,7 +33,20 @@ from irdiff.github import checks
 from irdiff.github.checks import Conclusion
 from irdiff.group import grouping
 from irdiff.history import alerts
-from irdiff.model import DEFAULT_OPTIONS, Case, FailureKind, Run, Sides, Verdict
+from irdiff.model import (
+    DEFAULT_OPTIONS,
+    Case,
+    ChangedFile,
+    EditedLine,
+    EditedLines,
+    EditedSource,
+    FailureKind,
+    FileChange,
+    Reach,
+    Run,
+    Sides,
+    Verdict,
+)
 from irdiff.report import headline, html, markdown, terminal
 from irdiff.run import merge
 from tests.unit.conftest import Build
@@ -52,9 +65,7 @@ def _timed_out(case: Case) -> Case:
 
 
 NEW = replace(
-    FAILING,
-    launches=replace(FAILING.launches, base=None),
-    failures=replace(FAILING.failures, base=None),
+    FAILING, launches=replace(FAILING.launches, base=None), failures=replace(FAILING.failures, base=None)
 )
 CASES: dict[str, tuple[Case, str]] = {
     "failing": (FAILING, "1 compiles on neither side"),
@@ -108,12 +119,6 @@ def test_a_report_says_it(place: str, name: str) -> None:
     assert words in " ".join(TEXTS[place](run).split()).lower()
 
 
-@every_run
-def test_a_check_run_is_no_success(name: str) -> None:
-    run, _ = RUNS[name]
-    assert checks.conclusion(run) is not Conclusion.SUCCESS
-
-
 RULE = {
     "id": "broken",
     "kind": "verdict",
@@ -146,10 +151,30 @@ def test_the_gate_fails_or_counts_it(name: str) -> None:
     assert ('errors="1"' in junit(outcome)) is not outcome.passed
 
 
+QUIET = Build.run(Build.case())
+IDLE = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=("rope",))
+LINE = EditedSource(path="lib/a.cpp", hunks=((1, 1),), lines=(EditedLine(number=1, text="x();", cases=0),))
+COUNTED = EditedLines(cases=1, unmeasured=0, executed_by=0, examples=(), sources=(LINE,), without_lines=())
+NOT_REACHED = {
+    "1 changed function ran in no launch: rope": replace(QUIET, reach=Reach(files=(IDLE,), read_by=1)),
+    "no case runs an edited line": replace(QUIET, edited_lines=COUNTED),
+}
+
+
+@pytest.mark.parametrize("words", NOT_REACHED)
+def test_a_gate_that_passes_says_what_no_case_reaches(words: str) -> None:
+    run = NOT_REACHED[words]
+    outcome = _gated(run, policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test"))
+    assert outcome.passed and checks.conclusion(run) is Conclusion.NEUTRAL
+    for form in (outputs.text, outputs.markdown, outputs.as_json, lambda row: sarif(row, run), junit):
+        assert words in form(outcome)
+
+
 @every_run
-def test_the_shipped_policy_fails(name: str) -> None:
+def test_the_shipped_policy_fails_and_a_check_run_is_no_success(name: str) -> None:
     run, _ = RUNS[name]
     assert not _gated(run, SHIPPED).passed
+    assert checks.conclusion(run) is not Conclusion.SUCCESS
 
 
 def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +41,12 @@ def large_ir(end: str = "llvm.return") -> bytes:
     return "\n".join([*head, *rows, f"    {end}", "  }", "}"]).encode()
 
 
-@dataclass
-class Peak:
-    size_bytes: int = 0
-
-
 @contextmanager
-def traced() -> Iterator[Peak]:
-    peak = Peak()
+def at_most(size_bytes: float) -> Iterator[None]:
     tracemalloc.start()
     try:
-        yield peak
-        peak.size_bytes = tracemalloc.get_traced_memory()[1]
+        yield
+        assert tracemalloc.get_traced_memory()[1] < size_bytes
     finally:
         tracemalloc.stop()
 
@@ -61,20 +54,17 @@ def traced() -> Iterator[Peak]:
 def test_states_are_compared_without_holding_their_lines() -> None:
     base = State.of("A", large_ir())
     head = State.of("A", large_ir("llvm.return  // other"))
-    size = len(base.content)
-    with traced() as peak:
+    with at_most(7 * len(base.content)):
         assert StateComparer().same_below_mlir(base, head)
-    assert peak.size_bytes < 7 * size
 
 
 def test_a_log_is_read_one_state_at_a_time() -> None:
     content = large_ir()
     heading = b"// -----// IR Dump Before CSE (cse) ('builtin.module' operation) //----- //\n"
     log = [line for _ in range(8) for line in [heading, *content.splitlines(keepends=True), b"\n"]]
-    with traced() as peak:
+    with at_most(4 * len(content)):
         states = read_mlir_log(iter(log), State.of(END, content))
     assert len(states) == 9
-    assert peak.size_bytes < 4 * len(content)
 
 
 def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) -> None:
@@ -82,15 +72,12 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) ->
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
     describer = CaseDescriber(ArtifactComparator(store, no_llvm))
-    with traced() as peak:
+    with at_most(5 * (len(base) + len(head))):
         describer.describe(build.case(), source)
-    assert peak.size_bytes < 5 * (len(base) + len(head))
 
 
 def test_a_run_is_written_in_parts(build: Any) -> None:
     run = build.run(*(build.case(f"f/w:{n}@sm_90") for n in range(300)))
-    size = len(run_folder.dump(run))
-    with traced() as peak:
+    with at_most(5 * len(run_folder.dump(run))):
         for _ in run_folder.dump_parts(run):
             pass
-    assert peak.size_bytes < 5 * size

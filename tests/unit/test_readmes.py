@@ -31,19 +31,11 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
-def test_is_short(path: Path) -> None:
-    words = len(path.read_text(encoding="utf-8").split())
-    limits = {
-        ROOT: MAX_WORDS,
-        ROOT / "irdiff": MAX_WORDS_OF_THE_MAP,
-    }  # it has the walk of a case and the glossary
-    assert words <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
-
-
-@pytest.mark.parametrize("path", READMES, ids=name)
-def test_links_lead_somewhere(path: Path) -> None:
-    links = _LINK.findall(path.read_text(encoding="utf-8"))
-    assert [link for link in links if not (path.parent / link).exists()] == []
+def test_is_short_and_its_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    limits = {ROOT: MAX_WORDS, ROOT / "irdiff": MAX_WORDS_OF_THE_MAP}  # the walk of a case and the glossary
+    assert len(text.split()) <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
+    assert [link for link in _LINK.findall(text) if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
@@ -56,11 +48,6 @@ def test_commands_and_their_options_exist(path: Path) -> None:
             option for parameter in command.params for option in parameter.opts + parameter.secondary_opts
         }
         assert set(_OPTION.findall(" ".join(rest))) <= known | {"--help"}, line
-
-
-def test_github_shows_the_readme_of_the_root() -> None:
-    """GitHub takes the first one of `.github/README.md`, `README.md`, `docs/README.md`."""
-    assert not (ROOT / ".github" / "README.md").exists()
 
 
 def commands(text: str) -> list[str]:

@@ -12,14 +12,12 @@ import pytest
 from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.replayer import Replay, Replayed
-from irdiff.model import Artifact, Case, Origin, Sides, StageStatus, Verdict
+from irdiff.model import Case, Sides, StageStatus, Verdict
 from irdiff.store import Store
+from tests.unit import runs
 
 Texts = Mapping[str, str | bytes]
-
-
-def encoded(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode()
+ORDER = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 
 
 def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
@@ -27,10 +25,9 @@ def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
 
 
 @dataclass
-class Bench:
+class FakeReplayer:
     """Cases between `base` and `head`, and what their stages make when they run again."""
 
-    build: Any
     store: Store
     answers: dict[tuple[str, str, bytes], Replayed] = field(default_factory=dict)
     replays: list[Replay] = field(default_factory=list)
@@ -38,9 +35,9 @@ class Bench:
 
     def run(self, replay: Replay) -> Replayed:
         self.replays.append(replay)
-        text = self.store.get(replay.input_digest)
-        assert text is not None
-        return self.answers[replay.side.toolchain.spec, replay.stage, text]
+        return self.answers[
+            replay.side.toolchain.spec, replay.stage, self.store.get(replay.input_digest) or b""
+        ]
 
     def makes(
         self,
@@ -53,53 +50,40 @@ class Bench:
         final: str = "",
         **more: Any,
     ) -> None:
+        """A side's stage makes `output` of a text, unless there is an `error`."""
+        given, made = (text if isinstance(text, bytes) else text.encode() for text in (of, output))
+        row = {"settings": {}, "output": None if "error" in more else self.store.put(made), **more}
         last = State.of(END, final.encode()) if final else None
-        made = None if "error" in more else self.store.put(encoded(output))
-        row = {"settings": {}, "output": made, "states": through, "final": last, **more}
-        self.answers[side, stage, encoded(of)] = Replayed(**row)
-
-    def artifacts(self, texts: Texts) -> dict[str, Artifact]:
-        return {
-            stage: Artifact(stage=stage, digest=self.store.put(encoded(text)), size_bytes=len(text))
-            for stage, text in texts.items()
-        }
+        self.answers[side, stage, given] = Replayed(states=through, final=last, **row)
 
     def case(self, base: Texts, head: Texts, case_id: str = "matmul/tma:fp16@sm_90", **changes: Any) -> Case:
         """With the statuses of stages that follow from their bytes; the source has none."""
         stages = {
-            {"cubin": "sass"}.get(name, name): StageStatus.IDENTICAL
+            name.replace("cubin", "sass"): StageStatus.IDENTICAL
             if base[name] == head[name]
             else StageStatus.CHANGED
-            for name in base.keys() & head.keys()
-            if name not in ("source", "hsaco")
+            for name in base.keys() & head.keys() - {"source", "hsaco"}
         }
-        order = [name for name in ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass") if name in stages]
-        first = next((name for name in order if stages[name] is StageStatus.CHANGED), "ttgir")
+        first = next((name for name in ORDER if stages.get(name) is StageStatus.CHANGED), "ttgir")
         row = {
             "stages": stages,
-            "origin": Origin(stage=first, pass_name=None, masked=(), charged=(), note=""),
-            "artifacts": Sides(base=self.artifacts(base), head=self.artifacts(head)),
+            "origin": runs.origin(first),
+            "artifacts": Sides(base=runs.kept(self.store, base), head=runs.kept(self.store, head)),
             "metadata": Sides(base={"of": "base"}, head={"of": "head"}),
             **changes,
         }
-        made: Case = self.build.case(case_id, row.pop("verdict", Verdict.CHANGED), **row)
-        return made
+        return runs.case(case_id, row.pop("verdict", Verdict.CHANGED), **row)
 
     def subject(self, case: Case, **of_head: Any) -> CaseToReplay:
+        base, head = self.versions
         return CaseToReplay(
             case=case,
-            sides=Sides(
-                base=self.build.side("base", self.versions.base),
-                head=self.build.side("head", self.versions.head, **of_head),
-            ),
-            launches=Sides(
-                base=self.build.launch(case.renamed_from or case.id, "base"),
-                head=self.build.launch(case.id),
-            ),
-            target=self.build.target(case.target),
+            sides=Sides(base=runs.side("base", base), head=runs.side("head", head, **of_head)),
+            launches=Sides(base=runs.launch(case.renamed_from or case.id, "base"), head=runs.launch(case.id)),
+            target=runs.target(case.target),
         )
 
 
 @pytest.fixture
-def bench(tmp_path: Path, build: Any) -> Bench:
-    return Bench(build, Store(tmp_path))
+def replayer(tmp_path: Path) -> FakeReplayer:
+    return FakeReplayer(Store(tmp_path))

@@ -9,24 +9,26 @@ from typing import Any
 import pytest
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
-from irdiff.attribute.commit_search import GitHistory, SideList
+from irdiff.attribute.commit_search import SideList
 from irdiff.cli.bisect_command import diff_lines
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.model import Case, Failure, FailureKind, Sides, StageStatus, Verdict
+from irdiff.model import Case, Sides, StageStatus, Verdict
+from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
+COMMITS = "abcdefgh"
 Code = Callable[[str], str | None]
 """What a commit makes of the case: a word, `no …` where it fails with that message, None without the case."""
 
 
+@dataclass
 class FakeHistory:
     """Commits with their parents."""
 
-    def __init__(self, parents: dict[str, tuple[str, ...]]) -> None:
-        self.parents = parents
+    parents: dict[str, Sequence[str]]
 
     def commit_of(self, revision: str) -> str:
-        return revision.removeprefix("tag-")
+        return revision
 
     def merge_base(self, one: str, other: str) -> str:
         return one if one in self._reached(other) else "elsewhere"
@@ -44,19 +46,20 @@ class FakeHistory:
         return {commit}.union(*map(self._reached, self.parents[commit]))
 
 
-def line(*commits: str) -> FakeHistory:
-    return FakeHistory({commit: tuple(commits[n - 1 : n]) if n else () for n, commit in enumerate(commits)})
+LINE = FakeHistory({commit: COMMITS[max(n - 1, 0) : n] for n, commit in enumerate(COMMITS)})
+
+
+def failures(code: str | None) -> Any:
+    return runs.failed(message=code).failure if code and code.startswith("no ") else None
 
 
 @dataclass
-class Bench:
-    build: Any
-    history: FakeHistory | SideList = field(default_factory=lambda: line(*"abcdefgh"))
-    unbuildable: set[str] = field(default_factory=set)
-    told: list[str] = field(default_factory=list)
+class Search:
+    code: Code = lambda _: "1"
+    ttir: Code = lambda _: "1"
+    history: Any = None
+    unbuildable: str = ""
     built: set[str] = field(default_factory=set)
-    code: Code = lambda commit: "1"
-    ttir: Code = lambda commit: "1"
 
     def compare(self, base: str, head: str) -> Case | None:
         self.built |= {base, head}
@@ -66,68 +69,35 @@ class Bench:
         ours, theirs = self.code(base), self.code(head)
         if ours is None and theirs is None:
             return None
-        fails = [code is not None and code.startswith("no ") for code in (ours, theirs)]
-        failures = [
-            Failure(kind=FailureKind.ERROR, stage="ttgir", message=str(code), signal=None, stderr="")
-            if failed
-            else None
-            for code, failed in zip((ours, theirs), fails, strict=True)
-        ]
-        verdicts = {
+        failed = Sides(base=failures(ours), head=failures(theirs))
+        verdict = {
             (True, True): Verdict.FAILING,
             (False, True): Verdict.BROKEN,
             (True, False): Verdict.FIXED,
-        }
-        same = Verdict.UNCHANGED if ours == theirs else Verdict.CHANGED
-        verdict = Verdict.ADDED if ours is None else verdicts.get((fails[0], fails[1]), same)
-        differs = self.ttir(base) != self.ttir(head)
-        stages = {"ttir": StageStatus.CHANGED if differs else StageStatus.IDENTICAL}
-        made: Case = self.build.case(
-            CASE, verdict, stages=stages, failures=Sides(base=failures[0], head=failures[1])
-        )
-        return made
+            (False, False): Verdict.UNCHANGED if ours == theirs else Verdict.CHANGED,
+        }[bool(failed.base), bool(failed.head)]
+        status = StageStatus.IDENTICAL if self.ttir(base) == self.ttir(head) else StageStatus.CHANGED
+        verdict = Verdict.ADDED if ours is None else verdict
+        return runs.case(CASE, verdict, stages={"ttir": status}, failures=failed)
 
     def find(self, good: str = "a", bad: str = "h", stage: str | None = None) -> FirstBadCommits:
-        return CodeBisection(
-            good=good, bad=bad, case_id=CASE, stage=stage, history=self.history, compare=self.compare,
-            report=self.told.append,
-        ).run()  # fmt: skip
+        more: Any = {"history": self.history or LINE, "compare": self.compare, "report": lambda _: None}
+        return CodeBisection(good=good, bad=bad, case_id=CASE, stage=stage, **more).run()
 
 
-@pytest.fixture
-def bench(build: Any) -> Bench:
-    return Bench(build)
-
-
-@pytest.mark.parametrize("first_bad", list("bcdefgh"))
-@pytest.mark.parametrize("history", [line(*"abcdefgh"), SideList("abcdefgh")], ids=["commits", "a list"])
-def test_the_first_commit_whose_code_differs_is_found(bench: Bench, first_bad: str, history: Any) -> None:
-    bench.history, bench.code = history, lambda commit: str(commit >= first_bad)
-    found = bench.find("a", "h")
+@pytest.mark.parametrize("first_bad", COMMITS[1:])
+@pytest.mark.parametrize("history", [LINE, SideList(list(COMMITS))], ids=["commits", "a list"])
+def test_the_first_commit_whose_code_differs_is_found(first_bad: str, history: Any) -> None:
+    found = Search(lambda commit: str(commit >= first_bad), history=history).find()
     assert (found.commits, found.case.verdict, found.skipped) == ((first_bad,), Verdict.CHANGED, ())
-    assert found.after == first_bad
-    assert ord(found.before) == ord(first_bad) - 1
+    assert (ord(found.before) + 1, found.after) == (ord(first_bad), first_bad)
     assert len(found.tried) <= 3
 
 
-def test_what_is_left_is_counted_in_words(bench: Bench) -> None:
-    bench.code = lambda commit: str(commit >= "c")
-    bench.find("tag-a", "tag-c")
-    assert [row for row in bench.told if "left" in row] == ["bisect: 1 commit left (about 1 step), trying b"]
-
-
-def test_a_merge_is_searched_on_both_of_its_sides(bench: Bench) -> None:
-    bench.history = FakeHistory({"a": (), "b": ("a",), "x": ("a",), "y": ("x",), "m": ("b", "y")})
-    bench.code = lambda commit: str(commit in "xym")
-    assert bench.find("a", "m").commits == ("x",)
-
-
-def test_a_commit_that_cannot_be_built_is_skipped_and_suspected(bench: Bench) -> None:
-    bench.unbuildable, bench.code = {"d", "e"}, lambda commit: str(commit >= "e")
-    found = bench.find()
-    assert (set(found.commits), set(found.skipped)) == ({"d", "e", "f"}, {"d", "e"})
+def test_a_commit_that_cannot_be_built_is_skipped_and_suspected() -> None:
+    found = Search(lambda commit: str(commit >= "e"), unbuildable="de").find()
+    assert (set(found.commits), set(found.skipped)) == ({*"def"}, {*"de"})
     assert (found.before, found.case.verdict) == ("c", Verdict.CHANGED), "no parent of it can be built"
-    assert any("is skipped: d does not build" in row and "more" not in row for row in bench.told)
 
 
 @pytest.mark.parametrize(
@@ -140,103 +110,47 @@ def test_a_commit_that_cannot_be_built_is_skipped_and_suspected(bench: Bench) ->
     ],
     ids=["breaks in between", "breaks", "adds the case", "fails with another reason"],
 )
-def test_commits_that_do_more_than_change_the_code(
-    bench: Bench, code: Code, commits: tuple[str, ...], skipped: tuple[str, ...], verdict: Verdict
-) -> None:
-    bench.code = code
-    found = bench.find()
+def test_commits_that_do_more_than_change_the_code(code: Code, commits, skipped, verdict: Verdict) -> None:
+    found = Search(code).find()
     assert (found.commits, found.skipped, found.case.verdict) == (commits, skipped, verdict)
 
 
-def test_a_stage_may_be_asked_for_instead_of_the_code(bench: Bench) -> None:
-    bench.code, bench.ttir = lambda commit: str(commit >= "g"), lambda commit: str(commit >= "c")
-    assert bench.find().commits == ("g",)
-    assert bench.find(stage="ttir").commits == ("c",)
+def test_a_stage_may_be_asked_for_instead_of_the_code() -> None:
+    search = Search(code=lambda commit: str(commit >= "g"), ttir=lambda commit: str(commit >= "c"))
+    assert search.find().commits == ("g",)
+    assert search.find(stage="ttir").commits == ("c",)
 
 
-def test_a_parent_that_git_knows_to_be_good_need_not_be_built(bench: Bench) -> None:
+def test_a_parent_that_git_knows_to_be_good_need_not_be_built() -> None:
     """Nobody tried it: a commit after it is good, so that it was never in question."""
-    bench.history = FakeHistory(
-        {"a": (), "p": ("a",), "g": ("p",), "i": ("g",), "z": ("p",), "m": ("i", "z")}
-    )
-    bench.unbuildable, bench.code = {"p"}, lambda commit: str(commit in "zm")
-    found = bench.find("a", "m")
+    history = FakeHistory({"a": "", "p": "a", "g": "p", "i": "g", "z": "p", "m": "iz"})
+    search = Search(lambda commit: str(commit in "zm"), history=history, unbuildable="p")
+    found = search.find("a", "m")
     assert (found.commits, found.case.verdict) == (("z",), Verdict.CHANGED)
-    assert "p" in bench.built
-    assert "p" not in found.tried
+    assert "p" in search.built and "p" not in found.tried
 
 
-# what cannot be searched
-
-
-def test_ends_that_are_the_same_are_no_question(bench: Bench) -> None:
-    bench.ttir = lambda commit: str(commit >= "c")
-    with pytest.raises(UsageError, match="the machine code is the same") as caught:
-        bench.find()
-    assert caught.value.hint == "stages that differ, for --stage: ttir"
-    bench.ttir = lambda commit: "1"
-    with pytest.raises(UsageError, match="the ttir is the same at a and h"):
-        bench.find(stage="ttir")
-    bench.code = lambda commit: "no never"
-    with pytest.raises(UsageError, match="is the same"):
-        bench.find()
-
-
-def test_ends_that_are_no_line_of_commits_are_refused(bench: Bench) -> None:
-    with pytest.raises(UsageError, match="h is no ancestor of a"):
-        bench.find("h", "a")
-    assert bench.built == set()
-
-
-def test_a_case_that_there_is_not_is_refused(bench: Bench) -> None:
-    bench.code = lambda commit: None
-    with pytest.raises(UsageError, match="there is no case matmul/tma:fp16") as caught:
-        bench.find()
-    assert caught.value.hint == "list them: irdiff corpus list --case 'matmul/tma'"
-
-
-# histories, and the diff that is shown
-
-
-def test_git_says_what_follows_what() -> None:
-    answers = {
-        "rev-parse": "abc\n",
-        "merge-base": "abc\ndef\n",
-        "rev-list": "c (dist=2)\nb (dist=1)\n\na (dist=0)\n",
-    }
-    asked: list[tuple[str, ...]] = []
-
-    class Repository:
-        def git(self, *words: str, **_: object) -> bytes:
-            asked.append(words)
-            return answers[words[0]].encode()
-
-    repository: Any = Repository()
-    history = GitHistory(repository)
-    assert (history.commit_of("main"), history.merge_base("x", "y")) == ("abc", "abc")
-    assert history.order("bad", ["one", "two"]) == ["c", "b", "a"]
-    assert asked[-1] == ("rev-list", "--bisect-all", "bad", "--not", "one", "two")
-    answers["rev-list"] = "merge first second\n"
-    assert history.parents_of("merge") == ["first", "second"]
-
-
-def test_a_list_of_sides_is_searched_as_a_line() -> None:
-    names = ["llvm:/14", "llvm:/19", "llvm:/20", "llvm:/22"]
-    found = SideList(names)
-    assert found.merge_base(names[0], names[3]) == found.merge_base(names[3], names[0]) == names[0]
-    assert set(found.order(names[3], names[:1])) == set(names[1:])
-    assert found.order(names[3], names[:1])[0] in names[1:3], "one that halves the rest comes first"
-    assert found.order(names[2], names[:2]) == names[2:3]
-    assert (found.parents_of(names[1]), found.parents_of(names[0])) == (names[:1], [])
+@pytest.mark.parametrize(
+    ("search", "words", "mistake", "hint"),
+    [
+        (Search(ttir=lambda c: str(c >= "c")), (), "the machine code is the same", "for --stage: ttir"),
+        (Search(), ("a", "h", "ttir"), "the ttir is the same at a and h", ""),
+        (Search(code=lambda _: "no never"), (), "is the same", ""),
+        (Search(), ("h", "a"), "h is no ancestor of a", ""),
+        (Search(code=lambda _: None), (), "there is no case matmul/tma:fp16", "corpus list --case"),
+    ],
+)
+def test_what_cannot_be_searched(search: Search, words: Any, mistake: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=mistake) as caught:
+        search.find(*words)
+    assert hint in (caught.value.hint or "")
+    assert len(search.built) <= 2
 
 
 def test_values_with_other_numbers_are_no_lines_of_the_diff() -> None:
-    body = "".join(f'    %{n} = "tt.op"(%{n - 1}) {{x = {n} : i32}} : (i32) -> i32\n' for n in range(1, 9))
+    body = "".join(f"    %{n} = tt.op %{n - 1} : i32\n" for n in range(1, 9))
     old = f"module {{\n  tt.func @k(%0: i32) {{\n{body}    tt.return\n  }}\n}}\n"
-    more = body.replace("%", "%1").replace("(%10)", "(%9)")
-    new = old.replace(body, f'    %9 = "tt.new"(%0) : (i32) -> i32\n{more}')
-    rows = diff_lines("ttir", old, new)
-    assert rows[:2] == ["--- base/ttir", "+++ head/ttir"]
+    more = body.replace("%", "%1").replace("%10", "%9")
+    rows = diff_lines("ttir", old, old.replace(body, f"    %9 = tt.new %0 : i32\n{more}"))
     moved = [row for row in rows if row[:2] in ("+ ", "- ")]
-    assert len(moved) <= 3
-    assert any("tt.new" in row for row in moved)
+    assert len(moved) <= 3 and any("tt.new" in row for row in moved)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,13 +10,13 @@ from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, PassUse
 from irdiff.attribute.pass_states import END
 from irdiff.model import Sides
+from tests.unit import runs
 from tests.unit.attribute.conftest import states
 
 
 def case(name: str, *, ran: str, acted: str = "", is_whole: bool = True) -> CaseExercise:
-    return CaseExercise(
-        case_id=name, ran=frozenset(ran.split()), acted=frozenset(acted.split()), is_whole=is_whole
-    )
+    sets = {"ran": frozenset(ran.split()), "acted": frozenset(acted.split())}
+    return CaseExercise(case_id=name, is_whole=is_whole, **sets)
 
 
 CASES = [
@@ -30,62 +29,37 @@ CASES = [
 def test_a_pass_did_something_where_the_text_after_it_is_another() -> None:
     log = states(("Inliner", "one"), ("Canonicalizer", "one"), ("CSE", "two"), (END, "two"))
     assert list(exercise.steps(log)) == [("Inliner", False), ("Canonicalizer", True), ("CSE", False)]
-    assert list(exercise.steps([])) == []
-
-
-def test_uses_are_counted_by_case() -> None:
     assert exercise.summarize(CASES) == [
         PassUse(name="Coalesce", ran=3, acted=2, examples=("a@sm_90", "b@gfx950")),
         PassUse(name="Pipeline", ran=2, acted=0, examples=()),
     ]
 
 
-def test_a_silence_says_whether_the_edit_was_reached() -> None:
-    told = exercise.sentences(
-        {
-            "lib/Axis.cpp": ["Coalesce", "Pipeline"],
-            "lib/Hopper.cpp": ["WarpSpecialize"],
-            "lib/Pipeline.cpp": ["Pipeline"],
-            "python/src/llvm.cc": [],
-        },
-        CASES,
-    )
-    assert told == [
-        "lib/Axis.cpp: defines 2 passes; at base 3 of 3 cases run it, and in 2 it does something",
-        "lib/Hopper.cpp: defines WarpSpecialize; at base 0 of 3 cases run it, and in 0 it does something: never reached, unless head alone has it",
-        "lib/Pipeline.cpp: defines Pipeline; at base 2 of 3 cases run it, and in 0 it does something: "
-        "nothing came of it",
-        "python/src/llvm.cc: defines no pass; whether it was exercised is not known",
-    ]
-
-
-def test_a_stage_that_cannot_be_run_again_is_said() -> None:
-    rows = exercise.sentences({"lib/Hopper.cpp": ["W"]}, [case("a@sm_90", ran="", is_whole=False)])
-    assert rows[-1] == "in 1 of 1 cases a stage cannot be run again: its passes are not known"
-
-
 @pytest.mark.parametrize(
-    ("edited", "note"),
+    ("passes", "words"),
     [
-        ({"lib/Axis.cpp": list("ABCD"), "a.cc": []}, ": lib/Axis.cpp: A, B, C and 1 more; a.cc: no pass"),
-        ({}, None),
+        (["Coalesce", "Pipeline"], "defines 2 passes; at base 3 of 3 cases run it, and in 2 it does something"),
+        (["WarpSpecialize"], "and in 0 it does something: never reached, unless head alone has it"),
+        (["Pipeline"], "at base 2 of 3 cases run it, and in 0 it does something: nothing came of it"),
+        ([], "defines no pass; whether it was exercised is not known"),
     ],
-)
-def test_the_first_passes_of_an_edited_source_are_named(
-    build: Any, edited: Mapping[str, Sequence[str]], note: str | None
-) -> None:
-    rows = exercise.named(build.side(edited=edited))
-    assert [row.endswith(str(note)) for row in rows] == [True] * (note is not None)
+)  # fmt: skip
+def test_a_silence_says_whether_the_edit_was_reached(passes: list[str], words: str) -> None:
+    (row,) = exercise.sentences({"lib/Axis.cpp": passes}, CASES)
+    assert row.startswith("lib/Axis.cpp: ") and row.endswith(words)
+    *_, last = exercise.sentences({"a.cpp": passes}, [case("a@sm_90", ran="", is_whole=False)])
+    assert "a stage cannot be run again: its passes are not known" in last
 
 
-def test_cases_are_counted_and_the_command_that_counts_lines_is_named(
-    build: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_reported_of_an_edited_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exercise, "of_launches", lambda *_: CASES)
     compiler: Any = None
-    head = build.side("HEAD (3c4d)")
-    sides = Sides(base=build.side("main (1a2b)", edited={"lib/Axis.cpp": ["Coalesce"]}), head=head)
-    reached, lines = exercise.of_edited(sides, [], compiler, print)
-    assert reached.endswith("defines Coalesce; at base 3 of 3 cases run it, and in 2 it does something")
+    edited = {"lib/Axis.cpp": ["Coalesce", "B", "C", "D"], "a.cc": []}
+    sides = Sides(base=runs.side("main (1a2b)", edited=edited), head=runs.side("HEAD (3c4d)"))
+    (names,) = exercise.named(sides.base)
+    assert names.endswith(": lib/Axis.cpp: Coalesce, B, C and 1 more; a.cc: no pass")
+    *reached, lines = exercise.of_edited(sides, [], compiler, print)
+    assert "defines 4 passes; at base 3 of 3 cases run it" in reached[1]
     assert lines.endswith("(irdiff toolchain build HEAD --coverage main)")
-    assert exercise.of_edited(Sides(base=head, head=head), [], compiler, print) == ()
+    assert exercise.of_edited(Sides(base=sides.head, head=sides.head), [], compiler, print) == ()
+    assert exercise.named(sides.head) == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from irdiff.attribute import lit_text
 from irdiff.attribute.kernel_lines import Locations
 
@@ -22,88 +24,6 @@ module attributes {"ttg.num-warps" = 4 : i32} {
 """
 
 
-def test_locations_go_and_nothing_else() -> None:
-    text = lit_text.without_locations(RAW)
-    assert "loc" not in text
-    assert "  tt.func public @k(%p: !tt.ptr<f16>, %n: i32) {\n" in text
-
-
-def steps(text: str, kind: str) -> list[lit_text.Reduction]:
-    return [step for step in lit_text.steps(text.splitlines()) if step.kind == kind]
-
-
-def test_operations_that_nothing_uses_can_go_with_their_regions() -> None:
-    found = steps(lit_text.without_locations(RAW), "operation")
-    assert [(row.start, row.end) for row in found] == [(6, 6), (5, 7)]
-
-
-def test_results_become_parameters_with_their_own_type() -> None:
-    text = lit_text.without_locations(RAW)
-    found = steps(text, "argument")
-    assert [row.argument for row in found] == ["%y: i1", "%x: i32"]
-    smaller = lit_text.applied(text.splitlines(), found[1:])
-    assert "  tt.func public @k(%x: i32, %p: !tt.ptr<f16>, %n: i32) {" in smaller
-    assert not any("%x = " in line for line in smaller)
-
-
-def test_unused_parameters_and_aliases_go() -> None:
-    text = "#a = #ttg.blocked<{}>\ntt.func @k(%p: !tt.ptr<f16> {tt.x = 1 : i32}, %n: i32) {\nuse %n\n}\n"
-    assert lit_text.without_unused_parameters(text).splitlines()[1] == "tt.func @k(%n: i32) {"
-    assert lit_text.without_unused_aliases(text).startswith("tt.func")
-
-
-LOOP = """module {
-  tt.func public @k(%p: i1, %n: i32) {
-    cf.cond_br %p, ^bb1, ^bb2
-  ^bb1:  // pred: ^bb0
-    tt.return
-  ^bb2:  // pred: ^bb0
-    cf.br ^bb3(%n : i32)
-  ^bb3(%0: i32):  // pred: ^bb2
-    %x = "tt.reduce"(%0) ({
-    ^bb0(%a: f32, %b: f32):
-      tt.reduce.return %a : f32
-    }) : (i32) -> i32
-    tt.return
-  }
-}
-"""
-
-
-def test_branches_blocks_and_joints_of_the_function_can_go() -> None:
-    lines = LOOP.splitlines()
-    assert [row.line.strip() for row in steps(LOOP, "branch")] == ["cf.br ^bb1", "cf.br ^bb2"]
-    blocks = [(row.start, row.end) for row in steps(LOOP, "block")]
-    assert blocks == [(3, 4), (5, 6), (7, 12)], "blocks of inner regions are no blocks of the function"
-    (joint,) = steps(LOOP, "join")
-    joined = lit_text.applied(lines, [joint])
-    assert '    %x = "tt.reduce"(%n) ({' in joined
-    assert "^bb3" not in "\n".join(joined)
-
-
-def test_checks_hold_the_new_line_and_its_neighbour() -> None:
-    base = lit_text.without_locations(RAW)
-    head = base.replace("    scf.if", "    ttg.barrier local\n    scf.if")
-    assert lit_text.checks_of_edit(base, head, before=0) == [
-        "CHECK-LABEL: @k(",
-        "CHECK: ttg.barrier local",
-        "CHECK-NEXT: scf.if %{{[a-zA-Z0-9_#:]+}} {",
-    ]
-    assert len(lit_text.checks_of_all(head)) == 11
-
-
-def test_brackets_that_filecheck_would_read_are_escaped() -> None:
-    assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
-
-
-def test_kernel_lines_through_callsites_are_those_of_the_kernel() -> None:
-    locations = Locations(RAW)
-    assert locations.of_line(4) == (("k.py", 5),)
-    assert locations.of_line(5) == (("lib.py", 9), ("k.py", 5))
-    assert locations.of_line(2) == locations.of_line(99) == ()
-    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) == ()
-
-
 _HELPED = """x loc(#loc9)
 y loc("y"(callsite(callsite(#loc1 at "mid.py":5:1) at #loc2)))
 z loc(callsite(#loc3 at #loc2))
@@ -116,13 +36,14 @@ w loc(fused[#loc1, #loc2])
 """
 
 
-def test_the_line_of_a_helper_comes_before_the_lines_that_call_it() -> None:
-    locations = Locations(_HELPED)
+def test_lines_of_mlir_are_those_of_the_kernel_and_its_helpers_first() -> None:
+    locations = Locations(RAW)
+    assert (locations.of_line(4), locations.of_line(5)) == ((("k.py", 5),), (("lib.py", 9), ("k.py", 5)))
+    assert locations.of_line(2) == locations.of_line(99) == ()
+    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) == ()
     helper, kernel = ("helper.py", 7), ("kernel.py", 20)
-    assert locations.of_line(1) == (helper, kernel)
-    assert locations.of_line(2) == (helper, ("mid.py", 5), kernel)
-    assert locations.of_line(3) == (kernel,)
-    assert locations.of_line(4) == (kernel,)
+    found = [Locations(_HELPED).of_line(number) for number in range(1, 5)]
+    assert found == [(helper, kernel), (helper, ("mid.py", 5), kernel), (kernel,), (kernel,)]
 
 
 _LLVM = """  ret void, !dbg !7
@@ -149,19 +70,25 @@ def test_locations_that_double_end_soon() -> None:
     assert len(Locations(raw).of_line(1)) <= 12
 
 
-def test_types_of_arguments_where_the_line_prints_another() -> None:
-    blocked = "#ttg.slice<{dim = 0, parent = #blocked}>"
-    rows = {
-        f"%x = tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {blocked}>": f"%x: tensor<4xbf16, {blocked}>",
-        "%x = tt.load %p : !tt.ptr<i32>": "%x: i32",
-        f"%x = arith.select %m, %a, %b : tensor<4xi1, {blocked}>, tensor<4xf32, {blocked}>": (
-            f"%x: tensor<4xf32, {blocked}>"
-        ),
-        "%x = arith.select %m, %a, %b : f32": "%x: f32",
-        f"%x = tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {blocked}>, tensor<4xi32, {blocked}>": (
-            f"%x: tensor<4x!tt.ptr<f16>, {blocked}>"
-        ),
-    }
-    for line, argument in rows.items():
-        text = f"tt.func @k(%p: i32) {{\n  {line}\n  use %x\n}}"
-        assert [row.argument for row in steps(text, "argument")] == [argument]
+SLICE = "#ttg.slice<{dim = 0, parent = #blocked}>"
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument"),
+    [
+        (f"tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {SLICE}>", f"tensor<4xbf16, {SLICE}>"),
+        ("tt.load %p : !tt.ptr<i32>", "i32"),
+        (f"arith.select %m, %a, %b : tensor<4xi1, {SLICE}>, tensor<4xf32, {SLICE}>", f"tensor<4xf32, {SLICE}>"),
+        ("arith.select %m, %a, %b : f32", "f32"),
+        (f"tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {SLICE}>, tensor<4xi32>", f"tensor<4x!tt.ptr<f16>, {SLICE}>"),
+        ("arith.cmpi slt, %p, %p : i32", "i1"),
+    ],
+)  # fmt: skip
+def test_types_of_arguments_where_the_line_prints_another(operation: str, argument: str) -> None:
+    text = f"tt.func @k(%p: i32) {{\n  %x = {operation}\n  use %x\n}}"
+    steps = [step for step in lit_text.steps(text.splitlines()) if step.kind == "argument"]
+    assert [step.argument for step in steps] == [f"%x: {argument}"]
+
+
+def test_brackets_that_filecheck_would_read_are_escaped() -> None:
+    assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"

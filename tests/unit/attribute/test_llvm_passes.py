@@ -12,7 +12,7 @@ from irdiff.attribute.llvm_passes import is_quiet, with_llvm_pass
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.replayer import Dump
 from irdiff.model import Component, Origin, Sides
-from tests.unit.attribute.conftest import Bench, states
+from tests.unit.attribute.conftest import FakeReplayer, states
 
 LOWERING, CODEGEN, PTXAS = Component.LLVM_LOWERING, Component.LLVM_CODEGEN, Component.PTXAS
 DEFINE = "define void @k(ptr addrspace(1) {}%0) {{\n  ret {}\n}}\n"
@@ -27,56 +27,46 @@ def attribution(*charged: Component, step: str = "") -> Attribution:
     return Attribution(case_id="a", origin=origin, edit=None, step=lowering if step else None, suspect=False)
 
 
-def named(
-    bench: Bench, found: Attribution, base: list[str] | None = None, head: list[str] | None = None
-) -> Any:
+def named(replayer: FakeReplayer, found: Attribution, base: Any = "xyb", head: Any = "xyh") -> Any:
     """Each side's three passes leave these texts."""
-    case = bench.case({"ttgir": "t", "llir": "1"}, {"ttgir": "t", "llir": "2"})
-    for side, texts in (("base", base or ["x", "y", "b"]), ("head", head or ["x", "y", "h"])):
-        bench.makes(side, "llir", "t", through=states(*zip(("sroa", "instcombine", END), texts, strict=True)))
-    replayer: Any = bench
-    return with_llvm_pass(found, bench.subject(case), replayer)
+    case = replayer.case({"ttgir": "t", "llir": "1"}, {"ttgir": "t", "llir": "2"})
+    for side, texts in (("base", base), ("head", head)):
+        rows = zip(("sroa", "instcombine", END), texts, strict=True)
+        replayer.makes(side, "llir", "t", through=states(*rows))
+    given: Any = replayer
+    return with_llvm_pass(found, replayer.subject(case), given)
 
 
-def test_llvms_pass_is_named_where_llvms_optimizer_is_charged(bench: Bench) -> None:
-    origin = named(bench, attribution(CODEGEN, PTXAS)).origin
-    assert (origin.pass_name, origin.charged) == ("instcombine", (CODEGEN, PTXAS))
-    assert {replay.dump for replay in bench.replays} == {Dump.LLVM}
+@pytest.mark.parametrize(
+    ("release", "is_named"),
+    [("3.7.0", True), ("4.0.0", True), ("10.1", True), ("3.6.0", False), ("2.9.9", False), ("main", False)],
+)
+def test_llvms_pass_is_named_where_llvms_optimizer_is_charged(
+    replayer: FakeReplayer, release: str, is_named: bool
+) -> None:
+    """Releases before 3.7 take minutes to print their passes."""
+    replayer.versions = Sides(base=release, head="3.9.0")
+    origin = named(replayer, attribution(CODEGEN, PTXAS)).origin
+    assert (origin.pass_name, origin.charged) == ("instcombine" if is_named else None, (CODEGEN, PTXAS))
+    assert {replay.dump for replay in replayer.replays} == ({Dump.LLVM} if is_named else set())
 
 
 @pytest.mark.parametrize("change", [{"stage": "ptx"}, {"charged": (LOWERING,)}, {"pass_name": "P"}])
-def test_another_origin_stays(bench: Bench, change: dict[str, Any]) -> None:
+def test_another_origin_stays(replayer: FakeReplayer, change: dict[str, Any]) -> None:
     found = attribution(CODEGEN)
     found = replace(found, origin=replace(found.origin, **change))
-    assert named(bench, found) == found
-    assert bench.replays == []
+    assert named(replayer, found) == found
+    assert replayer.replays == []
 
 
-@pytest.mark.parametrize("release", ["3.6.0", "2.9.9", "main"])
-def test_not_for_a_release_that_takes_minutes_to_print(bench: Bench, release: str) -> None:
-    bench.versions = Sides(base=release, head="3.9.0")
-    assert named(bench, attribution(CODEGEN)).origin.pass_name is None
-    assert bench.replays == []
-
-
-@pytest.mark.parametrize("release", ["3.7.0", "4.0.0", "10.1"])
-def test_from_3_7_on(bench: Bench, release: str) -> None:
-    bench.versions = Sides(base=release, head="3.9.0")
-    assert named(bench, attribution(CODEGEN)).origin.pass_name == "instcombine"
-
-
-def test_a_lowering_whose_edit_llvm_takes_back_is_masked(bench: Bench) -> None:
-    found = named(bench, attribution(LOWERING, CODEGEN, PTXAS, step="Convert"))
+def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_origin(
+    replayer: FakeReplayer,
+) -> None:
+    found = named(replayer, attribution(LOWERING, CODEGEN, PTXAS, step="Convert"))
     assert (found.origin.pass_name, found.origin.charged) == ("instcombine", (CODEGEN, PTXAS))
     assert found.origin.masked == ("Early", "Convert")
-    assert "the same of what Convert lowers differently" in found.origin.note
-
-
-def test_a_lowering_whose_edit_stays_is_the_origin_and_shows_its_edit(bench: Bench) -> None:
-    found = named(bench, attribution(LOWERING, CODEGEN, step="Convert"), ["1", "2", "3"], ["4", "5", "6"])
-    assert found.origin.pass_name == "Convert"
-    assert found.edit is not None
-    assert found.edit.ir == "mlir"
+    stays = named(replayer, attribution(LOWERING, CODEGEN, step="Convert"), "123", "456")
+    assert (stays.origin.pass_name, stays.edit and stays.edit.ir) == ("Convert", "mlir")
 
 
 def lowered(operation: str) -> State:
@@ -98,20 +88,13 @@ def test_an_edit_of_address_arithmetic_alone_is_quiet(base: State, head: State, 
     assert is_quiet(base, head) is quiet
 
 
+BOTH_DIFFER = [PLAIN, PLAIN, DEFINE.format("", "2")], [PLAIN, NOFREE, DEFINE.format("nofree ", "3")]
+
+
 @pytest.mark.parametrize(
     ("base", "head", "name"),
-    [
-        (
-            [PLAIN, PLAIN, DEFINE.format("", "2")],
-            [PLAIN, NOFREE, DEFINE.format("nofree ", "3")],
-            "instcombine",
-        ),
-        ([PLAIN, PLAIN, PLAIN], [PLAIN, NOFREE, NOFREE], "sroa"),
-        ([PLAIN, PLAIN, PLAIN], [PLAIN, PLAIN, PLAIN], None),
-    ],
+    [(*BOTH_DIFFER, "instcombine"), ([PLAIN] * 3, [PLAIN, NOFREE, NOFREE], "sroa"), ([PLAIN] * 3, [PLAIN] * 3, None)],
     ids=["no edit beside others", "the edit where it is all there is", "no difference"],
-)
-def test_an_attribute_that_llvm_infers(
-    bench: Bench, base: list[str], head: list[str], name: str | None
-) -> None:
-    assert named(bench, attribution(CODEGEN), base, head).origin.pass_name == name
+)  # fmt: skip
+def test_an_attribute_that_llvm_infers(replayer: FakeReplayer, base, head, name: str | None) -> None:
+    assert named(replayer, attribution(CODEGEN), base, head).origin.pass_name == name

@@ -26,12 +26,9 @@ def row(names: str, texts: str) -> list[State]:
 
 
 def test_the_log_of_new_and_old_releases() -> None:
+    options = "{dump-intermediate-steps=true num-stages=3}"
     log = (
-        HEADING.format(
-            "TritonGPUPipeline: tritongpu-pipeline{dump-intermediate-steps=true num-stages=3}",
-            "",
-            "module {\n}",
-        )
+        HEADING.format(f"TritonGPUPipeline: tritongpu-pipeline{options}", "", "module {\n}")
         + "// -----// SoftwarePipeliner internal IR Dump After: LowerLoops\nmodule { inner }\n"
         + HEADING.format("CSE (cse)", ": @x", "module { two }")
     )
@@ -44,9 +41,8 @@ def test_the_log_of_new_and_old_releases() -> None:
 
 
 def test_a_pass_ends_where_the_next_one_of_the_pipeline_begins() -> None:
-    rows = [HEADING.format(name, "", text) for name, text in (
-        ("TritonGPUOptimizeDotOperands: a", "1"), ("CanonicalizerPass: canonicalize", "1"), ("CSE: cse", "2"),
-    )]  # fmt: skip
+    passes = ["TritonGPUOptimizeDotOperands: a", "CanonicalizerPass: canonicalize", "CSE: cse"]
+    rows = [HEADING.format(name, "", text) for name, text in zip(passes, "112", strict=True)]
     found = pass_states.read_mlir_log(lines("".join(rows)), None)
     assert [(s.name, s.text) for s in found] == [("TritonGPUOptimizeDotOperands", "1"), ("CSE", "2")]
     alone = pass_states.read_mlir_log(lines("".join(rows[1:])), None)

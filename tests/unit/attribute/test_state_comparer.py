@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.attribute import syntax_drift
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
 
@@ -45,15 +44,3 @@ def test_what_is_the_same(one: State, other: State, same: bool, below_mlir: bool
     comparer = StateComparer()
     assert comparer.same(one, other) is same
     assert comparer.same_below_mlir(one, other) is below_mlir
-
-
-def test_a_text_is_read_once_for_each_way_of_looking_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    plain = syntax_drift.canonical
-    monkeypatch.setattr(syntax_drift, "canonical", lambda ir, text: read.append(ir) or plain(ir, text))
-    comparer = StateComparer()
-    a, b = state("%a = ttg.x : i32"), state("%b = ttg.x : i32")
-    for _ in range(2):
-        assert comparer.same(a, b)
-        assert comparer.same_below_mlir(a, b)
-    assert sorted(read) == ["mlir", "mlir", "ttgir", "ttgir"]

@@ -14,14 +14,8 @@ elffile = pytest.importorskip(
     "elftools.elf.elffile", reason="pyelftools, of the development group, is missing"
 )
 BINARIES = [*of_stage("cubin"), *of_stage("hsaco")]
-NUMBERS = {
-    "SHN_UNDEF": 0,
-    "SHN_ABS": 0xFFF1,
-    "SHT_NULL": NULL,
-    "SHT_SYMTAB": SYMTAB,
-    "SHT_NOBITS": NOBITS,
-    "SHT_DYNSYM": DYNSYM,
-}
+NUMBERS = {"SHN_UNDEF": 0, "SHN_ABS": 0xFFF1}
+TYPES = {"SHT_NULL": NULL, "SHT_SYMTAB": SYMTAB, "SHT_NOBITS": NOBITS, "SHT_DYNSYM": DYNSYM}
 DROPPED = 0b11000
 """Of `st_other`: pyelftools reads no such bits."""
 VISIBILITIES = ("STV_DEFAULT", "STV_INTERNAL", "STV_HIDDEN", "STV_PROTECTED")
@@ -36,8 +30,8 @@ def test_header_and_sections(artifact: RealArtifact) -> None:
         read = (section.flags, section.address, section.link, section.info, section.size, section.alignment)
         assert read == tuple(other[f"sh_{name}"] for name in fields)
         assert section.name == other.name
-        for name in ("SHT_NULL", "SHT_SYMTAB", "SHT_NOBITS", "SHT_DYNSYM"):
-            assert (section.type == NUMBERS[name]) == (other["sh_type"] == name)
+        for name, number in TYPES.items():
+            assert (section.type == number) == (other["sh_type"] == name)
         if section.type not in (NULL, NOBITS):
             assert section.content == other.data()
 

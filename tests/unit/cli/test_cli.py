@@ -34,26 +34,24 @@ def test_every_command_and_option_says_what_it_is_for() -> None:
             assert text[0].isupper() or text[0] in "`-" or "/" in text.split()[0], text
 
 
-@pytest.mark.parametrize(
-    ("raised", "said"),
-    [
-        (KeyboardInterrupt(), "interrupted; what was compiled is in the store"),
-        (BuildInterrupted("what was built is kept: /x.tree"), "interrupted; what was built is kept: /x.tree"),
-    ],
-)
 def test_an_interruption_says_what_is_kept(
-    raised: BaseException, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    @click.command()
-    def interrupted() -> None:
-        raise raised
+    for raised, words in (
+        (KeyboardInterrupt(), "interrupted; what was compiled is in the store"),
+        (BuildInterrupted("what was built is kept: /x"), "interrupted; what was built is kept: /x"),
+    ):
 
-    monkeypatch.setattr(command_line, "cli", interrupted)
-    monkeypatch.setattr("sys.argv", ["irdiff"])
-    with pytest.raises(SystemExit) as ended:
-        command_line.main()
-    assert ended.value.code == 130
-    assert capsys.readouterr().err.strip() == said
+        @click.command()
+        def interrupted(raised: BaseException = raised) -> None:
+            raise raised
+
+        monkeypatch.setattr(command_line, "cli", interrupted)
+        monkeypatch.setattr("sys.argv", ["irdiff"])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        assert ended.value.code == 130
+        assert capsys.readouterr().err.strip() == words
 
 
 def test_completion_offers_commands_targets_and_workloads(

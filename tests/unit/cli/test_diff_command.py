@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 from irdiff.cli.diff_command import diff_command
 from irdiff.cli.run_argument import find_case
@@ -39,20 +37,19 @@ def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
     assert "1 line removed, 2 added" in text
     assert "\x1b" not in text
     assert "arith.mulf %c, %c" in call(folder, CASE, "--raw")
-    assert "│" in call(folder, CASE, "--side-by-side")
+    rows = [row for row in call(folder, CASE, "--side-by-side").splitlines() if "│" in row]
+    assert len({row.index("│") for row in rows}) == 1, "two columns"
+    assert "lines without a change" in call(folder, CASE, "--context", "0")
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
+def test_what_cannot_be_shown_says_why(folder: Path) -> None:
+    for words, reason in (
         ([CASE, "--stage", "ptx"], "holds no ptx text"),
         (["normalization"], "is broken"),
         ([CASE, "--stage", "sass"], "holds no cubin of base"),
-    ],
-)
-def test_what_cannot_be_shown_says_why(folder: Path, words: list[str], reason: str) -> None:
-    with pytest.raises(IrdiffError, match=reason):
-        call(folder, *words)
+    ):
+        with pytest.raises(IrdiffError, match=reason):
+            call(folder, *words)
 
 
 def test_the_same_up_to_registers_is_said_next_to_the_diff(
@@ -66,22 +63,6 @@ def test_the_same_up_to_registers_is_said_next_to_the_diff(
         text = call(folder, CASE, "--stage", "sass")
         assert ("the same instructions up to register assignment" in text) == wanted
         assert "in other registers" in text
-
-
-def test_a_terminal_that_is_too_low_gets_a_pager_and_a_pipe_everything(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paged: list[str] = []
-    monkeypatch.setattr(click, "echo_via_pager", lambda text, color: paged.append("".join(text)))
-    assert "1 line removed, 2 added" in call(folder, CASE)
-    monkeypatch.setattr(Console, "is_terminal", True)
-    for height, words in ((5, ["--no-pager"]), (200, [])):
-        monkeypatch.setattr(Console, "height", height)
-        assert "1 line removed" in call(folder, CASE, *words)
-    assert not paged
-    monkeypatch.setattr(Console, "height", 5)
-    assert call(folder, CASE) == ""
-    assert "1 line removed, 2 added" in paged[0]
 
 
 # cases of a run

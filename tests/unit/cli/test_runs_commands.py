@@ -11,13 +11,10 @@ from typing import Any
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from irdiff import pipeline
-from irdiff.cli import cli
 from irdiff.cli.compare_command import compare_command
-from irdiff.cli.diff_command import diff_command
 from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
 from irdiff.cli.time_command import time_command
@@ -38,14 +35,14 @@ def write(folder: Path, run: Run, written: int) -> None:
 def runs(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two runs of one comparison: the newer one has one group more."""
     monkeypatch.setenv("IRDIFF_CACHE", str(tmp_path / "cache"))
-    cases = [
+    a, b = (
         build.case(f"a/b:{name}@sm_90", Verdict.CHANGED, edit="e" * 64, group=f"{name}eeeaaaabbbbcccc")
         for name in ("a", "b")
-    ]
-    groups = [build.group(case.group, case.id) for case in cases]
+    )
+    groups = build.group(a.group, a.id), build.group(b.group, b.id)
     folder = tmp_path / "cache" / "runs"
-    write(folder / OLD, build.run(cases[0], groups=(groups[0],)), 1)
-    write(folder / NEW, build.run(*cases, groups=tuple(groups)), 2)
+    write(folder / OLD, build.run(a, groups=groups[:1]), 1)
+    write(folder / NEW, build.run(a, b, groups=groups), 2)
     return folder
 
 
@@ -172,17 +169,3 @@ def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> 
         text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
         assert f"the run is called {name}" in text
     assert "copy-2" in call(runs_group)
-
-
-def test_runs_and_groups_are_completed_and_each_name_of_a_group_is_diffed(runs: Path) -> None:
-    def offered(*words: str) -> list[str]:
-        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
-        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
-
-    assert offered("report", "2026") == [NEW, OLD]
-    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
-    for name in ("2", "g:beee"):
-        with pytest.raises(Exception, match="the run folder holds no ttgir text"):
-            call(diff_command, "last", name)
-    with pytest.raises(UsageError, match="no change group '3'"):
-        call(diff_command, "last", "3")

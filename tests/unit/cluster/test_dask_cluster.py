@@ -19,6 +19,7 @@ from irdiff.errors import NothingComparedError, UsageError
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
+from tests.unit import runs
 
 NAMES = ["f/one@sm_90", "f/one@gfx942", "f/two@sm_90", "f/two@gfx942"]
 
@@ -48,13 +49,13 @@ def config(tmp_path: Path) -> Config:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, build: Any) -> Comparison:
+def asked(tmp_path: Path) -> Comparison:
     (tmp_path / "corpus" / "f").mkdir(parents=True)
     for name in ("one", "two"):
         (tmp_path / "corpus" / "f" / f"{name}.py").write_text("LAUNCHES = {}\n")
     corpus = corpora.load(tmp_path / "corpus")
-    sides = Sides(base=build.side("base", corpus=corpus), head=build.side("head", corpus=corpus))
-    targets = (build.target("sm_90"), build.target("gfx942"))
+    sides = Sides(base=runs.side("base", corpus=corpus), head=runs.side("head", corpus=corpus))
+    targets = (runs.target("sm_90"), runs.target("gfx942"))
     return Comparison(sides=sides, targets=targets, options=DEFAULT_OPTIONS, command=())
 
 
@@ -101,89 +102,66 @@ def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparis
 def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
-    return Batch(
-        name=name,
-        comparison="first",
-        asked=part,
-        cache=config.cache,
-        token=str(tmp_path / "token"),
-        store_url=None,
-        limits=config.limits,
-    )
+    places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
+    return Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)  # type: ignore[arg-type]
 
 
-@dataclass
-class FakeMachine:
-    """Toolchains are found as they are; nothing is compiled."""
-
-    opened: list[tuple[Config, Any]] = field(default_factory=list)
-    """The configuration of each comparison, and its processes that stay."""
-    filled: list[tuple[Comparison, Config]] = field(default_factory=list)
-    """Parts, and what they were worked on with."""
-    closed: list[Config] = field(default_factory=list)
-
-    @contextmanager
-    def open(self, _: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
-        self.opened.append((config, warm))
-        yield config
-        self.closed.append(config)
-
-    def fill(self, part: Comparison, steps: Config) -> None:
-        self.filled.append((part, steps))
+Filled = list[tuple[Comparison, Config]]
+"""Parts of comparisons, and what they were worked on with."""
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> FakeMachine:
+def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
+    """What a machine works on: toolchains are found as they are, nothing is compiled."""
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    made = FakeMachine()
-    monkeypatch.setattr(on_worker.pipeline, "opened", made.open)
-    monkeypatch.setattr(on_worker.pipeline, "fill", made.fill)
+    made: Filled = []
+
+    @contextmanager
+    def opened(_: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
+        yield replace(config)
+
+    monkeypatch.setattr(on_worker.pipeline, "opened", opened)
+    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *given: made.append(given))
     monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
     monkeypatch.setattr(on_worker, "Workers", lambda _: object())
-    monkeypatch.setattr(on_worker, "_warm", {})
-    monkeypatch.setattr(on_worker, "_opened", [])
+    for name, empty in (("_warm", {}), ("_opened", [])):
+        monkeypatch.setattr(on_worker, name, empty)
     return made
 
 
-def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, machine: FakeMachine) -> None:
+def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, filled: Filled) -> None:
     for name, part in parts(asked):
         assert on_worker.work(replace(batch, name=name, asked=part)) == ""
-    assert [part for part, _ in machine.filled] == [part for _, part in parts(asked)]
-    assert [config.cache for config, _ in machine.opened] == [batch.cache]
     assert on_worker.work(replace(batch, comparison="second")) == ""
-    (first, its), (second, theirs) = machine.opened
-    assert its is theirs, "processes stay for the next comparison"
-    assert machine.closed == [first]
-    assert machine.filled[-1][1] is second
+    assert [part for part, _ in filled] == [*(part for _, part in parts(asked)), batch.asked]
+    opened = [id(steps) for _, steps in filled]
+    assert opened == [opened[0]] * len(NAMES) + [opened[-1]] != [opened[0]] * len(opened)
 
 
 def test_a_machine_refuses_what_is_not_the_same_here(
-    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, build: Any
+    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    workload = batch.asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere"))
-    (batch.asked.sides.base.corpus.root / "f" / "one.py").write_text("LAUNCHES = {1: 2}\n")
+    workload.write_text("LAUNCHES = {1: 2}\n")
     assert "another corpus" in on_worker.work(batch)
-    (batch.asked.sides.base.corpus.root / "f" / "one.py").write_text("LAUNCHES = {}\n")
-    other = replace(build.side("base").toolchain, digest="0" * 64)
+    workload.write_text("LAUNCHES = {}\n")
+    other = replace(runs.side("base").toolchain, digest="0" * 64)
     monkeypatch.setattr(on_worker.toolchains, "resolve", lambda *_: other)
     for _ in range(2):
         assert "another toolchain here" in on_worker.work(batch)
-    assert machine.filled == []
-
-
-def test_a_shared_store_must_be_the_same_and_is_written(
-    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
-) -> None:
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
-    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
-    assert on_worker.work(far) == ""
-    assert machine.opened[0][0].shared_store.mode is StoreMode.WRITE
+    assert filled == []
 
 
-def test_a_part_of_which_nothing_can_be_compared_is_done(
-    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+def test_a_shared_store_is_written_and_a_part_of_which_nothing_can_be_compared_is_done(
+    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
+    assert on_worker.work(replace(batch, token=None, store_url="s3://bucket/path")) == ""
+    assert filled[0][1].shared_store.mode is StoreMode.WRITE
+
     def nothing(*_: Any) -> None:
         raise NothingComparedError("nothing was compared")
 

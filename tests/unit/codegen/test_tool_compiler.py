@@ -15,31 +15,27 @@ from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.codegen.tool_runner import Runner, ToolFailed
 from irdiff.config import load
-from irdiff.model import Artifact, Assembler, Compiled, Failed, FailureKind, Outcome, Sides, Toolchain
+from irdiff.model import Assembler, FailureKind, Outcome, Sides, Toolchain
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import Store
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 PTX = b"//\n.version 8.7\n.target sm_90a\n"
 LLIR = b"define void @k(ptr captures(none) %0) {\n  %1 = icmp samesign ult i32 %0, 4\n}\n"
-SIDE = Build.side()
+FLAGS = ("-v", "--gpu-name=sm_90a")
+SIDE = runs.side()
 RELEASE = replace(SIDE.toolchain, programs={"/t/ptxas": "p"})
 ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_ptx=84, flags=())}
 NEW = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
 
 
 def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
-    return Tool(
-        kind=kind,
-        spec=f"{kind}:/{digest}",
-        version=f"{kind} {digest}",
-        path=Path(f"/{digest}"),
-        digest=digest,
-        programs={"ptxas": Path(f"/{digest}")} if kind is ToolKind.PTXAS else {"llc": Path("/llc")},
-        backends=frozenset({"cuda"}) if kind is ToolKind.PTXAS else frozenset({"cuda", "hip"}),
-        notes=(),
-    )
+    path, is_ptxas = Path(f"/{digest}"), kind is ToolKind.PTXAS
+    programs = {"ptxas": path} if is_ptxas else {"llc": Path("/llc")}
+    backends = frozenset({"cuda"} if is_ptxas else {"cuda", "hip"})
+    words = {"spec": f"{kind}:/{digest}", "version": f"{kind} {digest}", "digest": digest}
+    return Tool(kind=kind, path=path, programs=programs, backends=backends, notes=(), **words)
 
 
 def substitute(one: Tool, origin: Toolchain | RecordedSide = RELEASE) -> Substitute:
@@ -58,25 +54,13 @@ class Made:
 
     def compile(self, *_: Any, fresh: bool = False) -> Outcome:
         self.fresh.append(fresh)
-        texts = {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX}
-        return Compiled(
-            handed={},
-            artifacts={
-                name: Artifact(stage=name, digest=self.store.put(text), size_bytes=len(text))
-                for name, text in texts.items()
-            },
-            metadata={"shared": 4},
-            stage_times_s={"ptx": 1.0},
-            stage_cpu_s={"ptx": 1.0},
-            assembler=Assembler(digest="p", flags=("-v", "--gpu-name=sm_90a")),
-            assembler_log="",
-            notes=(),
-        )
+        texts = runs.kept(self.store, {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX})
+        return runs.compiled(texts, metadata={"shared": 4}, assembler=Assembler(digest="p", flags=FLAGS))
 
     def outcome(self, of: Substitute, target: str = "sm_90", **more: Any) -> Any:
-        launch = Build.launch(f"matmul/tma:fp16@{target}")
+        launch = runs.launch(f"matmul/tma:fp16@{target}")
         compile = self.compiler.recompile if "attempt" in more else self.compiler.compile
-        return compile(of.toolchain(), SIDE.corpus, launch, Build.target(target), **more)
+        return compile(of.toolchain(), SIDE.corpus, launch, runs.target(target), **more)
 
     def content(self, outcome: Any, stage: str) -> bytes:
         return self.store.get(outcome.artifacts[stage].digest) or b""
@@ -116,23 +100,27 @@ def test_an_llvm_makes_the_ptx_and_the_ptxas_of_the_release_the_machine_code(mak
     assert made.content(outcome, "ptx").startswith(PTX + b"llvm")
     assert made.content(outcome, "cubin").startswith(b"/t/ptxas -v --gpu-name=sm_90a")
     assert (outcome.metadata, outcome.assembler_log) == ({"shared": 4}, "registers")
+    broken = substitute(tool(digest="broken"))
+    outcome = make(broken).outcome(broken)
+    assert (outcome.failure.message, list(outcome.artifacts)) == ("no", ["ttgir", "llir"])
 
 
 def test_a_ptxas_assembles_the_ptx_of_the_release(make: Any) -> None:
-    side = substitute(tool(ToolKind.PTXAS, "cuda"))
-    made = make(side)
-    outcome = made.outcome(side)
-    assert outcome.assembler == Assembler(digest="cuda", flags=("-v", "--gpu-name=sm_90a"))
-    assert made.content(outcome, "ptx") == PTX
-    assert made.calls == [("/cuda", PTX.decode())]
+    """Under an ISA that it knows."""
+    sides = [substitute(tool(ToolKind.PTXAS, name)) for name in ("old", "new")]
+    made = make(*sides)
+    outcomes = [made.outcome(side) for side in sides]
+    assert outcomes[1].assembler == Assembler(digest="new", flags=FLAGS)
+    assert dict(made.calls) == {"/old": PTX.decode().replace("8.7", "8.4"), "/new": PTX.decode()}
+    assert any("knows no ISA 8.7" in note for note in made.compiler.notes())
 
 
 def test_a_result_is_kept_for_this_text_tool_and_options_alone(make: Any) -> None:
     one, other = substitute(tool()), substitute(tool(digest="other"))
     made = make(one, other)
-    for side, fresh, runs in ((one, False, 2), (one, False, 2), (other, False, 4), (one, True, 6)):
+    for side, fresh, count in ((one, False, 2), (one, False, 2), (other, False, 4), (one, True, 6)):
         made.outcome(side, fresh=fresh)
-        assert (len(made.calls), made.fresh[-1]) == (runs, fresh)
+        assert (len(made.calls), made.fresh[-1]) == (count, fresh)
 
 
 def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make: Any) -> None:
@@ -140,17 +128,10 @@ def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make:
     made = make(side)
     first, again = made.outcome(side), made.outcome(side, attempt=0)
     assert again.artifacts["ptx"].digest != first.artifacts["ptx"].digest  # addresses differ
-    launch, text = Build.launch("matmul/tma:fp16@sm_90"), first.artifacts["llir"].digest
-    target = Build.target("sm_90")
+    launch, text = runs.launch("matmul/tma:fp16@sm_90"), first.artifacts["llir"].digest
+    target = runs.target("sm_90")
     replayed = made.compiler.replay(side.toolchain(), launch.id, target, "ptx", text, attempt="randomized 0")
     assert replayed.artifacts["ptx"] == again.artifacts["ptx"]
-
-
-def test_what_a_tool_refuses_is_a_failure_with_the_stages_above(make: Any) -> None:
-    side = substitute(tool(digest="broken"))
-    outcome = make(side).outcome(side)
-    assert isinstance(outcome, Failed)
-    assert (outcome.failure.message, list(outcome.artifacts)) == ("no", ["ttgir", "llir"])
 
 
 def test_what_a_tool_of_amd_lacks(make: Any) -> None:
@@ -163,7 +144,11 @@ def test_what_a_tool_of_amd_lacks(make: Any) -> None:
 
 
 def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it(make: Any) -> None:
+    """Against the release no promise is left out."""
     old, new = substitute(tool(digest="old")), substitute(tool(digest="new"))
+    made = make(old)
+    made.outcome(old)
+    assert dict(made.calls)["old"] == LLIR.decode().replace("captures(none)", "nocapture")
     made = make(old, new)
     made.outcome(old)
     made.outcome(new)
@@ -176,31 +161,15 @@ def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it
     assert "llvm old has no switch nvptx-short-ptr" in notes
 
 
-def test_against_the_release_no_promise_is_left_out(make: Any) -> None:
-    old = substitute(tool(digest="old"))
-    made = make(old)
-    made.outcome(old)
-    assert dict(made.calls)["old"] == LLIR.decode().replace("captures(none)", "nocapture")
-
-
-def test_ptx_is_given_under_an_isa_that_the_assembler_knows(make: Any) -> None:
-    sides = [substitute(tool(ToolKind.PTXAS, name)) for name in ("old", "new")]
-    made = make(*sides)
-    for side in sides:
-        made.outcome(side)
-    assert dict(made.calls) == {"/old": PTX.decode().replace("8.7", "8.4"), "/new": PTX.decode()}
-    assert any("knows no ISA 8.7" in note for note in made.compiler.notes())
-
-
 def test_texts_of_a_run_are_those_that_it_kept(make: Any) -> None:
-    kept, gone = (Build.case(f"matmul/tma:{name}@gfx942") for name in ("kept", "gone"))
+    kept, gone = (runs.case(f"matmul/tma:{name}@gfx942") for name in ("kept", "gone"))
     made = make()
-    artifact = Artifact(stage="llir", digest=made.store.put(b"define void @k() {\n}\n"), size_bytes=1)
-    kept = replace(kept, artifacts=Sides(base={}, head={"llir": artifact}))
-    recorded = RecordedSide(run=Build.run(kept, gone), side="head")
+    artifacts = runs.kept(made.store, {"llir": b"define void @k() {\n}\n"})
+    kept = replace(kept, artifacts=Sides(base={}, head=artifacts))
+    recorded = RecordedSide(run=runs.run(kept, gone), side="head")
     assert recorded_corpus(recorded).workloads == ("matmul/tma",)
     side = substitute(tool(), recorded)
-    compiler, target = make(side).compiler, Build.target("gfx942")
+    compiler, target = make(side).compiler, runs.target("gfx942")
     catalog = compiler.catalog(side.toolchain(), SIDE.corpus, "matmul/tma", target)
     outcomes = {
         launch.label: compiler.compile(side.toolchain(), SIDE.corpus, launch, target)

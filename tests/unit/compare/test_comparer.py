@@ -17,9 +17,6 @@ from irdiff.model import (
     CaptureFailure,
     Case,
     Compiled,
-    Failed,
-    Failure,
-    FailureKind,
     Launch,
     Outcome,
     Pair,
@@ -28,11 +25,11 @@ from irdiff.model import (
     Target,
     Toolchain,
     Verdict,
-)
+)  # fmt: skip
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
-from tests.unit.conftest import Build
+from tests.unit import runs
 from tests.unit.findings import told
 from tests.unit.no_llvm import no_llvm
 
@@ -54,9 +51,10 @@ OTHER_HSACO = rebuilt(HSACO, content(".rodata", lambda old: b"\1" + old[1:]))
 AMDGCN = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
 METADATA = {"shared": 0, "num_warps": 4, "num_ctas": 1, "name": "k"}
 WHOLE = {"ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
-ERROR = Failure(kind=FailureKind.ERROR, stage="ttgir", message="it failed", signal=None, stderr="")
-FAILS = Failed(failure=ERROR, transient=False, artifacts={}, stage_times_s={})
-FAILS_TO_LAUNCH = CaptureFailure(id="a/b:c", expected=True, failure=replace(ERROR, message="no such option"))
+FAILS = runs.failed()
+FAILS_TO_LAUNCH = CaptureFailure(
+    id="a/b:c", expected=True, failure=runs.failed(message="no such option").failure
+)
 
 
 @dataclass
@@ -68,29 +66,14 @@ class FakeCompiler:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     again: dict[str, Sequence[Outcome]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    target: Target = field(default_factory=Build.target)
+    target: Target = field(default_factory=runs.target)
 
     def compiled(self, **changes: Any) -> Compiled:
         """Artifacts by stage, and fields of `Compiled`."""
-        names = set(Compiled.__dataclass_fields__)
-        artifacts = {}
-        for stage, text in changes.items():
-            if stage not in names:
-                binary = text if isinstance(text, bytes) else text.encode()
-                artifacts[stage] = Artifact(
-                    stage=stage, digest=self.store.put(binary), size_bytes=len(binary)
-                )
-        plain = Compiled(
-            handed={},
-            artifacts=artifacts,
-            metadata=METADATA,
-            stage_times_s={"ttir": 0.5},
-            stage_cpu_s={"ttir": 0.5},
-            assembler=Assembler(digest="p" * 64, flags=("-v",)) if "ptx" in artifacts else None,
-            assembler_log="",
-            notes=(),
-        )
-        return replace(plain, **{name: value for name, value in changes.items() if name in names})
+        fields = {name: changes.pop(name) for name in set(Compiled.__dataclass_fields__) & changes.keys()}
+        assembler = Assembler(digest="p" * 64, flags=("-v",)) if "ptx" in changes else None
+        plain = {"metadata": METADATA, "assembler": assembler, **fields}
+        return runs.compiled(runs.kept(self.store, changes), **plain)
 
     def compile(self, toolchain: Toolchain, *_: Any, fresh: bool = False) -> Outcome:
         side = toolchain.spec
@@ -120,21 +103,12 @@ class FakeCompiler:
         comparer = CaseComparer(
             compiler,
             ArtifactComparator(self.store, no_llvm),
-            Sides(base=Build.side(sides[0]), head=Build.side(sides[1])),
+            Sides(base=runs.side(sides[0]), head=runs.side(sides[1])),
             replace(DEFAULT_OPTIONS, stages=stages, use_cache=use_cache),
         )
-        whole = replace(
-            Pair(
-                id=f"a/b:c@{self.target.name}",
-                launch_id="a/b:c",
-                target=self.target,
-                base=self.launch,
-                head=self.launch,
-                supported=Sides(base=True, head=True),
-                moved=False,
-            ),
-            **dict(pair),
-        )
+        launches = {"base": self.launch, "head": self.launch, **dict(pair)}
+        names = {"id": f"a/b:c@{self.target.name}", "launch_id": "a/b:c", "target": self.target}
+        whole = Pair(**names, **launches, supported=Sides(base=True, head=True), moved=False)
         return comparer.uncompiled(whole) or comparer.compare(whole, comparer.compiled(whole))[0]
 
 
@@ -143,66 +117,59 @@ def compiler(tmp_path: Any, launch: Launch) -> FakeCompiler:
     return FakeCompiler(store=Store(tmp_path), launch=launch)
 
 
-def origin(case: Case) -> str | None:
-    return case.origin and case.origin.stage
-
-
-# texts and machine code
-
-
 @pytest.mark.parametrize(
-    ("target", "base", "head", "verdict", "findings", "stages"),
+    ("changes", "verdict", "findings", "stages"),
     [
         # machine code absorbs what differs above it
-        ("sm_90", WHOLE, {**WHOLE, "ptx": RENAMED_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
-        ("sm_90", WHOLE, {**WHOLE, "ptx": LATER_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
-        ("sm_90", WHOLE, {**WHOLE, "ptx": OTHER_PTX, "cubin": DEBUG_CUBIN}, "absorbed", (), {"sass": EQUIVALENT}),
-        ("sm_90", WHOLE, {**WHOLE, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {"ptx": CHANGED}),
+        ({"ptx": RENAMED_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
+        ({"ptx": LATER_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
+        ({"ptx": OTHER_PTX, "cubin": DEBUG_CUBIN}, "absorbed", (), {"sass": EQUIVALENT}),
+        ({"ptx": OTHER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {"ptx": CHANGED}),
         # but not what follows the binary, or is no text of its stage
-        ("sm_90", {**WHOLE, "elf": "one"}, {**WHOLE, "elf": "other"}, "changed", ("generic-normalizer:elf",), {}),
-        ("sm_90", WHOLE, {**WHOLE, "launcher_src": "text"}, "changed", (), {"launcher_src": ABSENT}),
-        ("sm_90", {**WHOLE, "ptx": b"\0one"}, {**WHOLE, "ptx": b"\0two"}, "absorbed", ("compared-as-bytes:ptx",), {}),
+        ({"elf": "other"}, "changed", ("generic-normalizer:elf",), {"elf": CHANGED}),
+        ({"launcher_src": "text"}, "changed", (), {"launcher_src": ABSENT}),
+        ({"ptx": b"\0two"}, "absorbed", ("compared-as-bytes:ptx",), {}),
+        ({"ptx": "no PTX"}, "absorbed", ("not-normalized:ptx",), {}),
         # an assembler's own noise
-        ("sm_90", WHOLE, {**WHOLE, "ptx": RENAMED_PTX, "cubin": OTHER_CUBIN}, "changed",
-         ("assembler-allocated-otherwise",), {"ptx": EQUIVALENT, "sass": CHANGED}),
-        ("sm_90", WHOLE, {**WHOLE, "ptx": LATER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {}),
-        # AMD
-        ("gfx942", {"amdgcn": AMDGCN, "hsaco": HSACO}, {"amdgcn": AMDGCN, "hsaco": HSACO}, "unchanged", (), {}),
-        ("gfx942", {"amdgcn": AMDGCN, "hsaco": HSACO}, {"amdgcn": AMDGCN, "hsaco": OTHER_HSACO}, "changed",
-         ("same-instructions",), {"amdgcn": CHANGED}),
-        ("gfx942", {"amdgcn": AMDGCN, "notes": ("no-linker",)}, {"amdgcn": AMDGCN, "hsaco": HSACO}, "unchanged",
-         ("machine-code-as-text:no-linker",), {}),
-        # a binary that one side lacks
-        ("gfx942", {"amdgcn": AMDGCN}, {"amdgcn": AMDGCN, "hsaco": HSACO}, "changed",
-         ("not-compared:amdgcn,hsaco",), {"amdgcn": ABSENT}),
+        ({"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN}, "changed", ("assembler-allocated-otherwise",),
+         {"ptx": EQUIVALENT, "sass": CHANGED}),
+        ({"ptx": LATER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {}),
     ],
 )  # fmt: skip
-def test_verdicts(
-    compiler: FakeCompiler, target: str, base: Any, head: Any, verdict: str, findings: Any, stages: Any
-) -> None:
-    compiler.target = Build.target(target)
-    case = compiler.case(base, head)
-    assert (case.verdict, told(case.findings)) == (verdict, findings)
+def test_verdicts(compiler: FakeCompiler, changes: Any, verdict: str, findings: Any, stages: Any) -> None:
+    base = {**WHOLE, "elf": "one"} if "elf" in changes else WHOLE
+    case = compiler.case(base, {**WHOLE, **changes})
+    found = tuple(name[: len(wanted)] for name, wanted in zip(told(case.findings), findings, strict=True))
+    assert (case.verdict, found) == (verdict, findings)
     assert stages.items() <= case.stages.items()
     assert (case.origin is None) == (verdict == "unchanged")
 
 
-def test_what_is_not_ptx_is_not_normalized(compiler: FakeCompiler) -> None:
-    case = compiler.case({**WHOLE, "ptx": "one"}, {**WHOLE, "ptx": "two"})
-    assert case.verdict is Verdict.ABSORBED
-    assert told(case.findings)[0].startswith("not-normalized:ptx")
+AMD = {"amdgcn": AMDGCN, "hsaco": HSACO}
+
+
+@pytest.mark.parametrize(
+    ("base", "hsaco", "verdict", "findings", "status"),
+    [
+        (AMD, HSACO, "unchanged", (), IDENTICAL),
+        (AMD, OTHER_HSACO, "changed", ("same-instructions",), CHANGED),
+        ({"amdgcn": AMDGCN, "notes": ("no-linker",)}, HSACO, "unchanged",
+         ("machine-code-as-text:no-linker",), IDENTICAL),
+        ({"amdgcn": AMDGCN}, HSACO, "changed", ("not-compared:amdgcn,hsaco",), ABSENT),
+    ],
+)  # fmt: skip
+def test_verdicts_of_amd(compiler: FakeCompiler, base: Any, hsaco: bytes, verdict, findings, status) -> None:
+    compiler.target = runs.target("gfx942")
+    case = compiler.case(base, {**AMD, "hsaco": hsaco})
+    assert (case.verdict, told(case.findings), case.stages["amdgcn"]) == (verdict, findings, status)
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, PTX], ids=["renamed", "same"])
 def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not_changed(
     compiler: FakeCompiler, head: str
 ) -> None:
-    compiler.again["base"] = [
-        FAILS,
-        compiler.compiled(ptx=PTX),
-        compiler.compiled(ptx=PTX, cubin=THIRD_CUBIN),
-        compiler.compiled(ptx=PTX, cubin=OTHER_CUBIN),
-    ]
+    made = ({}, {"cubin": THIRD_CUBIN}, {"cubin": OTHER_CUBIN})
+    compiler.again["base"] = [FAILS, *(compiler.compiled(ptx=PTX, **cubin) for cubin in made)]
     case = compiler.case(WHOLE, {**WHOLE, "ptx": head, "cubin": OTHER_CUBIN})
     assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ("assembler-sets-intersect",))
 
@@ -230,7 +197,7 @@ def test_the_last_texts_of_a_backend_without_binaries_decide(
 ) -> None:
     compiler.target = NPU
     case = compiler.case({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, **head}, stages=stages)
-    assert (case.verdict, origin(case)) == (verdict, stage)
+    assert (case.verdict, case.origin and case.origin.stage) == (verdict, stage)
     assert finding in told(case.findings)
 
 
@@ -254,7 +221,7 @@ def test_what_the_launcher_receives_counts(
 ) -> None:
     case = compiler.case(WHOLE, {**WHOLE, **changes})
     assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, (f"launch-differs:{finding}",))
-    assert (origin(case), case.stages["launch"]) == (stage, status)
+    assert (case.origin and case.origin.stage, case.stages["launch"]) == (stage, status)
     assert case.metadata.head == changes.get("metadata", METADATA)
 
 
@@ -279,20 +246,15 @@ def test_only_equal_launches_under_equal_toolchains_need_no_compiler(
     assert (compiler.asked == []) == skips
 
 
-def test_what_is_expected_to_fail_is_not_unchanged_without_compiling(compiler: FakeCompiler) -> None:
-    compiler.launch = replace(compiler.launch, expected=False)
-    assert compiler.case(FAILS, FAILS, sides=("base", "base")).verdict is Verdict.FAILING
-
-
-# failures
-
-
 def test_a_side_that_fails_breaks_or_fixes(compiler: FakeCompiler) -> None:
     case = compiler.case(WHOLE, FAILS)
     assert (case.verdict, case.error) == (Verdict.BROKEN, "head: it failed")
     assert set(case.artifacts.base) == {"launch", *WHOLE}
     assert compiler.case(FAILS, WHOLE).verdict is Verdict.FIXED
     assert compiler.case(FAILS, FAILS).verdict is Verdict.FAILING
+    compiler.launch = replace(compiler.launch, expected=False)
+    case = compiler.case(FAILS, FAILS, sides=("base", "base"))
+    assert case.verdict is Verdict.FAILING, "what is expected to fail is not unchanged without compiling"
 
 
 @pytest.mark.parametrize(
@@ -319,9 +281,6 @@ def test_what_one_side_alone_launches_is_compiled_there(
     assert (case.verdict, case.error) == (verdict, error)
     assert compiler.asked == ([] if compiles is None else [*({"base", "head"} - {*launches})])
     assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
-
-
-# the store
 
 
 def test_a_damaged_artifact_is_compiled_again(compiler: FakeCompiler) -> None:

@@ -24,17 +24,12 @@ def test_a_direction_says_what_is_worse() -> None:
         assert (row.worsened(1, 2), row.worsened(2, 1)) == worse[row.better]
 
 
-def test_a_name_and_a_fact_mean_the_same_rows() -> None:
+def test_rows_by_name_or_fact_and_their_values() -> None:
     facts = {row.facts for row in statistics.named("occupancy")}
     assert facts == {("warps_per_multiprocessor",), ("waves_per_simd",)}
     (fact,) = statistics.named("kernarg_bytes")
-    assert fact.better is Better.LESS
-
-
-def test_what_is_not_known_has_no_value() -> None:
     spills = next(row for row in STATISTICS if row.name == "spills")
-    assert spills.of({}) is None
-    assert spills.of({"spill_store_bytes": 4}) == 4
+    assert (fact.better, spills.of({}), spills.of({"spill_store_bytes": 4})) == (Better.LESS, None, 4)
 
 
 # Words as ptxas makes them for sm_90.

@@ -9,17 +9,17 @@ import pytest
 
 from irdiff.compare import launchers
 from irdiff.compare.launchers import NEUTRAL
-from irdiff.model import ChangedFile, Compiled, FileChange, Reach, Sides
+from irdiff.model import Sides
 from irdiff.report import headline
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 BOTH = {
-    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
     "num_warps": 4,
     "num_ctas": 2,
     "shared": 1024,
     "global_scratch_size": 0,
     "global_scratch_align": 1,
+    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
     "launch_cooperative_grid": False,
     "name": "kernel",
 }
@@ -32,47 +32,23 @@ V3_4 = {
     "reg_inc_consumer": 0,
 }
 V3_9 = {
-    **BOTH,
-    "tmem_size": 0,
-    "profile_scratch_size": 0,
-    "profile_scratch_align": 1,
-    "launch_pdl": False,
-    "tensordesc_meta": [],
-    "instrumentation_mode": "",
-    "warp_size": 32,
-    "triton_version": "3.9.0",
-    "sched4reg": False,
-}
+    **BOTH, "tmem_size": 0, "profile_scratch_size": 0, "profile_scratch_align": 1, "launch_pdl": False,
+    "tensordesc_meta": [], "instrumentation_mode": "", "warp_size": 32, "triton_version": "3.9.0", "sched4reg": False,
+}  # fmt: skip
+OTHERS: list[tuple[str, object]] = [
+    ("shared", 2048), ("num_warps", 8), ("cluster_dims", [1, 2, 1]), ("tmem_size", 128), ("warp_size", 64),
+    ("global_scratch_size", 64), ("global_scratch_align", 128), ("profile_scratch_size", 64),
+    ("profile_scratch_align", 128), ("launch_cooperative_grid", True), ("launch_pdl", True),
+    ("tensordesc_meta", [{"swizzle": 3}]), ("instrumentation_mode", "gsan"), ("an_entry_of_4_0", 0),
+    ("target", {"backend": "cuda", "arch": 100, "warp_size": 32}), ("an_entry_of_4_0", None),
+]  # fmt: skip
 
 
-def test_what_an_older_release_does_not_write_is_what_its_launcher_passes() -> None:
-    assert launchers.metadata_differing(V3_4, V3_9) == ()
-    assert launchers.metadata_differing(V3_9, V3_4) == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("shared", 2048),
-        ("num_warps", 8),
-        ("cluster_dims", [1, 2, 1]),
-        ("tmem_size", 128),
-        ("global_scratch_size", 64),
-        ("global_scratch_align", 128),
-        ("profile_scratch_size", 64),
-        ("profile_scratch_align", 128),
-        ("launch_cooperative_grid", True),
-        ("launch_pdl", True),
-        ("tensordesc_meta", [{"swizzle": 3}]),
-        ("instrumentation_mode", "gsan"),
-        ("warp_size", 64),
-        ("target", {"backend": "cuda", "arch": 100, "warp_size": 32}),
-        ("an_entry_of_4_0", 0),
-        ("an_entry_of_4_0", None),
-    ],
-)
+@pytest.mark.parametrize(("name", "value"), OTHERS)
 @pytest.mark.parametrize("other", [V3_4, V3_9], ids=["3.4", "3.9"])
 def test_an_entry_counts(other: dict[str, object], name: str, value: object) -> None:
+    """What an older release does not write is what its launcher passes."""
+    assert launchers.metadata_differing(other, V3_9) == launchers.metadata_differing(V3_9, other) == ()
     assert launchers.metadata_differing(other, {**V3_9, name: value}) == (name,)
     assert name not in NEUTRAL
 
@@ -90,19 +66,13 @@ def test_a_neutral_entry_does_not_count(name: str) -> None:
     assert launchers.metadata_differing(without, {**V3_9, name: "another"}) == ()
 
 
-@pytest.mark.parametrize(
-    ("differing", "expected"),
-    [
-        ((), False),
-        (("shared", "packed"), False),
-        (("packed",), True),
-        (("symbol",), True),
-        (("launch_pdl", "packed", "shared"), True),
-        (("an_entry_of_4_0",), True),
-    ],
-)
-def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...], expected: bool) -> None:
-    assert launchers.beyond_code(differing) is expected
+EXPLAINED = [(), ("shared", "packed")]
+BEYOND = [("packed",), ("symbol",), ("launch_pdl", "packed", "shared"), ("an_entry_of_4_0",)]
+
+
+@pytest.mark.parametrize("differing", [*EXPLAINED, *BEYOND])
+def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...]) -> None:
+    assert launchers.beyond_code(differing) is (differing in BEYOND)
 
 
 JIT, NVIDIA, AMD = (
@@ -111,42 +81,18 @@ JIT, NVIDIA, AMD = (
 
 
 @pytest.mark.parametrize(
-    ("changed", "backends", "named"),
+    ("changed", "backends", "is_named"),
     [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
 )
-@pytest.mark.parametrize("is_gone", [False, True])
-def test_a_report_names_a_runtime_that_differs(
-    changed: str, backends: list[str], named: bool, is_gone: bool
-) -> None:
+def test_a_report_names_a_runtime_that_differs(changed: str, backends: list[str], is_named: bool) -> None:
     """No case uses that of a backend without a target."""
     base = {JIT: "1", NVIDIA: "2", AMD: "3"}
-    head = {name: "other" if name == changed else digest for name, digest in base.items()}
-    if is_gone:
-        del head[changed]
-    notes = launchers.notes(Sides(base=base, head=head), backends)
-    assert bool(notes) is named
-    assert all(changed in note for note in notes)
-    run = replace(Build.run(Build.case()), notes=notes)
-    assert ("the runtime differs" in headline.of(run)) is named
-
-
-def test_a_report_names_files_that_launches_read() -> None:
-    file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
-    run = replace(Build.run(Build.case()), reach=Reach(files=(file,), read_by=1))
-    assert "read 1 changed file" in headline.of(run)
-
-
-def packing(packed: object) -> Compiled:
-    return Compiled(
-        handed={} if packed is None else {"packed": packed},
-        artifacts={},
-        metadata={},
-        stage_times_s={},
-        stage_cpu_s={},
-        assembler=None,
-        assembler_log="",
-        notes=(),
-    )
+    without = {name: digest for name, digest in base.items() if name != changed}
+    for head in ({**base, changed: "other"}, without):
+        notes = launchers.notes(Sides(base=base, head=head), backends)
+        assert [changed in note for note in notes] == [True] * is_named
+        run = replace(runs.run(runs.case()), notes=notes)
+        assert ("the runtime differs" in headline.of(run)) is is_named
 
 
 SAME, OTHER = {JIT: "1"}, {JIT: "2"}
@@ -169,6 +115,8 @@ def test_packed_values_are_compared_one_by_one(
 ) -> None:
     """Launchers that take another number of values are other files, of which the run has a note."""
     runtimes: Sides[Mapping[str, str]] = Sides(base=SAME, head=runtime)
-    both = Sides(base=packing(base), head=packing(head))
+    handed = ({} if packed is None else {"packed": packed} for packed in (base, head))
+    ours, theirs = (runs.compiled(handed=row) for row in handed)
+    both = Sides(base=ours, head=theirs)
     assert launchers.packed_differs(both, runtimes, "cuda") == (("packed",) if differs else ())
     assert differs or base == head or head is None or launchers.notes(runtimes, ["cuda"])

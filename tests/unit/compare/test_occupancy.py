@@ -20,57 +20,43 @@ HOPPER, BLACKWELL, CDNA3, CDNA4 = targets.select(
 )
 
 
+REGISTERS = [
+    # registers are allocated a warp, from the quarter of a multiprocessor that it runs on
+    (128, 32, 16, "threads"), (128, 40, 12, "registers"), (128, 255, 2, "registers"), (96, 64, 10, "registers"),
+    (1024, 64, 1, "registers"), (1024, 65, 0, "registers"), (32, 24, 32, "blocks"),
+]  # fmt: skip
+"""Threads, registers of each, blocks, and what limits them."""
+SHARED = [
+    (16, 57344, 3), (0, 57344, 4), (0, 45568, 5), (1008, 114688, 2), (1041, 114688, 1), (0, 232448, 1), (0, 232449, 0),
+]  # fmt: skip
+"""Static and dynamic bytes, and blocks: they count with what the driver reserves."""
+BARRIERS = [
+    (1, 32, "blocks"),
+    (2, 32, "blocks"),
+    (3, 21, "barriers"),
+    (4, 16, "barriers"),
+    (16, 4, "barriers"),
+]
+AMD: dict[str, Fact] = {"vgprs": 32, "sgprs": 30}
+LDS: dict[str, Fact] = {**AMD, "warps": 4, "shared_bytes": 32769}
+
+
 @pytest.mark.parametrize(
     ("target", "facts", "expected"),
     [
-        # registers are allocated a warp, from the quarter of a multiprocessor that it runs on
-        *(
-            (HOPPER, {"registers": registers, "reqntid": f"{threads},1,1"}, expected)
-            for threads, registers, expected in (
-                (128, 32, (16, "threads")),
-                (128, 40, (12, "registers")),
-                (128, 255, (2, "registers")),
-                (96, 64, (10, "registers")),
-                (1024, 64, (1, "registers")),
-                (1024, 65, (0, "registers")),
-                (32, 24, (32, "blocks")),
-            )
-        ),
-        # shared memory counts with what the driver reserves
-        *(
-            (
-                HOPPER,
-                {"static_shared_bytes": static, "shared_bytes": dynamic, "registers": 32, "warps": 4},
-                (number, "shared memory"),
-            )
-            for static, dynamic, number in (
-                (16, 57344, 3),
-                (0, 57344, 4),
-                (0, 45568, 5),
-                (1008, 114688, 2),
-                (1041, 114688, 1),
-                (0, 114688, 2),
-                (0, 232448, 1),
-                (0, 232449, 0),
-            )
-        ),
-        *(
-            (HOPPER, {"registers": 22, "warps": 1, "barriers": barriers}, (number, limit))
-            for barriers, number, limit in (
-                (1, 32, "blocks"),
-                (2, 32, "blocks"),
-                (3, 21, "barriers"),
-                (4, 16, "barriers"),
-                (16, 4, "barriers"),
-            )
-        ),
+        *((HOPPER, {"registers": registers, "reqntid": f"{threads},1,1"}, (blocks, limit))
+          for threads, registers, blocks, limit in REGISTERS),
+        *((HOPPER, {"static_shared_bytes": static, "shared_bytes": dynamic, "registers": 32, "warps": 4},
+           (blocks, "shared memory"))
+          for static, dynamic, blocks in SHARED),
+        *((HOPPER, {"registers": 22, "warps": 1, "barriers": barriers}, (blocks, limit))
+          for barriers, blocks, limit in BARRIERS),
         (BLACKWELL, {"registers": 40, "warps": 4, "tmem_columns": 256}, (2, "tensor memory")),
-        (CDNA3, {"vgprs": 32, "sgprs": 30, "warps": 4, "shared_bytes": 32769}, (1, "LDS")),
-        (CDNA4, {"vgprs": 32, "sgprs": 30, "warps": 4, "shared_bytes": 32769}, (4, "LDS")),
-        # scalar registers above 100 leave seven waves
-        (CDNA3, {"vgprs": 32, "sgprs": 106, "warps": 1}, (28, "SGPRs")),
+        (CDNA3, LDS, (1, "LDS")),
+        (CDNA4, LDS, (4, "LDS")),
+        (CDNA3, {"vgprs": 32, "sgprs": 106, "warps": 1}, (28, "SGPRs")),  # above 100 leave seven waves
     ],
-)
+)  # fmt: skip
 def test_blocks_and_what_limits_them(
     target: Target, facts: dict[str, Fact], expected: tuple[int, str]
 ) -> None:
@@ -79,18 +65,14 @@ def test_blocks_and_what_limits_them(
     assert (number, found["occupancy_limit"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("facts", "warps"),
-    [
-        # warps that the compiler added to those of the option, as warp specialization does
-        ({"registers": 128, "warps": 4, "reqntid": "384,1,1"}, 12),
-        # one block in place of two halves the warps (Triton #11127)
-        ({"registers": 64, "warps": 16}, 32),
-        ({"registers": 72, "warps": 16}, 16),
-    ],
-)
-def test_warps(facts: dict[str, Fact], warps: int) -> None:
-    assert occupancy.facts(facts, HOPPER)["warps_per_multiprocessor"] == warps
+SPECIALIZED: dict[str, Fact] = {"registers": 128, "warps": 4, "reqntid": "384,1,1"}
+
+
+def test_warps() -> None:
+    """Also those that the compiler adds to the option's; one block in place of two halves them (Triton #11127)."""
+    rows: list[dict[str, Fact]] = [{"registers": number, "warps": 16} for number in (64, 72)]
+    found = [occupancy.facts(facts, HOPPER)["warps_per_multiprocessor"] for facts in (SPECIALIZED, *rows)]
+    assert found == [12, 32, 16]
 
 
 @pytest.mark.parametrize(

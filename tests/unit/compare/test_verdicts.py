@@ -10,22 +10,15 @@ from irdiff.compare import verdicts
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
 from irdiff.normalize import TextEquality
+from tests.unit import runs
 from tests.unit.findings import told
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 
 
 def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
-    return Compiled(
-        handed={},
-        artifacts={name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()},
-        metadata={},
-        stage_times_s={},
-        stage_cpu_s={},
-        assembler=assembler,
-        assembler_log="",
-        notes=notes,
-    )  # fmt: skip
+    made = {name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()}
+    return runs.compiled(made, assembler=assembler, notes=notes)
 
 
 def compare(stage: str, ours: str, theirs: str) -> TextEquality:
@@ -72,22 +65,14 @@ def test_what_there_is_to_compare_without_binaries(base: Compiled, head: Compile
     assert evidence.same is (None if finding.startswith("not-compared") else True)
 
 
-_PTXAS = Assembler(digest="x", flags=("-v",))
+_PTXAS, _UNHASHED = (Assembler(digest=digest, flags=("-v",)) for digest in ("x", None))
+_OTHERS = (Assembler(digest="y", flags=("-v",)), Assembler(digest="x", flags=("-v", "-O1")), _UNHASHED, None)
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "expected"),
-    [
-        (_PTXAS, _PTXAS, True),
-        (_PTXAS, Assembler(digest="y", flags=("-v",)), False),
-        (_PTXAS, Assembler(digest="x", flags=("-v", "-O1")), False),
-        (Assembler(digest=None, flags=()), Assembler(digest=None, flags=()), False),  # a ptxas nobody hashed
-        (None, _PTXAS, False),
-        (_PTXAS, None, False),
-    ],
-)
-def test_the_same_assembler(base: Assembler | None, head: Assembler | None, expected: bool) -> None:
-    assert verdicts.same_assembler(side(assembler=base), side(assembler=head)) is expected
+def test_the_same_assembler() -> None:
+    assert verdicts.same_assembler(side(assembler=_PTXAS), side(assembler=_PTXAS))
+    for one, other in [*((_PTXAS, other) for other in _OTHERS), (None, _PTXAS), (_UNHASHED, _UNHASHED)]:
+        assert not verdicts.same_assembler(side(assembler=one), side(assembler=other))
 
 
 @pytest.mark.parametrize(

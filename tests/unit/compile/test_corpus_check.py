@@ -12,22 +12,20 @@ import pytest
 from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
 from irdiff.compile import corpus_check
 from irdiff.compile.corpus_check import Checked
-from irdiff.model import CaptureFailure, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target
+from irdiff.model import CaptureFailure, Launch, Outcome, Target
 from irdiff.parallel import Progress
 from irdiff.resolve.corpus import Corpus
+from tests.unit import runs
 
-FAILURE = Failure(kind=FailureKind.ERROR, stage="ttgir", message="why", signal=None, stderr="")
-COMPILED = Compiled(
-    handed={}, artifacts={}, metadata={}, stage_times_s={"ttir": 0.25, "ttgir": 0.5}, stage_cpu_s={},
-    assembler=None, assembler_log="", notes=(),
-)  # fmt: skip
+FAILED = replace(runs.failed(message="why"), stage_times_s={"ttir": 0.25})
+COMPILED = runs.compiled(stage_times_s={"ttir": 0.25, "ttgir": 0.5})
 
 
 class Check:
     """A corpus of two workloads with two labels each, for two targets; its compiler is made up."""
 
-    def __init__(self, folder: Path, build: Any, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.launch, self.build, self.folder = launch, build, folder
+    def __init__(self, folder: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.launch, self.folder = launch, folder
         self.expected = True
         self.refused: set[str] = set()
         self.fails: set[tuple[str, str]] = set()
@@ -52,27 +50,27 @@ class Check:
         plain = replace(self.launch, workload=workload, expected=self.expected)
         launches = [replace(plain, id=name) for name in names if name not in self.refused]
         refused = [name for name in names if name in self.refused]
-        failures = [CaptureFailure(id=name, expected=self.expected, failure=FAILURE) for name in refused]
+        failures = [
+            CaptureFailure(id=name, expected=self.expected, failure=FAILED.failure) for name in refused
+        ]
         return replace(NOTHING, launches=tuple(launches), failures=tuple(failures))
 
     def compile(self, toolchain: object, corpus: object, launch: Launch, target: Target) -> Outcome:
-        if (launch.id, target.name) in self.fails:
-            return Failed(failure=FAILURE, transient=False, artifacts={}, stage_times_s={"ttir": 0.25})
-        return COMPILED
+        return FAILED if (launch.id, target.name) in self.fails else COMPILED
 
     def given(self, *cases: str) -> Any:
         corpus = Corpus(root=Path("/c"), workloads=("a/b", "x/y"), digest="")
-        targets = [self.build.target("sm_90"), self.build.target("gfx942")]
+        targets = [runs.target("sm_90"), runs.target("gfx942")]
         config = SimpleNamespace(store=self.folder, jobs=2)
-        return self.build.side().toolchain, corpus, targets, cases, config, self.reports.append
+        return runs.side().toolchain, corpus, targets, cases, config, self.reports.append
 
     def rows(self, *cases: str) -> list[Checked]:
         return corpus_check.check(*self.given(*cases))
 
 
 @pytest.fixture
-def check(tmp_path: Path, build: Any, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> Check:
-    return Check(tmp_path, build, launch, monkeypatch)
+def check(tmp_path: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> Check:
+    return Check(tmp_path, launch, monkeypatch)
 
 
 def test_every_launch_is_compiled_for_every_target(check: Check) -> None:

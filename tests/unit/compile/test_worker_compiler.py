@@ -1,13 +1,13 @@
-"""What results are filed under, which are not kept, and what of a damaged store is not taken."""
+"""What results are filed under, which are not kept, and which are not taken."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import itertools
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -16,215 +16,201 @@ import pytest
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Toolchain
+from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch, Outcome
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.store import Store
-from irdiff.worker_client.workers import EndedChild
+from tests.unit import runs
+from tests.unit.requests import COMPILED, FakeRequests
 
-RESULT = {
-    "outcome": "compiled",
-    "times_s": {"ttir": 0.5},
-    "cpu_s": {"ttir": 0.25},
-    "metadata": {"num_warps": 4, "name": "k"},
-    "handed": {"symbol": "k", "packed": [4, 1]},
-    "assembler_flags": ["/t/ptxas", "-v"],
-    "assembler_log": "registers",
-    "notes": ["no-linker"],
-    "launches": [],
-    "failures": [],
-}
+TOOLCHAIN = replace(runs.side("one").toolchain, programs={"/t/ptxas": "p"})
+TARGET = runs.target()
+FAILS = {**COMPILED, "outcome": "error"}
 
 
-class FakeRequests:
-    """A worker that leaves the artifacts it is given, and a result unless it dies."""
+@dataclass
+class Compilation:
+    """One launch of a corpus, and how often a worker compiles it."""
 
-    environment_digest = "c"
-
-    def __init__(self) -> None:
-        self.leaves = {"ttir": b"t", "ptx": b"p"}
-        self.result: dict[str, Any] = {}
-        self.failure_kind, self.stage = FailureKind.CRASH, "ttgir"
-        self.dies = False
-        self.rows: list[Mapping[str, Any]] = []
-        self.randomized: list[bool] = []
-
-    def ask(
-        self, _: Toolchain, beside: object, row: Mapping[str, Any], folder: Path, *, randomized: bool = False
-    ) -> EndedChild:
-        self.rows.append(row)
-        self.randomized.append(randomized)
-        for name, content in self.leaves.items():
-            (folder / name).write_bytes(content)
-        if not self.dies:
-            result = {**RESULT, "artifacts": list(self.leaves), **self.result}
-            (folder / "result.json").write_text(json.dumps(result))
-        return EndedChild(signal=0, timed_out=False, worker_died=False)
-
-    def failure(self, ended: EndedChild, result: object, folder: Path) -> Failure:
-        return Failure(kind=self.failure_kind, stage=self.stage, message="why", signal=None, stderr="")
-
-
-class Cases:
-    """One case, compiled as often as somebody asks."""
-
-    def __init__(self, folder: Path, build: Any, launch: Launch) -> None:
-        self.requests, self.store, self.launch = FakeRequests(), Store(folder / "store"), launch
-        self.corpus = Corpus(root=folder, workloads=("a/b",), digest="d")
-        self.toolchain: Toolchain = replace(build.side("one").toolchain, programs={"/t/ptxas": "p"})
-        self.target = build.target()
+    requests: FakeRequests
+    store: Store
+    launch: Launch
 
     def compiler(self, *, reuse: bool = True) -> WorkerCompiler:
         given: Any = self.requests
         return WorkerCompiler(given, self.store, Wanted(), reuse=reuse)
 
-    def compile(self, *, fresh: bool = False, reuse: bool = True) -> Any:
-        compiler = self.compiler(reuse=reuse)
-        return compiler.compile(self.toolchain, self.corpus, self.launch, self.target, fresh=fresh)
+    def words(self, **changes: Any) -> tuple[Any, ...]:
+        corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
+        plain = {"toolchain": TOOLCHAIN, "corpus": corpus, "launch": self.launch, "target": TARGET}
+        return tuple({**plain, **changes}.values())
 
-    def recompile(self, attempt: int = 0, *, fresh: bool = False) -> Any:
-        given = (self.toolchain, self.corpus, self.launch, self.target)
-        return self.compiler().recompile(*given, attempt=attempt, fresh=fresh)
+    def compile(self, *, reuse: bool = True, fresh: bool = False, **changes: Any) -> Any:
+        return self.compiler(reuse=reuse).compile(*self.words(**changes), fresh=fresh)
 
-    def asked(self, ask: Callable[[], object]) -> int:
-        before = len(self.requests.rows)
-        ask()
-        return len(self.requests.rows) - before
+    def recompile(self, attempt: int = 0, **more: Any) -> Any:
+        return self.compiler().recompile(*self.words(), attempt=attempt, **more)
+
+    def asked(self, *calls: Callable[[], object]) -> list[int]:
+        """How many requests each call makes."""
+        counts = [len(self.requests.rows)]
+        for call in calls:
+            call()
+            counts.append(len(self.requests.rows))
+        return [after - before for before, after in itertools.pairwise(counts)]
 
 
 @pytest.fixture
-def cases(tmp_path: Path, build: Any, launch: Launch) -> Cases:
-    return Cases(tmp_path, build, launch)
+def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
+    return Compilation(requests, Store(tmp_path / "store"), launch)
 
 
-def test_equal_inputs_under_equal_toolchains_are_compiled_once(cases: Cases) -> None:
-    first = cases.compile()
-    assert isinstance(first, Compiled) and set(first.artifacts) == {"ttir", "ptx"}
-    assert first.assembler is not None
-    assert (first.assembler.digest, first.assembler.flags) == ("p", ("-v",))
-    assert (first.handed, first.metadata) == (RESULT["handed"], RESULT["metadata"])
-    cases.launch = replace(cases.launch, id="a/b:other")
-    compiler = cases.compiler()
+# what results are filed under
+
+
+def test_equal_inputs_under_equal_toolchains_are_compiled_once(case: Compilation) -> None:
+    case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
+    first = case.compile()
+    assert first.assembler == Assembler(digest="p", flags=("-v",))
+    assert (first.handed, first.metadata) == (COMPILED["handed"], COMPILED["metadata"])
+    compiler = case.compiler()
     for taken in (1, 2):
-        again = compiler.compile(cases.toolchain, cases.corpus, cases.launch, cases.target)
-        assert (again, compiler.taken_from_store) == (first, taken)
-    assert len(cases.requests.rows) == 1
+        assert compiler.compile(*case.words(launch=replace(case.launch, id="a/b:other"))) == first
+        assert compiler.taken_from_store == taken
+    assert len(case.requests.rows) == 1
 
 
-@pytest.mark.parametrize("what", ["toolchain", "input", "environment", "packages", "no reuse"])
-def test_anything_else_is_compiled(cases: Cases, tmp_path: Path, what: str) -> None:
-    """`environment_digest` is of the worker's own code and the environment that it runs in."""
-    cases.compile()
-    packages = Packages(site=tmp_path, imports=(), kernels=(), torch_compile=True, digest="torch")
-    if what == "toolchain":
-        cases.toolchain = replace(cases.toolchain, digest="two")
-    elif what == "input":
-        cases.launch = replace(cases.launch, digest="of another launch")
-    elif what == "packages":
-        cases.corpus = replace(cases.corpus, packages={"a": packages})
-    elif what == "environment":
-        cases.requests.environment_digest = "other"
-    reuse = what != "no reuse"
-    assert cases.asked(lambda: cases.compile(reuse=reuse)) == 1
-    assert cases.asked(lambda: cases.compile(reuse=reuse)) == (0 if reuse else 1)
+PACKAGES = Packages(site=Path("/s"), imports=("torch",), kernels=(), torch_compile=True, digest="torch")
+BESIDE = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d", packages={"a": PACKAGES})
 
 
 @pytest.mark.parametrize(
-    ("result", "kind", "stage", "is_kept"),
+    ("given", "again"),
     [
-        ({"outcome": "error"}, FailureKind.ERROR, "ttgir", True),
-        (None, FailureKind.CRASH, "llir", True),
-        (None, FailureKind.TIMEOUT, "llir", False),
-        (None, FailureKind.MEMORY, "llir", False),
-        ({"outcome": "error"}, FailureKind.ERROR, "capture", False),
-        ({"outcome": "error", "transient": True}, FailureKind.ERROR, "ttgir", False),
-        # no digest holds what the stages imported
-        ({"from_outside": ["plugin"]}, None, "", False),
-        ({"outcome": "error", "from_outside": ["plugin"]}, FailureKind.ERROR, "ttgir", False),
+        ({"toolchain": replace(TOOLCHAIN, digest="two")}, 0),
+        ({"launch": runs.launch("a/b:c@sm_90", digest="of another launch")}, 0),
+        ({"launch": runs.launch("a/b:c@sm_90", digest=None)}, 1),
+        ({"corpus": BESIDE}, 0),
+        ({"environment_digest": "of another worker"}, 0),
+        ({"reuse": False}, 1),
+        ({"fresh": True}, 1),
     ],
 )
-def test_which_outcomes_are_kept(
-    cases: Cases, result: dict[str, Any] | None, kind: FailureKind, stage: str, is_kept: bool
+def test_anything_else_is_compiled(case: Compilation, given: dict[str, Any], again: int) -> None:
+    """`environment_digest` is of the worker's own code and the environment that it runs in."""
+    case.compile()
+    case.requests.environment_digest = given.pop("environment_digest", "environment")
+    assert case.asked(lambda: case.compile(**given), lambda: case.compile(**given)) == [1, again]
+
+
+def test_a_compilation_in_another_process_is_filed_by_its_attempt(case: Compilation) -> None:
+    case.compile()
+    attempts = [lambda n=n: case.recompile(n) for n in (0, 1, 0, 1)]
+    assert case.asked(*attempts, lambda: case.recompile(fresh=True)) == [1, 1, 0, 0, 1]
+    assert [row["randomized"] for row in case.requests.rows] == [False, True, True, True]
+
+
+def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(
+    case: Compilation,
 ) -> None:
-    cases.requests.dies, cases.requests.result = result is None, result or {}
-    cases.requests.failure_kind, cases.requests.stage = kind, stage
-    assert isinstance(cases.compile(), Failed if kind else Compiled)
-    assert cases.asked(cases.compile) == (0 if is_kept else 1)
-
-
-def test_a_launch_without_a_digest_is_compiled_each_time(cases: Cases) -> None:
-    """A program has replaced a function of the compiler: nobody knows by which."""
-    cases.launch = replace(cases.launch, digest=None)
-    assert [cases.asked(cases.compile) for _ in range(2)] == [1, 1]
-
-
-def test_launches_of_one_input_digest_are_compiled_once_at_the_same_moment_too(cases: Cases) -> None:
-    compiler, begun = cases.compiler(), Barrier(4)
+    """At the same moment too: the second one waits for the first."""
+    compiler, begun = case.compiler(), Barrier(4)
 
     def one(number: int) -> Outcome:
-        other = replace(cases.launch, id=f"c/d:{number}", workload="c/d")
+        other = replace(case.launch, id=f"c/d:{number}", workload="c/d")
         begun.wait()
-        return compiler.compile(cases.toolchain, cases.corpus, other, cases.target)
+        return compiler.compile(*case.words(launch=other))
 
     with ThreadPoolExecutor(4) as pool:
         outcomes = list(pool.map(one, range(4)))
-    assert (len(cases.requests.rows), compiler.taken_from_store) == (1, 3)
+    assert (len(case.requests.rows), compiler.taken_from_store) == (1, 3)
     assert outcomes == [outcomes[0]] * 4
 
 
-def test_each_attempt_is_made_once_with_addresses_randomized(cases: Cases) -> None:
-    cases.compile()
-    assert [cases.asked(lambda n=n: cases.recompile(n)) for n in (0, 1, 0, 1)] == [1, 1, 0, 0]
-    assert cases.asked(lambda: cases.recompile(0, fresh=True)) == 1
-    assert cases.requests.randomized == [False, True, True, True]
+def test_what_an_assembler_made_is_taken_unless_nothing_that_was_kept_is_trusted(case: Compilation) -> None:
+    case.compile()
+    (row,) = case.requests.rows
+    assert (row["assembled"], row["programs"]) == (str(case.store.assembled), dict(TOOLCHAIN.programs))
+    case.compile(fresh=True)
+    case.compile(reuse=False)
+    case.recompile()
+    assert ["assembled" in row for row in case.requests.rows] == [True, False, False, False]
 
 
-def test_an_assemblers_result_is_taken_unless_nothing_that_was_kept_is_trusted(cases: Cases) -> None:
-    cases.compile()
-    (row,) = cases.requests.rows
-    assert (row["assembled"], row["programs"]) == (str(cases.store.assembled), {"/t/ptxas": "p"})
-    cases.compile(fresh=True)
-    cases.compile(reuse=False)
-    cases.recompile()
-    assert len(cases.requests.rows) == 4
-    assert not any("assembled" in row for row in cases.requests.rows[1:])
+# what is not kept
 
 
-def test_what_is_damaged_is_made_again(cases: Cases) -> None:
-    compiled = cases.compile()
-    cases.store.object_path(compiled.artifacts["ttir"].digest).unlink()
-    assert cases.asked(cases.compile) == 1
-    (path,) = cases.store.root.glob("records-*.sqlite3")
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        changed = connection.execute("UPDATE records SET value = substr(value, 2) WHERE kind = 'compiled'")
-        assert changed.rowcount == 1
-    assert cases.asked(cases.compile) == 1
-    cases.store.object_path(compiled.artifacts["ttir"].digest).write_bytes(b"damaged, and not empty")
-    assert cases.asked(cases.compile) == 0, "who trusts nothing asks for it:"
-    assert cases.asked(lambda: cases.compile(fresh=True)) == 1
-    assert cases.store.get(compiled.artifacts["ttir"].digest) == b"t"
-    assert cases.compile() == compiled
+@pytest.mark.parametrize(
+    ("result", "kind", "stage", "again"),
+    [
+        (FAILS, FailureKind.ERROR, "ttgir", 0),
+        (None, FailureKind.CRASH, "llir", 0),
+        # of this machine, or of the workload
+        (FAILS, FailureKind.TIMEOUT, "llir", 1),
+        (FAILS, FailureKind.MEMORY, "llir", 1),
+        (FAILS, FailureKind.ERROR, "capture", 1),
+        ({**FAILS, "transient": True}, FailureKind.ERROR, "ttgir", 1),
+        # no digest holds what was imported
+        ({**FAILS, "from_outside": ["plugin"]}, FailureKind.ERROR, "ttgir", 1),
+        ({**COMPILED, "from_outside": ["plugin"]}, None, "", 1),
+    ],
+)
+def test_failures_that_say_nothing_of_the_compiler_are_not_kept(
+    case: Compilation, result: Any, kind: Any, stage: str, again: int
+) -> None:
+    case.requests.result, case.requests.failed = result, (kind, stage)
+    assert isinstance(case.compile(), Failed if kind else Compiled)
+    assert case.asked(case.compile) == [again]
 
 
-def test_the_dead_leave_what_they_had_finished(cases: Cases) -> None:
-    cases.requests.dies = True
-    cases.requests.leaves = {"ttir": b"t", "notes.txt": b"no stage"}
-    made = cases.compile()
+def test_the_dead_leave_what_they_had_finished(case: Compilation) -> None:
+    case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
+    made = case.compile()
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
 
 
-def test_a_host_is_asked_to_capture_what_was_captured(cases: Cases) -> None:
+# what is not taken
+
+
+def lose_artifact(store: Store, made: Compiled) -> None:
+    store.object_path(made.artifacts["ttgir"].digest).unlink()
+
+
+def damage_record(store: Store, _: Compiled) -> None:
+    (path,) = store.root.glob("records-*.sqlite3")
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        changed = connection.execute("UPDATE records SET value = substr(value, 2) WHERE kind = 'compiled'")
+        assert changed.rowcount == 1
+
+
+@pytest.mark.parametrize("damage", [lose_artifact, damage_record])
+def test_what_is_damaged_counts_as_absent(case: Compilation, damage: Any) -> None:
+    compiled = case.compile()
+    damage(case.store, compiled)
+    assert case.asked(case.compile, case.compile) == [1, 0]
+    assert case.compile() == compiled
+
+
+def test_who_trusts_nothing_writes_what_is_there_anew(case: Compilation) -> None:
+    digest = case.compile().artifacts["ttgir"].digest
+    case.store.object_path(digest).write_bytes(b"damaged, and not empty")
+    assert case.asked(case.compile, lambda: case.compile(fresh=True)) == [0, 1]
+    assert case.store.get(digest) == b"module {}"
+
+
+# captures
+
+
+def test_a_host_is_asked_to_capture_what_was_captured(case: Compilation) -> None:
     """A frontend that dies is left out of the capture, and then of every request for the same workload."""
-    compiler = cases.compiler()
-
-    def has_frontend(corpus: Corpus, workload: str = "a/b") -> bool:
-        return compiler.selection(cases.toolchain, corpus, workload, cases.target).frontend
-
-    assert has_frontend(cases.corpus)
-    cases.requests.dies = True
-    compiler.catalog(cases.toolchain, cases.corpus, "a/b", cases.target)
-    cases.requests.dies = False
-    compiler.compile(cases.toolchain, cases.corpus, cases.launch, cases.target)
-    assert cases.requests.rows[-1]["select"]["frontend"] is False
-    elsewhere = replace(cases.corpus, root=cases.corpus.root / "of the other side")
-    assert has_frontend(cases.corpus, "a/other") and has_frontend(elsewhere)
-    assert not has_frontend(cases.corpus)
+    toolchain, corpus, launch, target = case.words()
+    compiler = case.compiler()
+    assert compiler.selection(toolchain, corpus, "a/b", target).frontend
+    case.requests.result = None
+    compiler.catalog(toolchain, corpus, "a/b", target)
+    assert not compiler.selection(toolchain, corpus, "a/b", target).frontend
+    case.requests.result = dict(COMPILED)
+    compiler.compile(toolchain, corpus, launch, target)
+    assert case.requests.rows[-1]["select"]["frontend"] is False
+    elsewhere = replace(corpus, root=corpus.root / "of the other side")
+    assert compiler.selection(toolchain, corpus, "a/other", target).frontend
+    assert compiler.selection(toolchain, elsewhere, "a/b", target).frontend

@@ -34,48 +34,30 @@ expires = 2026-12-31
 """
 
 
-def _load(tmp_path: Path, text: str) -> policy.Policy:
-    path = tmp_path / "policy.toml"
-    path.write_text(text)
-    return policy.load(path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "pattern"),
     [
-        ("verdicts =", "verdict =", "rule.0.verdict"),
         ("verdicts =", "verdict =", "there is no such key; did you mean 'verdicts'?"),
-        ("expires =", "expire =", "waiver.0.expire: there is no such key; did you mean 'expires'?"),
         ('kind = "verdict"', 'kind = "verdicts"', "rule.0"),
-        ('["broken"]', '["brokn"]', "rule.0.verdict"),
         ('["broken"]', "[]", "rule.0.verdict"),
-        ('action = "deny"', 'action = "ignore"', "rule.0.verdict.action"),
         ("because users would notice", "why", "reason"),
         ('action = "deny"', "", "action"),
         ("irdiff-policy/1", "irdiff-policy/9", "schema"),
         ('id = "broken"', 'id = "b"', "waives the rule 'broken'"),
-        ('id = "broken"', 'id = "Bro ken"', "rule.0.verdict.id"),
         ("https://github.com", "http://github.com", "waiver.0.issue"),
         ("expires = 2026-12-31", "", "waiver.0.expires"),
-        ("expires = 2026-12-31", 'expires = "soon"', "waiver.0.expires"),
-        ('owner = "jane"', 'owner = ""', "waiver.0.owner"),
         ('cases = ["a/*"]', "", "names nothing"),
         ('cases = ["a/*"]', 'cases = [""]', "waiver.0.cases"),
         ("[[rule]]", "[[rule]", "is not TOML"),
-        ('cases = ["a/*"]', 'groups = ["g1"]', "waiver.0.groups"),
+        (WAIVER, RULE[RULE.index("[[rule]]") :], "two rules"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pattern: str) -> None:
     assert old in RULE + WAIVER
+    path = tmp_path / "policy.toml"
+    path.write_text((RULE + WAIVER).replace(old, new))
     with pytest.raises(UsageError, match=pattern):
-        _load(tmp_path, (RULE + WAIVER).replace(old, new))
-
-
-def test_two_rules_of_one_name_and_no_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two rules"):
-        _load(tmp_path, RULE + RULE[RULE.index("[[rule]]") :])
-    with pytest.raises(UsageError, match="cannot be read"):
-        policy.load(tmp_path / "none.toml")
+        policy.load(path)
 
 
 def test_the_shipped_policy_is_valid() -> None:
@@ -104,29 +86,21 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> N
     assert acceptance.load(path) == entries
 
 
-@pytest.mark.parametrize("wanted", ["ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"])
-def test_only_what_the_run_has_is_accepted(build: Any, wanted: str) -> None:
+def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error(build: Any) -> None:
     case = build.case("a/x:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id),))
-    with pytest.raises(UsageError, match="no change group"):
-        acceptance.accept(run, (wanted,), DECISION)
-
-
-@pytest.mark.parametrize(
-    ("change", "pattern"),
-    [
-        ({"expires": None}, "expires"),
-        ({"owner": ""}, "owner"),
-        ({"edits": {}}, "edits"),
-        ({"edits": {"a/x:1@sm_90": "100 -> 96"}}, "edits"),
-        ({"base_toolchain": "3.8.0"}, "base_toolchain"),
-        ({"everything": True}, "everything"),
-    ],
-)
-def test_a_damaged_acceptance_file_is_an_error(build: Any, change: dict[str, Any], pattern: str) -> None:
-    case = build.case("a/x:1@sm_90", Verdict.CHANGED)
-    run = build.run(case, groups=(build.group("ab" * 32, case.id),))
+    for wanted in ("ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"):
+        with pytest.raises(UsageError, match="no change group"):
+            acceptance.accept(run, (wanted,), DECISION)
     row = dataclasses.asdict(acceptance.accept(run, (case.id,), DECISION)[0])
     assert acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [row]}, "file")
-    with pytest.raises(UsageError, match=rf"accepted\.0\.{pattern}"):
-        acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **change}]}, "file")
+    for key, value in (
+        ("expires", None),
+        ("owner", ""),
+        ("edits", {}),
+        ("edits", {"a/x:1@sm_90": "100 -> 96"}),
+        ("base_toolchain", "3.8.0"),
+        ("everything", True),
+    ):
+        with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
+            acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, key: value}]}, "file")

@@ -45,9 +45,8 @@ def measured(**changes: Any) -> CaseTiming:
     return replace(row(), measurement=Measurement(**fields))
 
 
-@pytest.mark.parametrize(
-    ("status", "side", "same"),
-    [
+def test_results_of_both_sides() -> None:
+    for status, side, same in (
         (OutputStatus.EQUAL, None, True),
         (OutputStatus.CLOSE, None, True),
         (OutputStatus.DIFFERENT, None, False),
@@ -57,53 +56,34 @@ def measured(**changes: Any) -> CaseTiming:
         (OutputStatus.HANG, "control", None),
         (OutputStatus.NOT_LAUNCHED, "head", None),
         (OutputStatus.NOT_CHECKED, None, None),
-    ],
-)
-def test_outputs(status: OutputStatus, side: str | None, same: bool | None) -> None:
-    assert read(row(status, side), gpu()).same_result is same
-
-
-def test_a_measurement() -> None:
-    timed = read(measured(), gpu())
-    assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
-    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
-    assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
-
-
-@pytest.mark.parametrize("unclear", Unclear)
-def test_an_unclear_measurement(unclear: Unclear) -> None:
-    timed = read(measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), gpu())
-    enough = unclear in (Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD)
-    assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
-
-
-def test_a_fault() -> None:
+    ):
+        assert read(row(status, side), gpu()).same_result is same
     for card in (gpu(), gpu(trustworthy=False, throttled=("thermal",))):
         timed = read(row(OutputStatus.HANG, "head", "while timing: gone"), card)
         assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")
         assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
 
 
-@pytest.mark.parametrize(
-    ("changes", "cards"),
-    [
-        ({}, ()),
-        ({}, (gpu(trustworthy=False, throttled=("thermal",)),)),
-        ({"ratio": float("nan")}, (gpu(),)),
-        ({"ratio_low": float("-inf")}, (gpu(),)),
-        ({"ratio_low": 0.0}, (gpu(),)),
-        ({"ratio_low": 1.055}, (gpu(),)),
-        ({"ratio_high": float("inf")}, (gpu(),)),
-        ({"noise_floor": float("nan")}, (gpu(),)),
-        ({"noise_floor": float("inf")}, (gpu(),)),
-    ],
-)
-def test_figures_that_cannot_be_relied_on_are_none(
-    changes: dict[str, Any], cards: tuple[GpuRecord, ...]
-) -> None:
-    timed = read(measured(**changes), *cards)
-    assert timed.low_percent is None
-    assert timed.note
+def test_a_measurement_and_those_without_a_verdict() -> None:
+    timed = read(measured(), gpu())
+    assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
+    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
+    assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
+    for unclear in Unclear:
+        timed = read(measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), gpu())
+        enough = unclear in (Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD)
+        assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
+
+
+def test_figures_that_cannot_be_relied_on_are_none() -> None:
+    nan, inf = float("nan"), float("inf")
+    odd = [{"ratio": nan}, {"noise_floor": nan}, {"noise_floor": inf}, {"ratio_high": inf}]
+    odd += [{"ratio_low": low} for low in (-inf, 0.0, 1.055)]
+    unfit = gpu(trustworthy=False, throttled=("thermal",))
+    for changes, cards in (({}, ()), ({}, (unfit,)), *((changes, (gpu(),)) for changes in odd)):
+        timed = read(measured(**changes), *cards)
+        assert timed.low_percent is None
+        assert timed.note
 
 
 # the recorded run

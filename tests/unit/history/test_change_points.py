@@ -14,38 +14,28 @@ def line(*levels: tuple[int, float], noise: float = 0.002, seed: int = 1) -> lis
     return [float(level * math.exp(rng.normal(0, noise))) for count, level in levels for _ in range(count)]
 
 
-def test_a_step_is_found_with_its_size() -> None:
+def found(values: list[float]) -> list[int]:
+    return [step.index for step in change_points.level_steps(values)]
+
+
+def test_a_step_is_two_points_on_another_level_beyond_the_noise_of_the_line() -> None:
     (step,) = change_points.level_steps(line((20, 50.0), (15, 53.0)))
-    assert step.index == 20
-    assert step.share == pytest.approx(0.06, abs=0.005)
+    assert (step.index, step.share) == (20, pytest.approx(0.06, abs=0.005))
+    assert found(line((20, 50.0), (2, 60.0), (20, 50.0))) == [20, 22]
+    slow_night = line((20, 50.0), (20, 55.0))
+    slow_night[17] = 60.0
+    assert found(slow_night) == [20], "a slow night before a step does not move it"
+    assert found(line((20, 50.0), (3, 51.5), noise=0.001)) == [20]
+    assert found(line((20, 50.0), (3, 51.5), noise=0.02)) == []
 
 
 def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step() -> None:
-    assert change_points.level_steps(line((40, 50.0))) == []
-    assert change_points.level_steps(line((40, 50.0), (1, 60.0))) == []
+    for values in (line((40, 50.0)), line((40, 50.0), (1, 60.0)), [50.0] * 30, [50.0, 60.0, 70.0]):
+        assert found(values) == []
     for slow in ((60.0,), (60.0, 53.0), (60.0, 50.0, 56.0), (54.0, 50.0, 54.0)):
         values = line((20, 50.0), (len(slow), 1.0), (20, 50.0))
         values[20 : 20 + len(slow)] = slow
-        assert change_points.level_steps(values) == [], slow
-    assert change_points.level_steps([50.0] * 30) == []
-    assert change_points.level_steps([50.0, 60.0, 70.0]) == []
-
-
-def test_two_points_are_a_level() -> None:
-    found = change_points.level_steps(line((20, 50.0), (2, 60.0), (20, 50.0)))
-    assert [step.index for step in found] == [20, 22]
-
-
-def test_a_slow_night_before_a_step_does_not_move_it() -> None:
-    values = line((20, 50.0), (20, 55.0))
-    values[17] = 60.0
-    assert [step.index for step in change_points.level_steps(values)] == [20]
-
-
-def test_a_noisy_line_needs_a_larger_step_than_a_quiet_one() -> None:
-    quiet, noisy = (line((20, 50.0), (3, 51.5), noise=noise) for noise in (0.001, 0.02))
-    assert [step.index for step in change_points.level_steps(quiet)] == [20]
-    assert change_points.level_steps(noisy) == []
+        assert found(values) == [], slow
 
 
 @pytest.mark.slow

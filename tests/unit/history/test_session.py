@@ -93,11 +93,6 @@ def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file: Path, b
         made(file, build, tmp_path / "out")
 
 
-@pytest.mark.parametrize("case", [CASE, "moe/x:fp8/kernel#2@gfx942"])
-def test_an_entry_names_its_case_and_version(case: str) -> None:
-    assert session.parse(session.entry(case, "3.7.0")) == (case, "3.7.0")
-
-
 def test_timings_of_a_session_become_lines(file: Path, build, tmp_path: Path) -> None:
     found = made(file, build, tmp_path / "out")
     assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4

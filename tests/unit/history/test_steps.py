@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from irdiff.history import database, lines, page_data, steps
 from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Failure, FailureKind, Verdict
+from irdiff.model import Case, Failure, FailureKind, Run, Verdict
+from tests.unit import runs
 from tests.unit.history import histories
 
 A, B = "matmul/tma:fp16@sm_90", "matmul/tma:bf16@sm_90"
 
 
-@pytest.fixture
-def series(tmp_path: Path, build) -> SeriesLines:
-    """Registers go up in 3.8.0 and come back in 3.9.0; a third case breaks."""
-
-    def moved(case: str, before: int, after: int, group: str):
-        return build.case(
-            case, Verdict.CHANGED, base={"registers": before}, head={"registers": after}, group=group
-        )
-
-    up = histories.run(
-        "3.7.0",
-        "3.8.0",
-        moved(A, 100, 140, "g1"),
-        moved(B, 90, 95, "g1"),
-        build.case("moe/x:fp8@sm_90", Verdict.BROKEN),
-        groups=(build.group("g1", A, B),),
+def moved(case: str, before: int, after: int, group: str) -> Case:
+    return runs.case(
+        case, Verdict.CHANGED, base={"registers": before}, head={"registers": after}, group=group
     )
-    down = histories.run("3.8.0", "3.9.0", moved(A, 140, 100, "g2"), groups=(build.group("g2", A),))
-    histories.kept(tmp_path / "h", up, down)
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> SeriesLines:
+    """Registers go up in 3.8.0 and come back in 3.9.0; a third case breaks."""
+    up = moved(A, 100, 140, "g1"), moved(B, 90, 95, "g1"), runs.case("moe/x:fp8@sm_90", Verdict.BROKEN)
+    down = moved(A, 140, 100, "g2")
+    histories.kept(
+        tmp_path / "h",
+        histories.run("3.7.0", "3.8.0", *up, groups=(runs.group("g1", A, B),)),
+        histories.run("3.8.0", "3.9.0", down, groups=(runs.group("g2", A),)),
+    )
     ratios = {"3.7.0": (1.0, 0.002), "3.8.0": (1.05, 0.002), "3.9.0": (1.001, 0.002)}
     with database.writing(tmp_path / "h") as history:
         histories.session(history, A, ratios)
@@ -55,36 +54,20 @@ def test_cases_of_one_group_are_one_step(series: SeriesLines) -> None:
         (B, "registers", 90, 95),
         (A, "time", 1.0, 1.05),
     }
-
-
-def test_a_step_knows_that_it_was_undone_and_how_to_bisect_it(series: SeriesLines) -> None:
-    up = next(step for step in steps.find(series) if step.cases == (B, A))
-    assert up.undone_at == 2  # one of two moves is back
-    assert up.bisect.startswith('irdiff bisect "$(git merge-base v3.7.0 v3.8.0)" v3.8.0 --case ')
-    down = next(step for step in steps.find(series) if step.head == 2)
-    assert down.undone_at is None
+    assert (grouped.undone_at, newest.undone_at) == (2, None), "one of two moves is back"
+    assert grouped.bisect.startswith('irdiff bisect "$(git merge-base v3.7.0 v3.8.0)" v3.8.0 --case ')
 
 
 def timing(ratio: float, half: float = 0.002, floor: float = 0.002) -> Timing:
-    return Timing(
-        median_us=50 * ratio,
-        ratio=ratio,
-        low=ratio - half,
-        high=ratio + half,
-        noise_floor=floor,
-        outputs="equal",
-    )
+    known = {"low": ratio - half, "high": ratio + half, "noise_floor": floor, "outputs": "equal"}
+    return Timing(median_us=50 * ratio, ratio=ratio, **known)
 
 
-def test_intervals_decide_between_neighbours_of_a_session() -> None:
+def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_own_history() -> None:
     assert steps.timing_steps([timing(1.0), timing(1.05)]) == [(0, 1)]
     assert steps.timing_steps([timing(1.0), None, timing(0.95)]) == [(0, 2)]
-    assert steps.timing_steps([timing(1.0), timing(1.012)]) == []
-    assert steps.timing_steps([timing(1.0), timing(1.05, half=0.05)]) == []
-    assert steps.timing_steps([timing(1.0), timing(1.05, floor=0.06)]) == []
-
-
-def test_a_long_line_is_judged_by_its_own_history() -> None:
+    for other in (timing(1.012), timing(1.05, half=0.05), timing(1.05, floor=0.06)):
+        assert steps.timing_steps([timing(1.0), other]) == []
     wiggles = [1.0, 1.02, 0.99, 1.01, 1.0, 1.02, 0.985, 1.0, 1.01, 0.99]
     assert steps.timing_steps([timing(ratio) for ratio in wiggles[:6]]) != []
     assert steps.timing_steps([timing(ratio) for ratio in (*wiggles, *wiggles)]) == []
@@ -92,61 +75,45 @@ def test_a_long_line_is_judged_by_its_own_history() -> None:
     assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
 
 
-def test_columns_hold_each_line_once(series: SeriesLines) -> None:
+def test_columns_of_the_page_hold_each_line_once(series: SeriesLines) -> None:
     found = page_data.workload(series, "matmul/tma")
     assert found["facts"]["registers"] == {A: (100, 140, 100), B: (90, 95, None)}
     assert found["timings"][A][0]["ratio"] == [1.0, 1.05, 1.001]
     assert found["verdicts"][B] == ["changed", None]
-    overview = page_data.overview([series], {"releases": steps.find(series)}, "now")
-    row = overview["series"][0]
-    assert row["versions"] == ["3.7.0", "3.8.0", "3.9.0"]
-    assert [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]] == [
-        (2, 1, 0),
-        (1, 0, 1),
-    ]
-    assert overview["kernels"] == [
-        {"workload": "matmul/tma", "kernels": ["tma_kernel"], "cases": 2},
-        {"workload": "moe/x", "kernels": ["x_kernel"], "cases": 1},
-    ]
+    (row,) = page_data.overview([series], {"releases": steps.find(series)}, "now")["series"]
+    pairs = [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]]
+    assert pairs == [(2, 1, 0), (1, 0, 1)]
 
 
-def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
-    runs = [histories.run("3.8.0", "3.9.0", build.case(case, Verdict.CHANGED)) for case in (A, B)]
-    (pair,) = histories.kept(tmp_path / "h", *runs).pairs
-    assert set(pair.verdicts) == {A, B}
+def day(number: int, *cases: Case, **of_group: Any) -> Run:
+    """A run of 3.8.0 and 3.9.0 that was made on this day, with one group."""
+    group = runs.group(cases[0].group, *(case.id for case in cases), **of_group)
+    created = f"2026-11-0{number}T00:00:00+00:00"
+    return histories.run("3.8.0", "3.9.0", *cases, groups=(group,), created=created)
 
 
-def test_each_run_has_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
+def test_runs_of_one_pair_are_joined_and_each_has_its_own_group_of_an_edit(tmp_path: Path) -> None:
     """Runs of one target each: the same edit has another title there, and may be graver."""
     other = A.replace("sm_90", "sm_100")
-    runs = []
-    for day, case, title, severity in (
-        (1, A, "a fence before `wgmma`", "wrong-result risk"),
-        (2, other, "a fence before `tcgen05.mma`", "other"),
-    ):
-        moved = build.case(case, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92}, group="g")
-        group = build.group("g", case, title=title, severity=severity)
-        created = f"2026-11-0{day}T00:00:00+00:00"
-        runs.append(histories.run("3.8.0", "3.9.0", moved, groups=(group,), created=created))
-    found = steps.find(histories.kept(tmp_path / "h", *runs))
-    groups = {step.cases: (step.title, step.group.severity) for step in found if step.group}
-    assert groups == {
+    found = histories.kept(
+        tmp_path / "h",
+        day(1, moved(A, 90, 92, "g"), title="a fence before `wgmma`", severity="wrong-result risk"),
+        day(2, moved(other, 90, 92, "g"), title="a fence before `tcgen05.mma`", severity="other"),
+    )
+    (pair,) = found.pairs
+    assert set(pair.verdicts) == {A, other}
+    rows = steps.find(found)
+    assert {row.cases: (row.title, row.group.severity) for row in rows if row.group} == {
         (A,): ("a fence before `wgmma`", "wrong-result risk"),
         (other,): ("a fence before `tcgen05.mma`", "other"),
     }
-    assert len({step.id for step in found}) == 2
+    assert len({row.id for row in rows}) == 2
 
 
-def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> None:
+def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path) -> None:
     """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
-    case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
-    runs = [
-        histories.run(
-            "3.8.0", "3.9.0", case, groups=(build.group(name, A),), created=f"2026-11-0{day}T00:00:00+00:00"
-        )
-        for day, name in ((1, "before"), (2, "after"))
-    ]
-    (pair,) = histories.kept(tmp_path / "h", *runs).pairs
+    before, after = (day(number, moved(A, 90, 92, name)) for number, name in ((1, "before"), (2, "after")))
+    (pair,) = histories.kept(tmp_path / "h", before, after).pairs
     assert [group.id for group in pair.groups] == ["after"]
 
 

@@ -24,21 +24,11 @@ def test_texts_sort_as_versions_do() -> None:
     assert sorted(shuffled, key=versions.sort_key) == ORDERED == sorted(shuffled, key=Packaged)
 
 
-def test_trailing_zeros_say_nothing() -> None:
+def test_a_nightly_names_its_day() -> None:
     assert versions.sort_key("3.2") == versions.sort_key("3.2.0")
-
-
-@pytest.mark.parametrize(
-    ("version", "day"),
-    [
-        ("3.0.0.post20240716052845", "2024-07-16"),
-        ("3.4.0.dev20250612+git1a2b", "2025-06-12"),
-        ("3.4.0", None),
-        ("3.4.0+git20251", None),
-    ],
-)
-def test_a_nightly_names_its_day(version: str, day: str | None) -> None:
-    assert versions.date_of(version) == day
+    days = {"3.0.0.post20240716052845": "2024-07-16", "3.4.0.dev20250612+git1a2b": "2025-06-12"}
+    days |= dict.fromkeys(("3.4.0", "3.4.0+git20251"))
+    assert {version: versions.date_of(version) for version in days} == days
 
 
 @pytest.mark.parametrize(
@@ -80,39 +70,15 @@ def ask(requirement: str) -> str | None:
 
 def test_a_range_is_all_that_the_index_has_of_it() -> None:
     assert versions.between("3.2.0", "3.4.0", ask) == ["3.2.0", "3.3.0", "3.3.1", "3.4.0"]
-
-
-def test_a_range_without_a_version_is_an_error() -> None:
     with pytest.raises(ToolchainError, match=re.escape("from 4.0 to 5.0")):
         versions.between("4.0", "5.0", ask)
 
 
-def nights(*days: str) -> list[versions.Point]:
-    return [versions.release(f"3.4.0.dev{day}") for day in days]
-
-
-def test_of_each_span_the_last_version_stays() -> None:
-    made = nights("20250601", "20250602", "20250602", "20250603", "20250604", "20250605")
-    assert [point.day for point in versions.thinned(made, 2)] == ["2025-06-01", "2025-06-03", "2025-06-05"]
-    assert versions.thinned(made, 0) == made
-
-
-def test_versions_without_a_day_cannot_be_thinned() -> None:
-    with pytest.raises(UsageError, match=re.escape("3.4.0 names no day")):
-        versions.thinned([versions.release("3.4.0")], 1)
-
-
-@pytest.mark.parametrize("spec", ["3.4.0", "wheel:a..b", "triton>=3"])
-def test_what_is_no_range_is_refused(spec: str, tmp_path, config) -> None:
-    with pytest.raises(UsageError, match="no range of versions"):
-        versions.of_specs([spec], 0, tmp_path, config)
-
-
-def test_releases_are_put_in_order_once(tmp_path, config) -> None:
+def test_specs_are_one_series_in_order_and_each_once(tmp_path, config) -> None:
     found = versions.of_specs(["triton==3.10.0", "triton==3.9.0", "triton==3.10.0"], 0, tmp_path, config)
     assert [point.label for point in found] == ["3.9.0", "3.10.0"]
-
-
-def test_series_are_not_mixed(tmp_path, config) -> None:
     with pytest.raises(UsageError, match="nightlies, releases"):
         versions.of_specs(["triton==3.9.0", "triton==3.9.0.dev20250601"], 0, tmp_path, config)
+    for spec in ("3.4.0", "wheel:a..b", "triton>=3"):
+        with pytest.raises(UsageError, match="no range of versions"):
+            versions.of_specs([spec], 0, tmp_path, config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,12 @@ import pytest
 from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.replayer import Replay, Replayed
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import (
-    Artifact,
-    Case,
-    Compiled,
-    Failed,
-    Failure,
-    FailureKind,
-    Origin,
-    Outcome,
-    Sides,
-    Verdict,
-)
+from irdiff.model import Compiled, FailureKind, Outcome, Sides, Verdict
 from irdiff.recheck.rechecker import Answers, Depth, Rechecker
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
+from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
 
 Texts = Mapping[str, str | bytes]
@@ -40,19 +30,20 @@ SOURCE, TTIR, TTGIR = (f"module {{\n  tt.func @k() {{\n    tt.{n}\n    tt.return
 BASE: Texts = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 HEAD: Texts = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
 MADE: dict[str, Texts] = {"base": BASE, "head": HEAD}
+AGREES = Answers(disagreeing=(), unanswered=())
 
 
 @dataclass
-class Bench:
-    """A side's stage makes the outputs it is told to, one for each attempt, else its artifact."""
+class Stages:
+    """Each side's stage makes the outputs set here, one for each attempt, else its artifact."""
 
-    build: Any
     store: Store
-    outputs: dict[tuple[str, str], list[str | bytes | None]] = field(default_factory=dict)
+    outputs: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     whole: dict[str, Outcome] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    """What a whole compilation of a side gives; `… fresh` where nothing kept is taken."""
     late: tuple[str, str] | None = None
     """A side and a stage whose time runs out."""
+    asked: list[str] = field(default_factory=list)
 
     def run(self, replay: Replay) -> Replayed:
         assert replay.randomized
@@ -62,63 +53,43 @@ class Bench:
         transient = (side, stage) == self.late
         if made is None or transient:
             return Replayed(output=None, error="no", settings={}, transient=transient)
-        return Replayed(output=self.store.put(made.encode() if isinstance(made, str) else made), settings={})
+        return Replayed(output=runs.kept(self.store, {stage: made})[stage].digest, settings={})
 
     def recompile(self, toolchain: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
-        self.asked.append(f"{toolchain.spec} compiled")
-        return self.whole.get(toolchain.spec) or self.compiled(MADE[toolchain.spec])
+        side = toolchain.spec
+        self.asked.append(f"{side} compiled")
+        found = self.whole.get(f"{side} fresh") if fresh else None
+        return found or self.whole.get(side) or self.compiled(MADE[side])
 
     def compiled(self, texts: Texts) -> Compiled:
-        return Compiled(
-            handed={}, artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
-            assembler_log="", notes=(),
-        )  # fmt: skip
-
-    def keep(self, texts: Texts) -> dict[str, Artifact]:
-        digests = {s: self.store.put(t.encode() if isinstance(t, str) else t) for s, t in texts.items()}
-        return {s: Artifact(stage=s, digest=digest, size_bytes=1) for s, digest in digests.items()}
+        return runs.compiled(runs.kept(self.store, texts))
 
     def ask(
-        self, depth: Depth = Depth.WHOLE, *, base: Texts = BASE, head: Texts = HEAD, stage: str = "ptx"
+        self, depth: Depth = Depth.WHOLE, base: Texts = BASE, head: Texts = HEAD, stage: str = "ptx"
     ) -> Answers:
-        case: Case = self.build.case(
-            "a/b:c@sm_90",
-            Verdict.CHANGED,
-            origin=Origin(stage=stage, pass_name=None, masked=(), charged=(), note=""),
-            artifacts=Sides(base=self.keep(base), head=self.keep(head)),
-        )
+        artifacts = Sides(base=runs.kept(self.store, base), head=runs.kept(self.store, head))
+        case = runs.case("a/b:c@sm_90", Verdict.CHANGED, origin=runs.origin(stage), artifacts=artifacts)
         subject = CaseToReplay(
             case=case,
-            sides=Sides(base=self.build.side("base"), head=self.build.side("head")),
-            launches=Sides(base=self.build.launch(case.id, "base"), head=self.build.launch(case.id, "head")),
-            target=self.build.target(),
+            sides=Sides(base=runs.side("base"), head=runs.side("head")),
+            launches=Sides(base=runs.launch(case.id, "base"), head=runs.launch(case.id, "head")),
+            target=runs.target(),
         )
         fakes: Any = self
         return Rechecker(fakes, fakes, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
 
 
-def failed(kind: FailureKind) -> Failed:
-    failure = Failure(kind=kind, stage="ptx", message="no", signal=None, stderr="")
-    transient = kind is FailureKind.TIMEOUT
-    return Failed(failure=failure, transient=transient, artifacts={}, stage_times_s={})
-
-
 @pytest.fixture
-def bench(tmp_path: Path, build: Any) -> Bench:
-    return Bench(build, Store(tmp_path))
+def stages(tmp_path: Path) -> Stages:
+    return Stages(Store(tmp_path))
 
 
-def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(bench: Bench) -> None:
-    assert bench.ask() == Answers(disagreeing=(), unanswered=())
-    for side in ("base", "head"):
-        asked = [row for row in bench.asked if row.startswith(side)]
-        assert asked == [f"{side} ptx of ttir", f"{side} cubin of ptx"]
-
-
-def test_another_binary_of_the_same_code_is_agreement(bench: Bench) -> None:
-    bench.outputs["base", "cubin"] = [DEBUG_CUBIN]
-    assert bench.ask().disagreeing == ()
-    assert not any("compiled" in row for row in bench.asked)
+def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(stages: Stages) -> None:
+    """Another binary of the same code is agreement."""
+    stages.outputs["base", "cubin"] = [DEBUG_CUBIN]
+    assert stages.ask() == AGREES
+    rows = ("base ptx of ttir", "base cubin of ptx", "head ptx of ttir", "head cubin of ptx")
+    assert sorted(stages.asked) == sorted(rows)
 
 
 @pytest.mark.parametrize(
@@ -131,67 +102,53 @@ def test_another_binary_of_the_same_code_is_agreement(bench: Bench) -> None:
         ([None, OTHER_PTX, OTHER_PTX], True),
         ([PTX, None, None], True),
     ],
-    ids=["always another", "never runs alone", "lucky the second time", "lucky the third time", "ran later",
-         "ran at first"],
+    ids=["always another", "never runs alone", "lucky the second time", "the third time", "ran later", "at first"],
 )  # fmt: skip
-def test_a_stage_that_does_not_make_it_again_alone(bench: Bench, outputs: list[Any], disagrees: bool) -> None:
+def test_a_stage_that_does_not_make_it_again_alone(stages: Stages, outputs: Any, disagrees: bool) -> None:
     """A whole compilation settles it, unless the stage makes one thing and then another: that one may have
     been lucky.
     """
-    bench.outputs["head", "ptx"] = outputs
-    assert bench.ask() == Answers(disagreeing=("head",) if disagrees else (), unanswered=())
-    assert "head compiled" in bench.asked
-    assert "base compiled" not in bench.asked
+    stages.outputs["head", "ptx"] = outputs
+    assert stages.ask() == replace(AGREES, disagreeing=("head",) if disagrees else ())
+    assert "head compiled" in stages.asked and "base compiled" not in stages.asked
 
 
 @pytest.mark.parametrize("other", [{**BASE, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}, None])
-def test_a_whole_compilation_that_makes_other_code_or_none_disagrees(
-    bench: Bench, other: Texts | None
-) -> None:
-    bench.outputs["base", "ptx"] = [OTHER_PTX] * 3
-    bench.whole["base"] = bench.compiled(other) if other else failed(FailureKind.ERROR)
-    assert bench.ask().disagreeing == ("base",)
+def test_a_whole_compilation_that_makes_other_code_or_none_disagrees(stages: Stages, other: Any) -> None:
+    stages.outputs["base", "ptx"] = [OTHER_PTX] * 3
+    stages.whole["base"] = stages.compiled(other) if other else runs.failed()
+    assert stages.ask().disagreeing == ("base",)
 
 
-def test_a_compilation_that_ran_out_of_time_is_no_answer_and_is_asked_again(bench: Bench) -> None:
-    bench.outputs["head", "ptx"] = [None] * 3
-    bench.whole["head"] = failed(FailureKind.TIMEOUT)
-    assert bench.ask() == Answers(disagreeing=(), unanswered=("head",))
-    del bench.whole["head"]
-    assert bench.ask() == Answers(disagreeing=(), unanswered=())
-
-
-def test_a_stage_that_ran_out_of_time_is_no_answer(bench: Bench) -> None:
-    bench.late = ("head", "ptx")
-    assert bench.ask() == Answers(disagreeing=(), unanswered=("head",))
+def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages: Stages) -> None:
+    stages.outputs["head", "ptx"] = [None] * 3
+    stages.whole["head"] = runs.failed(FailureKind.TIMEOUT)
+    assert stages.ask() == replace(AGREES, unanswered=("head",))
+    del stages.whole["head"]
+    assert stages.ask() == AGREES
+    stages.late = ("head", "ptx")
+    assert stages.ask() == replace(AGREES, unanswered=("head",))
 
 
 @pytest.mark.parametrize("stage", ["launch", "ttir"], ids=["what is launched", "what the frontend makes"])
-def test_what_no_stage_makes_is_compiled_whole(bench: Bench, stage: str) -> None:
-    bench.ask(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage)
-    assert sorted(bench.asked) == ["base compiled", "head compiled"]
+def test_what_no_stage_makes_is_compiled_whole(stages: Stages, stage: str) -> None:
+    stages.ask(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage)
+    assert sorted(stages.asked) == ["base compiled", "head compiled"]
 
 
-def test_a_compilation_whose_artifacts_are_damaged_is_made_afresh(bench: Bench) -> None:
-    bench.outputs["head", "ptx"] = [None] * 3
-    broken = bench.compiled({**HEAD, "cubin": DEBUG_CUBIN})
-    bench.store.object_path(broken.artifacts["cubin"].digest).unlink()
-    bench.whole["head"] = broken
-    recompile = bench.recompile
-    bench.recompile = lambda *words, attempt, fresh=False: (  # type: ignore[method-assign]
-        bench.compiled(HEAD) if fresh else recompile(*words, attempt=attempt)
-    )
-    assert bench.ask() == Answers(disagreeing=(), unanswered=())
+def test_a_compilation_whose_artifacts_are_damaged_is_made_afresh(stages: Stages) -> None:
+    stages.outputs["head", "ptx"] = [None] * 3
+    broken = stages.compiled({**HEAD, "cubin": DEBUG_CUBIN})
+    stages.store.object_path(broken.artifacts["cubin"].digest).unlink()
+    stages.whole = {"head": broken, "head fresh": stages.compiled(HEAD)}
+    assert stages.ask() == AGREES
 
 
-def test_an_assembler_is_asked_alone(bench: Bench) -> None:
-    bench.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
-    assert bench.ask(Depth.ASSEMBLER).disagreeing == ("head",)
-    assert {row.partition(" ")[2] for row in bench.asked} == {"cubin of ptx", "compiled"}
-    assert bench.asked.count("base cubin of ptx") == 1
-
-
-def test_a_backend_without_an_assembler_is_not_asked_for_it(bench: Bench) -> None:
-    texts = {"source": SOURCE, "ttir": TTIR}
-    assert bench.ask(Depth.ASSEMBLER, base=texts, head=texts, stage="ttir").disagreeing == ()
-    assert bench.asked == []
+def test_an_assembler_is_asked_alone_where_there_is_one(stages: Stages) -> None:
+    stages.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
+    assert stages.ask(Depth.ASSEMBLER).disagreeing == ("head",)
+    assert {row.partition(" ")[2] for row in stages.asked} == {"cubin of ptx", "compiled"}
+    assert stages.asked.count("base cubin of ptx") == 1
+    count, texts = len(stages.asked), {"source": SOURCE, "ttir": TTIR}
+    assert stages.ask(Depth.ASSEMBLER, texts, texts, "ttir") == AGREES
+    assert len(stages.asked) == count

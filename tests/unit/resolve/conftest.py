@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from irdiff import config as configuration
-from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import checkout, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
@@ -18,40 +17,20 @@ CheckoutOf = Callable[..., Checkout]
 
 @pytest.fixture
 def checkout_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CheckoutOf:
-    """Makes a checkout of Triton of the given files and links: a blob is named by its content."""
-    contents: dict[str, bytes] = {}
+    """Makes a checkout of Triton of the given files and links: a blob is its text."""
     store = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
-
-    def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
-        return {entry.path: contents[entry.blob] for entry in wanted}
+    monkeypatch.setattr(repository, "read", lambda rows: {row.path: row.blob.encode() for row in rows})
 
     def made(files: Texts, links: Texts | None = None, modes: Texts | None = None) -> Checkout:
         links = links or {}
         texts = {"setup.py": "", "python/triton/__init__.py": "", **files, **links}
         modes = {**(modes or {}), **dict.fromkeys(links, "120000")}
         entries = [
-            TreeEntry(path=path, mode=modes.get(path, "100644"), blob=f"blob of {text!r}", store=store)
+            TreeEntry(path=path, mode=modes.get(path, "100644"), blob=text, store=store)
             for path, text in texts.items()
         ]
-        contents.update((f"blob of {text!r}", text.encode()) for text in texts.values())
         monkeypatch.setattr(repository, "entries", lambda *_: entries)
-        monkeypatch.setattr(repository, "read", read)
         snap = Snapshot(store=store, tree="t", commit="c" * 40, spec="HEAD")
         return checkout.read(snap, configuration.load(cache=tmp_path))
 
     return made
-
-
-@pytest.fixture
-def toolchain() -> Toolchain:
-    return Toolchain(
-        spec="triton==9",
-        version="9",
-        digest="d",
-        path="/t",
-        python="/t/python",
-        root="/t/triton",
-        runtime={},
-        programs={},
-        notes=(),
-    )

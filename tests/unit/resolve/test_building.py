@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,17 +27,13 @@ def test_progress(tmp_path: Path) -> None:
     output = BuildOutput("main (abc)", shown.append, statistics, lambda: now_s)
     output.on_line("-- The CXX compiler is clang")
     assert shown == [], "configuring takes seconds"
-    for number in range(1, 41):
-        output.on_line(f"[{number}/100] Generating Ops.h.inc")
-    assert "left" not in shown[-1], "tables of operations tell nothing of the time that C++ takes"
     statistics.write_text("# lib/A.cpp\ndirect_cache_hit\nlocal_storage_hit\n# lib/B.cpp\ncache_miss\n")
-    for number in range(41, 52):
-        output.on_line(STEP.format(number))
-        now_s += 10
-    assert shown[-1] == (
-        "main (abc): native build 51/100, 1 min 40 s, about 8 min 10 s left, ccache 1 of 2 hits: "
-        "ing CXX object lib/CMakeFiles/Lib.dir/File.cpp.o"
-    )
+    for number in range(1, 52):
+        output.on_line(STEP.format(number) if number > 40 else f"[{number}/100] Generating Ops.h.inc")
+        assert number > 40 or "left" not in shown[-1], "tables tell nothing of the time that C++ takes"
+        now_s += 10 if number > 40 else 0
+    words = "main (abc): native build 51/100, 1 min 40 s, about 8 min 10 s left, ccache 1 of 2 hits: "
+    assert shown[-1].startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +41,7 @@ def test_progress(tmp_path: Path) -> None:
     [
         ("urllib.error.URLError: <urlopen error [Errno -2]>", "LLVM_SYSPATH"),
         ("RuntimeError: Requested an offline build but LLVM_SYSPATH is not set", "LLVM_SYSPATH=DIR"),
-        (
-            "python/src/llvm.cc:22:10: fatal error: 'llvm/A.h' file not found\n[-Werror,-Wunused]",
-            "no llvm/A.h",
-        ),
+        ("python/src/llvm.cc:22:10: fatal error: 'llvm/A.h' file not found\n[-Werror,-Wunused]", "no llvm/A.h"),
         ("a.cc:1:10: fatal error: zlib.h: No such file or directory", "with zlib.h"),
         ("lib/A.cpp:5:1: error: 'isa' is deprecated [-Werror,-Wdeprecated-declarations]", "FLAGS=-w"),
         ("ImportError: /x/libtriton.so: undefined symbol: _ZN4llvm15PassPluginE", "defines _ZN4llvm15Pass"),
@@ -59,18 +51,9 @@ def test_progress(tmp_path: Path) -> None:
         ("CMake Error\n  Could not find MLIR", "lib/cmake/mlir"),
         ("something else went wrong", "irdiff toolchain doctor main"),
     ],
-)
+)  # fmt: skip
 def test_the_hint_names_the_cause(text: str, hint: str) -> None:
     assert hint in build_output.what_to_try(text.splitlines(), "main")
-
-
-def test_first_errors() -> None:
-    lines = ["[1/2] Building", *["a.cpp:1:1: error: no such thing"] * 2, "FAILED: a.o", "ninja: stopped"]
-    assert build_output.first_errors(lines) == ["a.cpp:1:1: error: no such thing", "FAILED: a.o"]
-    assert build_output.first_errors(["one", "two"]) == ["one", "two"]
-    assert build_output.first_errors([f"error: {n}" for n in range(30)])[0] == "error: 0", "what came first"
-    lines = ["CMake Error at x:1 (find_package):", "  Could not find MLIR", "", "-- Configuring incomplete"]
-    assert "Could not find MLIR" in build_output.first_errors(lines)
 
 
 # the compiler and the LLVM
@@ -84,25 +67,19 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {"PATH": f"{tmp_path}:/usr/bin:/bin", "CXX": "g++-12"}
 
 
-@pytest.mark.parametrize(
-    ("variables", "version"),
-    [
+def test_the_compiler_that_setup_py_would_run(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variables, version in (
         ({}, "g++-12 1.0"),
         ({"TRITON_BUILD_WITH_CLANG_LLD": "true"}, "clang++ 1.0"),
         ({"TRITON_APPEND_CMAKE_ARGS": "-DX=1 -DCMAKE_CXX_COMPILER:PATH=clang++"}, "clang++ 1.0"),
         ({"CXX": "false"}, "none"),
         ({"CXX": "no-such-compiler"}, "none"),
-    ],
-)
-def test_the_compiler_that_setup_py_would_run(environment: dict[str, str], variables, version: str) -> None:
-    assert cxx_compiler.chosen({**environment, **variables}).version == version
-
-
-def test_a_compiler_that_does_not_answer_is_not_another_compiler(
-    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    ):
+        assert cxx_compiler.chosen({**environment, **variables}).version == version
     monkeypatch.setattr(cxx_compiler, "_TIMEOUT_S", 0.0)
-    with pytest.raises(ToolchainError, match="gave no answer"):
+    with pytest.raises(ToolchainError, match="gave no answer"):  # that is not another compiler
         cxx_compiler.chosen(environment)
 
 
@@ -135,33 +112,24 @@ def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm: Path) ->
 
 # the doctor
 
-Examine = Callable[..., list[doctor.Prerequisite]]
 
-
-@pytest.fixture
-def examine(checkout_of: CheckoutOf, environment: dict[str, str], tmp_path: Path) -> Examine:
+def test_the_doctor_names_what_is_missing(
+    checkout_of: CheckoutOf, environment: dict[str, str], llvm: Path
+) -> None:
     def examined(pyproject: str, **variables: str) -> list[doctor.Prerequisite]:
-        config = configuration.load(cache=tmp_path / "cache")
+        config = configuration.load(cache=llvm / "cache")
         found = checkout_of({"pyproject.toml": pyproject, "cmake/llvm-hash.txt": f"{'62b7cf96' * 5}\n"})
-        caller = {**environment, "PATH": str(tmp_path), "CXX": "/bin/echo", **variables}
+        caller = {**environment, "PATH": str(llvm), "CXX": "/bin/echo", **variables}
         return doctor.examine(found, replace(config, tool_environment=caller))
 
-    return examined
-
-
-def test_requirements_are_installed_and_llvm_is_downloaded(examine: Examine) -> None:
-    found = examine("[build-system]\nrequires = ['setuptools', 'cmake>=3.20,<4.0', 'ninja>=1.11.1']\n")
-    assert doctor.works(found)
-    lines = [row.line for row in found]
-    assert [line.split()[0] for line in lines] == ["ok", "ok", "ok", "ok", "ok", "advised"]
-    assert "62b7cf9662b7, downloaded by the build" in lines[3]
-
-
-def test_what_is_missing(examine: Examine, llvm: Path) -> None:
-    found = examine("", LLVM_SYSPATH=str(llvm))
-    assert not doctor.works(found)
-    assert [row.topic for row in found if not row.is_met and row.is_required] == ["cmake", "ninja", "LLVM"]
-    assert found[3].text.endswith("has no lib/cmake/lld/LLDConfig.cmake")
+    rows = examined("[build-system]\nrequires = ['setuptools', 'cmake>=3.20,<4.0', 'ninja>=1.11.1']\n")
+    assert doctor.works(rows)
+    assert [row.line.split()[0] for row in rows] == ["ok", "ok", "ok", "ok", "ok", "advised"]
+    assert "62b7cf9662b7, downloaded by the build" in rows[3].line
+    rows = examined("", LLVM_SYSPATH=str(llvm))
+    assert not doctor.works(rows)
+    assert [row.topic for row in rows if not row.is_met and row.is_required] == ["cmake", "ninja", "LLVM"]
+    assert rows[3].text.endswith("has no lib/cmake/lld/LLDConfig.cmake")
 
 
 def test_only_clang_with_its_own_tools_can_count(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -26,18 +27,15 @@ NATIVE = (
     *("test/lib/Test.cpp", "unused/orphan.cpp", "python/build_helpers.py", "data/latencies.json"),
     "scripts/generate.sh",
 )
+TRITON_KERNELS = "python/triton_kernels/triton_kernels/matmul.py"
 BESIDE = {
-    "docs/index.rst": "documents",
-    "docs/conf.json": "documents",
-    "README.md": "documents",
-    "lib/figure.png": "documents",
-    "test/TritonGPU/coalesce.mlir": "tests",
-    "test/lib/input.txt": "tests",
-    "python/test/unit/test_core.py": "tests",
+    **dict.fromkeys(("docs/index.rst", "docs/conf.json", "README.md", "lib/figure.png"), "documents"),
+    **dict.fromkeys(
+        ("test/TritonGPU/coalesce.mlir", "test/lib/input.txt", "python/test/unit/test_core.py"), "tests"
+    ),
+    **dict.fromkeys((".github/workflows/build.yml", "lib/.clang-format"), "other files"),
     "python/tutorials/01-add.py": "tutorials",
-    ".github/workflows/build.yml": "other files",
-    "lib/.clang-format": "other files",
-    "python/triton_kernels/triton_kernels/matmul.py": "kernels of triton_kernels, not compared",
+    TRITON_KERNELS: "kernels of triton_kernels, not compared",
 }
 PYTHON = {
     "python/triton/__init__.py": "triton/__init__.py",
@@ -70,17 +68,10 @@ def test_what_feeds_the_native_part() -> None:
     assert not source_parts.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        "${GENERATORS}/make.py",
-        "../tools/make.py",
-        "make.py",
-        "${TOOLS}/${WHICH}.py",
-        "ma${K}.py",
-        "${DIR}/*.py",
-    ],
-)
+NAMED = "${GENERATORS}/make.py ../tools/make.py make.py ${TOOLS}/${WHICH}.py ma${K}.py ${DIR}/*.py"
+
+
+@pytest.mark.parametrize("named", NAMED.split())
 @pytest.mark.parametrize("path", ["python/triton/tools/make.py", "test/make.py"])
 def test_a_script_that_cmake_names_counts_wherever_it_lies(named: str, path: str) -> None:
     text = f"add_custom_command(COMMAND python {named})"
@@ -106,31 +97,28 @@ LINKS = {
 
 
 @pytest.mark.parametrize(
-    ("files", "links", "modes"),
+    "other",
     [
-        ({}, {"lib/table.inc": "../docs/other.rst"}, {}),
-        ({"docs/table.rst": "two\n"}, {}, {}),
-        ({}, {}, {"lib/CMakeLists.txt": "100755"}),
+        (LINKED, {**LINKS, "lib/table.inc": "../docs/other.rst"}),
+        ({**LINKED, "docs/table.rst": "two\n"}, LINKS),
+        (LINKED, LINKS, {"lib/CMakeLists.txt": "100755"}),
     ],
     ids=["another target", "another content", "another mode"],
 )
-def test_native_inputs_count_by_link_content_and_mode(checkout_of: CheckoutOf, files, links, modes) -> None:
+def test_native_inputs_count_by_link_content_and_mode(checkout_of: CheckoutOf, other: Any) -> None:
     before = checkout_of({**CMAKE, **LINKED}, LINKS)
     assert "docs/table.rst" in before.native_paths
-    after = checkout_of({**CMAKE, **LINKED, **files}, {**LINKS, **links}, modes)
-    assert before.native_digest != after.native_digest
+    assert before.native_digest != checkout_of({**CMAKE, **other[0]}, *other[1:]).native_digest
 
 
-def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(checkout_of: CheckoutOf) -> None:
+def test_links_lead_to_what_they_name(checkout_of: CheckoutOf) -> None:
+    """Linked modules are Python part; links may go through links, out of the tree and in circles."""
     part = checkout_of({**LINKED, "include/triton/Ops.td": ""}, LINKS).python_part({"triton/__init__.py"})
     assert {place: entry.path for place, entry in part.items()} == {
         "triton/__init__.py": "python/triton/__init__.py",
         "triton/passes.py": "shared/passes.py",
         "triton/more/stages.py": "shared/more/stages.py",
     }
-
-
-def test_links_through_links_out_of_the_tree_and_in_circles(checkout_of: CheckoutOf) -> None:
     links = {"b/link": "../a", "c": "b", "out": "../../etc", "round": "about", "about": "round", "self": "."}
     found = checkout_of({"a/file.py": "", "b/other.py": ""}, links).files
     assert found["c/link/file.py"].path == "a/file.py"
@@ -172,28 +160,26 @@ def test_what_a_file_feeds(after: Compared, path: str, feeds: tuple[str, ...], c
 
 def test_files_that_came_and_went(after: Compared) -> None:
     found = after({"python/triton/language/new.py": "", "docs/index.rst": None})
-    assert [(file.path, file.change) for file in found.files] == [
-        ("docs/index.rst", FileChange.REMOVED),
-        ("python/triton/language/new.py", FileChange.ADDED),
-    ]
-    assert not found.identical
+    rows = [("docs/index.rst", FileChange.REMOVED), ("python/triton/language/new.py", FileChange.ADDED)]
+    assert ([(file.path, file.change) for file in found.files], found.identical) == (rows, False)
     assert after({}) == Edited(files=(), of_kernels=False, identical=True)
 
 
 def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutOf) -> None:
-    link = "python/triton/language/extra/linked"
-    texts = [{"outside/math.md": text, "other/math.md": "b"} for text in ("a", "b")]
+    link, outside = "python/triton/language/extra/linked", {"other/math.md": "b"}
 
-    def compared(base: str | None, head: str | None, before: int, now: int) -> Edited:
-        links = [{link: f"../../../../{name}"} if name else {} for name in (base, head)]
-        both = [checkout_of(texts[n], each) for n, each in zip((before, now), links, strict=True)]
-        return tree_edits.of_compilers(Sides(base=both[0], head=both[1]))
+    def compared(*sides: tuple[str, str | None]) -> Edited:
+        base, head = (
+            checkout_of({**outside, "outside/math.md": text}, {link: f"../../../../{to}"} if to else {})
+            for text, to in sides
+        )
+        return tree_edits.of_compilers(Sides(base=base, head=head))
 
-    found = compared("outside", "outside", 0, 1)
+    found = compared(("a", "outside"), ("b", "outside"))
     assert [(file.path, file.feeds) for file in found.files] == [("outside/math.md", ("Python",))]
     assert not found.identical
-    assert compared(None, None, 0, 1).identical
-    assert not compared("outside", "other", 0, 0).identical
+    assert compared(("a", None), ("b", None)).identical
+    assert not compared(("a", "outside"), ("a", "other")).identical
 
 
 def test_a_source_has_the_passes_that_it_defines(checkout_of: CheckoutOf) -> None:
@@ -214,18 +200,14 @@ def test_a_source_has_the_passes_that_it_defines(checkout_of: CheckoutOf) -> Non
     }
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "lines"),
-    [
+def test_edited_lines_are_those_of_the_text_after_it() -> None:
+    for before, after, lines in (
         ("a\nb\nc\n", "a\nx\nc\n", {2: "x"}),
         ("a\nb\nc\n", "a\nb\nx\ny\nc\n", {3: "x", 4: "y"}),
         ("a\nb\nc\n", "a\nc\n", {}),
-        ("", "a\nb\n", {1: "a", 2: "b"}),
         ("a\x0cb\nc\n", "a\x0cb\nd\n", {2: "d"}),
-    ],
-)
-def test_edited_lines_are_those_of_the_text_after_it(before: str, after: str, lines: dict[int, str]) -> None:
-    assert counting.edited_lines(before, after) == lines
+    ):
+        assert counting.edited_lines(before, after) == lines
 
 
 def test_units_hold_the_code_of_the_headers_that_they_include() -> None:

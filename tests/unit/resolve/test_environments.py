@@ -59,9 +59,8 @@ def test_prune_removes_old_and_torn_ones_and_nothing_else(config: Config) -> Non
     os.utime(make("triton-3.9.1", config, whole=True) / "irdiff.json")
     with (config.toolchains / "triton-3.9.0.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert toolchain(config, "prune", "--unused-days", "1e6") == "0 removed, 2 kept\n", (
-            "a build is at work"
-        )
+        kept = toolchain(config, "prune", "--unused-days", "1e6")
+        assert kept == "0 removed, 2 kept\n", "a build is at work"
     output = toolchain(config, "prune")
     assert output == "removed triton-3.8.0\nremoved triton-3.9.0\n2 removed, 1 kept\n"
     assert not old.exists() and not torn.exists()

@@ -1,4 +1,4 @@
-"""Packages next to a toolchain, and packs: what is asked for, from where, and what it is part of."""
+"""Packages next to a TOOLCHAIN, and packs: what is asked for, from where, and what it is part of."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.errors import CorpusError, ToolchainError, UsageError
-from irdiff.model import Target, Toolchain
 from irdiff.resolve import corpus, extra_packages, packs
 from irdiff.resolve.corpus import Corpus, ExtraPackages, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.worker import workloads
+from tests.unit import runs
 
 SHIPPED = Path(__file__).parents[3] / "corpus"
 INDEX = "https://index.invalid/cpu"
@@ -30,7 +31,8 @@ kernels = ["one_kernels"]
 torch = "{INDEX}"
 """
 CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
-SM_90 = Target(name="sm_90", title="", backend="cuda", arch=90, warp_size=32, facts={}, sources={})
+SM_90 = runs.target()
+TOOLCHAIN = runs.side("triton==9").toolchain
 
 
 @dataclass
@@ -97,15 +99,15 @@ def test_requirements(text: str, name: str | None, is_open: bool) -> None:
 
 
 def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(
-    tmp_path: Path, uv: Uv, toolchain: Toolchain
+    tmp_path: Path, uv: Uv
 ) -> None:
     here = config(tmp_path)
-    assert extra_packages.beside(CORPUS, toolchain, (), here) is CORPUS
-    first = extra_packages.beside(CORPUS, toolchain, ("torch==2", "einops"), here)
-    again = extra_packages.beside(CORPUS, toolchain, ("einops", "torch==2"), here)
+    assert extra_packages.beside(CORPUS, TOOLCHAIN, (), here) is CORPUS
+    first = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
+    again = extra_packages.beside(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
     assert set(first.packages) == {"run", "more"} and first == again
-    other = extra_packages.beside(CORPUS, toolchain, ("torch==3",), here)
+    other = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==3",), here)
     assert len({CORPUS.digest, first.digest, other.digest}) == 3
     excluded = Path(uv.pips[0][uv.pips[0].index("--excludes") + 1]).read_text().split()
     assert {"triton", "pytorch-triton"} <= {*excluded}
@@ -113,29 +115,25 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
 
 @pytest.mark.parametrize(
     ("variables", "ways"),
-    [
-        ({}, [True, False]),
-        ({"PIP_FIND_LINKS": "/wheels"}, [False, True]),
-        ({"UV_TORCH_BACKEND": "cu126"}, [False]),
-    ],
-)
-def test_where_torch_is_looked_for(
-    tmp_path: Path, uv: Uv, toolchain: Toolchain, variables: dict[str, str], ways: list[bool]
-) -> None:
+    [({}, [True, False]), ({"PIP_FIND_LINKS": "/wheels"}, [False, True]), ({"UV_TORCH_BACKEND": "cu126"}, [False])],
+)  # fmt: skip
+def test_where_torch_is_looked_for(tmp_path: Path, uv: Uv, variables: Any, ways: list[bool]) -> None:
     """Its index of CPU builds first, unless a user's uv or pip has a place for builds."""
     uv.fails = lambda call: call[0] == "pip"
     with pytest.raises(ToolchainError, match="the packages torch cannot be installed") as caught:
-        extra_packages.beside(CORPUS, toolchain, ("torch",), config(tmp_path, **variables))
+        extra_packages.beside(CORPUS, TOOLCHAIN, ("torch",), config(tmp_path, **variables))
     assert ["--torch-backend" in call for call in uv.pips] == ways
     assert "UV_FIND_LINKS" in caught.value.hint and caught.value.log_path
 
 
 def test_uv_gets_the_variables_of_pip(tmp_path: Path) -> None:
     pips = {"PIP_FIND_LINKS": "/a /b", "PIP_INDEX_URL": "https://i.invalid", "VIRTUAL_ENV": "/v"}
-    found = environments.uv_environment(config(tmp_path, **pips, UV_FIND_LINKS="/own"))
-    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/own", "https://i.invalid")
-    assert "VIRTUAL_ENV" not in found
-    assert environments.uv_environment(config(tmp_path, **pips))["UV_FIND_LINKS"] == "/a,/b"
+    found, own = (
+        environments.uv_environment(config(tmp_path, **pips, **more))
+        for more in ({}, {"UV_FIND_LINKS": "/own"})
+    )
+    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/a,/b", "https://i.invalid")
+    assert own["UV_FIND_LINKS"] == "/own" and "VIRTUAL_ENV" not in found
 
 
 # packs
@@ -151,29 +149,25 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_packs_are_no_families_of_the_corpus(root: Path) -> None:
-    before = corpus.load(root)
+def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> None:
+    before, found = corpus.load(root), packs.load(root, ["one"])
     assert before.workloads == ("matmul/one",)
-    write(root / "packs" / "one" / "norms.py", "LAUNCHES = {1: 1}")
+    assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
+    assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
+    assert packs.load(root, []).digest == before.digest
+    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
+    named = [packs.named_by(f"{case}:a@sm_90", root) for case in ("two/norms", "matmul/one")]
+    assert named == [("two",), ()]
+    with pytest.raises(CorpusError) as error:
+        packs.load(root, ["three"])
+    assert error.value.hint == "packs: one, two"
+    write(root / "packs" / "one" / "pack.toml", PACK.replace("1.2.0", "1.2.1"))
+    write(root / "packs" / "two" / "norms.py", "LAUNCHES = {1: 1}")
+    assert packs.load(root, ["one"]).digest != found.digest
     assert corpus.load(root).digest == before.digest
     for name in ("one", "two"):
         (root / "packs" / name / "pack.toml").unlink()
     assert "packs/one/norms" in corpus.load(root).workloads
-
-
-def test_a_pack_takes_the_place_of_the_corpus(root: Path) -> None:
-    found = packs.load(root, ["one"])
-    assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
-    assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
-    assert packs.load(root, []).digest == corpus.load(root).digest
-    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
-    assert packs.named_by("two/norms:a@sm_90", root) == ("two",)
-    assert packs.named_by("matmul/one:a@sm_90", root) == ()
-    write(root / "packs" / "one" / "pack.toml", PACK.replace("1.2.0", "1.2.1"))
-    assert packs.load(root, ["one"]).digest != found.digest
-    with pytest.raises(CorpusError) as error:
-        packs.load(root, ["three"])
-    assert error.value.hint == "packs: one, two"
 
 
 @pytest.mark.parametrize(
@@ -204,52 +198,48 @@ def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
             assert pins.setdefault(package, version) == version, "one torch on disk serves every pack"
 
 
-def test_the_packages_of_a_pack(root: Path, uv: Uv, toolchain: Toolchain) -> None:
+def installed(root: Path, name: str = "one") -> Corpus:
+    return packs.install(packs.load(root, [name] if name else []), TOOLCHAIN, config(root))
+
+
+def test_the_packages_of_a_pack(root: Path, uv: Uv) -> None:
     """Installed once, without what they ask for; the content of the kernels is part of the digest."""
-
-    def installed() -> Corpus:
-        return packs.install(packs.load(root, ["one"]), toolchain, config(root))
-
-    found = installed()
-    assert installed().digest == found.digest != packs.load(root, ["one"]).digest
+    found = installed(root)
+    assert installed(root).digest == found.digest != packs.load(root, ["one"]).digest
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
     assert "--no-deps" in uv.pips[0] and INDEX not in uv.pips[0]
-    assert uv.calls[0][uv.calls[0].index("--python") + 1] == toolchain.python
+    assert uv.calls[0][uv.calls[0].index("--python") + 1] == TOOLCHAIN.python
     kernels = found.packages["one"].site / "one_kernels"
     write(kernels / "__pycache__" / "norm.pyc", "bytecode")
-    assert installed().digest == found.digest
+    assert installed(root).digest == found.digest
     write(kernels / "norm.py", "# edited")
-    assert installed().digest != found.digest
-    plain = corpus.load(root)
-    assert packs.install(plain, toolchain, config(root)) is plain
+    assert installed(root).digest != found.digest
+    assert installed(root, "") == corpus.load(root)
 
 
-def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv, toolchain: Toolchain) -> None:
+def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv) -> None:
     uv.fails = lambda call: call[0] == "pip" and INDEX not in call
-    packs.install(packs.load(root, ["one"]), toolchain, config(root))
+    installed(root)
     assert len(uv.pips) == 2
     uv.fails = lambda call: call[0] == "pip"
     with pytest.raises(ToolchainError, match="pack two: its packages cannot be installed") as caught:
-        packs.install(packs.load(root, ["two"]), toolchain, config(root))
+        installed(root, "two")
     assert "UV_FIND_LINKS" in caught.value.hint and INDEX in caught.value.hint
     assert not list((root / "cache" / "toolchains").glob("pack-two*/")), "nothing half-made stays"
 
 
-def test_a_python_that_the_packages_do_not_know(
-    root: Path, monkeypatch: pytest.MonkeyPatch, toolchain: Toolchain
-) -> None:
+def test_a_python_that_the_packages_do_not_know(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 9))
     with pytest.raises(ToolchainError, match=r"need Python 3\.10; triton==9 has 3\.9"):
-        packs.install(packs.load(root, ["one"]), toolchain, config(root))
+        installed(root)
 
 
 def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
     packages = Packages(site=root, imports=(), kernels=("one_kernels",), torch_compile=False, digest="p")
     found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
     assert found.beside("one/norms:rms", SM_90) == ExtraPackages(packages=packages, target=SM_90)
-    assert found.beside("two/norms:rms", SM_90) == ExtraPackages(packages=None, target=SM_90), (
-        "torch, perhaps"
-    )
+    without = ExtraPackages(packages=None, target=SM_90)
+    assert found.beside("two/norms:rms", SM_90) == without, "torch, perhaps"
     assert replace(found, self_contained=True).beside("two/norms:rms", SM_90) is None
 
 

@@ -29,24 +29,22 @@ def test_the_end_of_the_output_is_kept_packed_and_read_again(tmp_path: Path) -> 
     assert failure.load(tmp_path) == ()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_what_is_no_failure_is_refused(tmp_path: Path) -> None:
+    many = {"schema": "irdiff-failure/1", "parts": [{"step": "x", "code": 1, "lines": []}] * 65}
+    for content in (
         "",
         "[]",
         '{"schema": "irdiff-failure/2", "parts": []}',
         '{"schema": "irdiff-failure/1", "parts": [{"step": 1, "code": 0, "lines": []}]}',
-        json.dumps({"schema": "irdiff-failure/1", "parts": [{"step": "x", "code": 1, "lines": []}] * 65}),
+        json.dumps(many),
         '{"schema": "irdiff-failure/1", "parts": "' + "x" * (2 << 20) + '"}',
-        None,
-    ],
-)
-def test_what_is_no_failure_is_refused(tmp_path: Path, content: str | None) -> None:
-    if content is None:
-        (tmp_path / "secret").write_text('{"schema": "irdiff-failure/1", "parts": []}')
-        (tmp_path / "failure.json").symlink_to(tmp_path / "secret")
-    else:
+    ):
         (tmp_path / "failure.json").write_text(content)
+        with pytest.raises(RunFolderError):
+            failure.load(tmp_path)
+    (tmp_path / "failure.json").rename(tmp_path / "secret")
+    (tmp_path / "secret").write_text('{"schema": "irdiff-failure/1", "parts": []}')
+    (tmp_path / "failure.json").symlink_to(tmp_path / "secret")
     with pytest.raises(RunFolderError):
         failure.load(tmp_path)
 

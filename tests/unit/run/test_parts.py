@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.model import Argument, CaseSummary, Origin, Run, Sides, Verdict
+from irdiff.model import Argument, Case, CaseSummary, Launch, Origin, Run, Sides, Verdict
 from irdiff.run import parts, run_folder
 
 ARGUMENT = Argument(
@@ -22,31 +22,24 @@ ORIGIN = Origin(stage="ttgir", pass_name="Pipeline", masked=(), charged=(), note
 SUMMARY = CaseSummary(title="one more fence", severity="other", score=1.0, reasons=(), causes=())
 
 
+def _case(build: Any, number: int) -> tuple[Case, Sides[Launch]]:
+    arguments = (ARGUMENT, replace(ARGUMENT, name="y"))
+    case = build.case(f"f/w:{number}@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2})
+    launches = Sides(base="base", head="head").map(
+        lambda side: build.launch(case.id, side, arguments=arguments, options={"num_warps": "4"})
+    )
+    metadata = {"shared": 1024, "maxnreg": None, "name": f"kernel_{number}"}
+    both = Sides(base=metadata, head={**metadata, "shared": 2048})
+    keys = launches.map(lambda launch: launch.key)
+    return replace(case, launches=keys, metadata=both, origin=ORIGIN, summary=SUMMARY), launches
+
+
 @pytest.fixture
 def run(build: Any) -> Run:
     """Forty cases of which each has its own name, and nothing else."""
-    cases, launches = [], {}
-    for number in range(40):
-        case = build.case(
-            f"f/w:{number}@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2}
-        )
-        sides = Sides(base="base", head="head").map(
-            lambda side, case_id=case.id: build.launch(
-                case_id, side, arguments=(ARGUMENT, replace(ARGUMENT, name="y")), options={"num_warps": "4"}
-            )
-        )
-        launches |= {launch.key: launch for launch in sides}
-        metadata = {"shared": 1024, "maxnreg": None, "name": f"kernel_{number}"}
-        cases.append(
-            replace(
-                case,
-                launches=sides.map(lambda launch: launch.key),
-                metadata=Sides(base=metadata, head={**metadata, "shared": 2048}),
-                origin=ORIGIN,
-                summary=SUMMARY,
-            )
-        )
-    return build.run(*cases, launches=launches)
+    rows = [_case(build, number) for number in range(40)]
+    launches = {launch.key: launch for _, sides in rows for launch in sides}
+    return build.run(*(case for case, _ in rows), launches=launches)
 
 
 @pytest.fixture
@@ -68,11 +61,13 @@ def test_what_is_common_stands_once_and_is_read_as_it_was(run: Run, folder: Path
 
 
 def test_written_out_or_in_another_layout_it_is_the_same_run(run: Run, folder: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
     document = json.loads((folder / "run.json").read_bytes())
     written_out = json.loads(run_folder.dump(run))
     assert "parts" not in written_out
-    for text in (json.dumps(written_out), json.dumps(document, indent=2, sort_keys=True)):
-        (folder / "run.json").write_text(text)
+    for rows, indent in ((written_out, None), (document, 2)):
+        jsonschema.validate(rows, run_folder.json_schema())
+        (folder / "run.json").write_text(json.dumps(rows, indent=indent, sort_keys=indent is not None))
         assert run_folder.load(folder) == run
 
 
@@ -89,11 +84,9 @@ def _edit(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
     ("edit", "pattern"),
     [
         (_edit(lambda rows: rows["cases"][0].update(summary=9999)), "9999 is the place of no part"),
-        (_edit(lambda rows: rows["cases"][0].update(summary=-1)), "place of no part"),
         (_edit(lambda rows: rows["cases"][0].update(summary=0)), "0 is the place of no part that is summary"),
         (_edit(lambda rows: rows["cases"][0].update(summary=True)), "cases.0.summary"),
         (_edit(lambda rows: rows["cases"][0]["metadata"].update(base=[0])), "cases.0.metadata"),
-        (_edit(lambda rows: rows.update(parts=[])), "place of no part"),
         (_edit(lambda rows: rows.pop("parts")), "place of no part"),
         (_edit(lambda rows: rows.update(parts={})), "place of no part"),
         (_edit(lambda rows: rows.pop("cases")), "cases"),
@@ -115,10 +108,3 @@ def test_parts_may_not_stand_for_more_than_a_run_says(folder: Path, monkeypatch:
     monkeypatch.setattr(parts, "MAX_WRITTEN_OUT_BYTES", 10_000)
     with pytest.raises(RunFolderError, match="its parts stand for more than 10000 bytes"):
         run_folder.load(folder)
-
-
-def test_the_schema_takes_both_forms(run: Run, folder: Path) -> None:
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = run_folder.json_schema()
-    for content in ((folder / "run.json").read_bytes(), run_folder.dump(run)):
-        jsonschema.validate(json.loads(content), schema)

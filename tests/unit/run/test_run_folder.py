@@ -47,12 +47,6 @@ def _refused(folder: Path, pattern: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_what_was_written_is_read(folder: Path) -> None:
-    run = run_folder.load(folder)
-    assert run == run_folder.load(folder / "run.json")
-    assert run_folder.dump(run) == (folder / "run.json").read_bytes()
-
-
 def _set(path: str, value: object) -> Callable[[Any], None]:
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
 
@@ -68,7 +62,6 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
     ("path", "value", "pattern"),
     [
         ("schema", "irdiff-run/2", "has schema 'irdiff-run/2'"),
-        ("schema", {"a": "\x1b[2J"}, "has schema"),
         ("cases.0.verdict", "perfect", "not a valid run: 'cases.0.verdict"),
         ("cases.0.verdict", "unchanged", "unchanged and has a changed stage"),
         ("cases.1.failures.head", None, "broken and says no failure"),
@@ -77,24 +70,18 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
         ("cases.0.target", "sm_666", "target that the run does not have"),
         ("cases.0.launches.head", "0" * 64, "launch that the run does not have"),
         ("cases.0.artifacts.head.ttir.digest", "../../../etc/passwd", "not a digest"),
-        ("cases.0.artifacts.head.ttir.digest", "A" * 64, "not a digest"),
         ("cases.0.artifacts.head.ttir.size_bytes", -1, "not a digest"),
         ("cases.0.artifacts.head.ttir.stage", "ptx", "not a digest"),
-        ("cases.0.facts.head.registers", True, "not a valid run"),
         ("cases.0.facts.head.registers", 10**50, "not finite, or beyond all bounds"),
         ("cases.0.facts.head.registers", float("nan"), "not finite, or beyond all bounds"),
         ("cases.0.facts.head.registers", float("-inf"), "not finite, or beyond all bounds"),
         ("cases.0.compile_s.head.ttir", 1e300, "not finite, or beyond all bounds"),
-        ("cases.0.compile_s.head.ttir", "1", "not a valid run"),
         ("cases.0.group", "g2", "group 'g2' has cases and is not there"),
         ("cases.0.group", None, "members of group 'g1'"),
         ("groups.0.representative", "a/x:2@sm_90", "members of group 'g1'"),
         ("summary.verdicts.broken", 0, "summary is not that of its cases"),
-        ("summary.radius.sm_90.changed", 0, "summary is not that of its cases"),
         ("duration_s", None, "not a valid run"),
-        ("cases", {}, "not a valid run"),
         ("cases", None, "not a valid run"),
-        ("base", [], "not a valid run"),
     ],
 )
 def test_a_forged_field_is_refused(folder: Path, path: str, value: object, pattern: str) -> None:
@@ -112,22 +99,14 @@ def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder: Pat
     _refused(folder, "is deeper")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"null",
-        b"[]",
-        b"{",
-        b"\xff\xfe{\x00}\x00",
-        b'{"schema": "irdiff-run/3"}',
-        b"[" * 100_000,
-        b'{"a":' * 100_000,
-        b'{"schema": "irdiff-run/3", "x": ' + b"9" * 100_000 + b"}",
-        b'{"schema": "\\ud800"}',
-    ],
-    ids=["empty", "null", "list", "cut", "utf-16", "nothing", "deep", "deep-objects", "digits", "surrogate"],
-)
+CONTENTS = {
+    "empty": b"", "null": b"null", "list": b"[]", "cut": b"{", "utf-16": b"\xff\xfe{\x00}\x00",
+    "nothing": b'{"schema": "irdiff-run/3"}', "deep": b"[" * 100_000, "deep objects": b'{"a":' * 100_000,
+    "digits": b'{"schema": "irdiff-run/3", "x": ' + b"9" * 100_000 + b"}", "surrogate": b'{"schema": "\\ud800"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
 def test_what_is_no_run_is_refused(folder: Path, content: bytes) -> None:
     (folder / "run.json").write_bytes(content)
     _refused(folder, "run")
@@ -150,17 +129,13 @@ def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.Mo
     _refused(folder / "nowhere", "irdiff compare")
 
 
-@pytest.mark.parametrize("make", ["symlink", "pipe", "folder"])
-def test_run_json_must_be_a_plain_file(folder: Path, tmp_path: Path, make: str) -> None:
-    path = folder / "run.json"
-    path.rename(tmp_path / "real.json")
-    if make == "symlink":
-        path.symlink_to(tmp_path / "real.json")
-    elif make == "pipe":
-        os.mkfifo(path)
-    else:
-        path.mkdir()
-    _refused(folder, "link|plain file")
+def test_run_json_must_be_a_plain_file(folder: Path, tmp_path: Path) -> None:
+    path, real = folder / "run.json", tmp_path / "real.json"
+    path.rename(real)
+    for make in (lambda: path.symlink_to(real), lambda: os.mkfifo(path), path.mkdir):
+        make()
+        _refused(folder, "link|plain file")
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 # artifacts
@@ -174,6 +149,7 @@ def _put(folder: Path, digest: str, packed: bytes) -> Path:
 
 
 def test_an_artifact_is_what_its_name_says(folder: Path) -> None:
+    assert run_folder.dump(run_folder.load(folder)) == (folder / "run.json").read_bytes()
     content = b"module {}" * 1000
     _put(folder, sha256(content), zstandard.compress(content))
     for place in (folder, folder / "run.json"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,58 +66,46 @@ def write(folder: Path, run: Run, store: Store) -> None:
 # refused
 
 
-def linked(link: Path, target: str | Path) -> Path:
-    link.symlink_to(target)
-    return link
-
-
 def with_file(path: Path, text: str = "what I saw") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path.parent
 
 
-def with_folder(path: Path) -> Path:
-    path.mkdir(parents=True)
-    return path.parent
+def linked(link: Path, target: str | Path) -> Path:
+    link.symlink_to(target)
+    return link
 
 
-def with_pipe(path: Path) -> Path:
-    os.mkfifo(path)
-    return path
-
-
-STRANGER = '{"schema": "mine/1", "irdiff-run/1": 0}'
 REFUSED: dict[str, Callable[[Path, Run], Path]] = {
     "current folder": lambda home, run: Path(),
     "above the current folder": lambda home, run: Path(".."),
     "root": lambda home, run: Path("/"),
-    "repository": lambda home, run: with_file(with_folder(home / "repo/.git") / "kernel.py"),
-    "dot files alone": lambda home, run: with_folder(home / "repo/.git"),
+    "repository": lambda home, run: with_file(with_file(home / "repo/.git/config").parent / "kernel.py"),
+    "dot files alone": lambda home, run: with_file(home / "repo/.git/config").parent,
     "file": lambda home, run: home / "precious.txt",
     "below a file": lambda home, run: home / "precious.txt" / "run",
-    "pipe": lambda home, run: with_pipe(home / "pipe"),
-    "link to an empty folder": lambda home, run: linked(home / "link", with_folder(home / "a/b")),
+    "pipe": lambda home, run: os.mkfifo(home / "pipe") or home / "pipe",
+    "link to an empty folder": lambda home, run: linked(home / "link", tempfile.mkdtemp(dir=home)),
     "link to nothing": lambda home, run: linked(home / "link", "nowhere"),
     "somebody else's run.json": lambda home, run: with_file(
-        with_folder(home / "a/artifacts") / "run.json", STRANGER
+        with_file(home / "a/artifacts/x").parent / "run.json", '{"schema": "mine/1", "irdiff-run/1": 0}'
     ),
     "report alone": lambda home, run: with_file(home / "reports/run.json", run_folder.dump(run).decode()),
-}
-"""Made in the user's folder."""
-OF_A_RUN: dict[str, Callable[[Path, Path], Path]] = {
-    "current folder that is a run": lambda home, run: os.chdir(run) or run,
+    "current folder that is a run": lambda home, run: os.chdir(home / "run") or home / "run",
     "link to a run": lambda home, run: linked(home / "link", "run"),
-    "inside a run": lambda home, run: run / "artifacts" / "new",
-    "run with a file": lambda home, run: with_file(run / "notes.md"),
-    "run with a file among its artifacts": lambda home, run: with_file(run / "artifacts/mine.ttgir").parent,
-    "run with a folder": lambda home, run: with_folder(run / "sub"),
-    "run with a link": lambda home, run: linked(run / "timing.json", home / "precious.txt").parent,
+    "inside a run": lambda home, run: home / "run" / "artifacts" / "new",
+    "run with a file": lambda home, run: with_file(home / "run" / "notes.md"),
+    "run with a file among its artifacts": lambda home, run: (
+        with_file(home / "run/artifacts/mine.ttgir").parent
+    ),
+    "run with a folder": lambda home, run: with_file(home / "run" / "sub" / "x").parent,
+    "run with a link": lambda home, run: linked(home / "run/timing.json", home / "precious.txt").parent,
     "run whose artifacts are a link": lambda home, run: (
-        linked(run / "artifacts", (run / "artifacts").rename(home / "elsewhere")).parent
+        linked(home / "run/artifacts", (home / "run/artifacts").rename(home / "elsewhere")).parent
     ),
 }
-"""Made of a run in it."""
+"""Made in the user's folder, which holds a run, too."""
 
 
 @pytest.fixture
@@ -137,28 +126,28 @@ def invoke(command: Any, *words: object) -> None:
 
 
 @pytest.mark.usefixtures("unresolved")
-@pytest.mark.parametrize("kind", [*REFUSED, *OF_A_RUN])
+@pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(
     kind: str, place: Path, run: Run, store: Store
 ) -> None:
-    if kind in OF_A_RUN:
-        write(place / "run", run, store)
-    refused = REFUSED[kind](place, run) if kind in REFUSED else OF_A_RUN[kind](place, place / "run")
+    write(place / "run", run, store)
+    refused = REFUSED[kind](place, run)
     before = tree(place)
     with pytest.raises(UsageError) as raised:
         run_place.check(refused)
     assert "--out" in raised.value.hint
-    with pytest.raises(UsageError):
-        write(refused, run, store)
-    with pytest.raises(UsageError):
-        invoke(compare_command.compare_command, *WORDS, "--out", refused)
-    with pytest.raises(UsageError):
-        compare_in_python(*WORDS, targets=[], cases=[], corpus=None, out=refused)
-    with pytest.raises(UsageError):
-        invoke(runs_commands.merge_command, "no-run", "--out", refused)
+    for attempt in (
+        lambda: write(refused, run, store),
+        lambda: invoke(compare_command.compare_command, *WORDS, "--out", refused),
+        lambda: compare_in_python(*WORDS, targets=[], cases=[], corpus=None, out=refused),
+        lambda: invoke(runs_commands.merge_command, "no-run", "--out", refused),
+    ):
+        with pytest.raises(UsageError):
+            attempt()
     assert tree(place) == before
 
 
+@pytest.mark.usefixtures("unresolved")
 def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(
     place: Path, run: Run, store: Store
 ) -> None:
@@ -226,16 +215,11 @@ def test_a_failure_at_the_very_end_leaves_the_old_run(
     place: Path, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(place / "run", run, store)
-    known = tree(place)
-    rename = Path.rename
-
-    def fail(self: Path, target: Path) -> Path:
-        if self.name.startswith(".part-"):
-            raise OSError(5, "Input/output error")
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fail)
-    with pytest.raises(StoreError, match="Input/output error"):
+    known, rename = tree(place), Path.rename
+    monkeypatch.setattr(
+        Path, "rename", lambda path, to: full() if path.name.startswith(".part-") else rename(path, to)
+    )
+    with pytest.raises(StoreError, match="No space left"):
         write(place / "run", run, store)
     assert tree(place) == known
 

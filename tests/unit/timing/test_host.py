@@ -38,27 +38,22 @@ def watched(monkeypatch):
 
 def test_conditions_of_each_gpu(watched):
     monitor = watched(TEXT)
-    found = monitor.conditions("GPU-1")
-    assert found.sm_clock_mhz == (1700.0, 1840.0, 1980.0)
-    assert found.power_capped_fraction == 0.5
+    found, other, unknown = (monitor.conditions(f"GPU-{number}") for number in (1, 2, 3))
+    assert (found.sm_clock_mhz, found.power_capped_fraction) == ((1700.0, 1840.0, 1980.0), 0.5)
     assert (found.throttled, found.ecc, found.mig) == ((), "Enabled", "Disabled")
     assert found.other_processes == ("pid 1",)  # not this one
-    other = monitor.conditions("GPU-2")
     assert (other.sm_clock_mhz, other.power_w, other.throttled) == (None, None, ())
     assert "97 %" in other.other_processes[-1]  # it was busy before the start
-    unknown = monitor.conditions("GPU-3")
     assert (unknown.sm_clock_mhz, unknown.power_capped_fraction, unknown.other_processes) == (None, None, ())
 
 
-@pytest.mark.parametrize(
-    ("answers", "throttled"),
-    [
-        ([HOT], ("hardware slowdown", "hardware thermal slowdown")),
-        ([TEXT] * 20 + [None, HOT], ("hardware slowdown", "hardware thermal slowdown")),
+def test_what_makes_a_gpu_unfit(watched):
+    slow = ("hardware slowdown", "hardware thermal slowdown")
+    for answers, throttled in (
+        ([HOT], slow),
+        ([TEXT] * 20 + [None, HOT], slow),
         ([TEXT] * 5 + [None, "garbage"], ("2 readings failed",)),
         ([None], ()),
         ([TEXT.replace("0x0000000000000004", "0xodd")], ()),
-    ],
-)
-def test_what_makes_a_gpu_unfit(watched, answers, throttled):
-    assert watched(*answers).conditions("GPU-1").throttled == throttled
+    ):
+        assert watched(*answers).conditions("GPU-1").throttled == throttled

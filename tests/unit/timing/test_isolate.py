@@ -59,6 +59,7 @@ def test_replies(start):
     gpu, _ = start(READY, OPENED, ON_CONTROL, b'{"kind": "timed", "rows": []}\n')
     assert gpu.ask_first({"op": "open"}, 5.0, "") == {"kind": "opened"}
     assert gpu.ask({"op": "time"}, 5.0) == {"kind": "timed", "rows": []}
+    assert gpu.log != start()[0].log, "each process has a log of its own"
     gpu.close()
 
 
@@ -83,34 +84,18 @@ def test_a_process_that_does_not_reply_is_gone(start, line, code, status, side, 
     assert child.killed.is_set()
 
 
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
+def test_what_every_process_must_do_is_an_error_where_one_does_not(start):
+    for lines, words in (
         ([], "did not start"),
         ([b'{"kind": "timed"}\n'], "did not start"),
         ([b"no module named torch\n"], "did not start"),
         ([READY], "no GPU: the GPU process ended with 1"),
         ([READY, FAULT], "no GPU: illegal address"),
         ([READY, b'{"kind": "refused", "message": "no driver"}\n'], "no GPU: no driver"),
-    ],
-)
-def test_what_every_process_must_do_is_an_error_where_one_does_not(start, lines, words):
-    gpu, _ = start(*lines, code=1)
-    with pytest.raises(GpuProcessError, match=words):
-        gpu.ask_first({"op": "list"}, 5.0, "no GPU")
-
-
-def test_a_process_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
-    def refuse(command, *, env, stderr):
-        raise BlockingIOError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(process, "start_worker", refuse)
-    with pytest.raises(GpuProcessError, match="temporarily unavailable"):
-        isolate.GpuProcess(tmp_path, {}, tmp_path / "gpu.log")
-
-
-def test_each_process_has_a_log_of_its_own(start):
-    assert start()[0].log != start()[0].log
+    ):
+        gpu, _ = start(*lines, code=1)
+        with pytest.raises(GpuProcessError, match=words):
+            gpu.ask_first({"op": "list"}, 5.0, "no GPU")
 
 
 # inside of the process
@@ -130,20 +115,15 @@ def raising(error):
     return operation
 
 
-@pytest.mark.parametrize(
-    "error", [AbiError("takes\nsomething else"), DeviceError("no clusters here"), ValueError("no such fill")]
-)
-def test_what_does_not_fit_is_refused(monkeypatch, error):
-    reply = answer(monkeypatch, raising(error))
-    assert reply == {"kind": "refused", "message": " ".join(str(error).split())}
-
-
-@pytest.mark.parametrize("error", [DriverError("refused a call"), RuntimeError("out of memory")])
-def test_what_the_driver_or_torch_ends_in_is_a_fault(monkeypatch, error):
-    with pytest.raises(type(error)):
-        answer(monkeypatch, raising(error))
-    with pytest.raises(type(error)):  # one that shows late is no reply either
-        answer(monkeypatch, lambda *_: {"kind": "timed"}, synchronize=raising(error))
+def test_what_does_not_fit_is_refused_and_what_the_driver_or_torch_ends_in_is_a_fault(monkeypatch):
+    for error in (AbiError("takes\nsomething else"), DeviceError("no clusters"), ValueError("no such fill")):
+        reply = answer(monkeypatch, raising(error))
+        assert reply == {"kind": "refused", "message": " ".join(str(error).split())}
+    for error in (DriverError("refused a call"), RuntimeError("out of memory")):
+        with pytest.raises(type(error)):
+            answer(monkeypatch, raising(error))
+        with pytest.raises(type(error)):  # one that shows late is no reply either
+            answer(monkeypatch, lambda *_: {"kind": "timed"}, synchronize=raising(error))
 
 
 def test_what_a_kernel_prints_is_not_a_reply(capfd):

@@ -110,8 +110,7 @@ def test_a_fault_while_checking_leaves_the_others():
     assert len(gpu.of("open")) == 1 + 1 + PROCESSES  # the checker, its successor, and those that time
 
 
-@pytest.mark.parametrize("status", [HANG, FAULT])
-@pytest.mark.parametrize("number", [1, 3, PROCESSES])
+@pytest.mark.parametrize(("status", "number"), [(HANG, 1), (FAULT, 3), (FAULT, PROCESSES)])
 def test_a_fault_in_any_process_is_the_result(status, number):
     gpu = Pretended({("time", "bad", number): status})
     _, rows = go(["bad", "c"], gpu)
@@ -124,22 +123,17 @@ def test_a_fault_in_any_process_is_the_result(status, number):
     assert sum(row["first"] == "bad" for row in gpu.of("time")) == number
 
 
-@pytest.mark.parametrize(
-    ("reply", "words"),
-    [
+def test_a_process_without_samples_to_rely_on_is_a_fault():
+    for reply, words in (
         ({"kind": "refused", "message": "needs 7 GiB"}, "needs 7 GiB"),
-        ({"kind": "odd"}, "odd"),
-        (timed(control=None), "it took no samples of control"),
         (timed(base=None, control=None, head=None), "it took no samples of base, control, head"),
         (timed(head=0.0), "0.0 us is no time of a launch"),
         (timed(head=float("nan")), "nan us is no time of a launch"),
-    ],
-)
-def test_a_process_without_samples_to_rely_on_is_a_fault(reply, words):
-    _, rows = go(["bad", "c"], Pretended({("time", "bad", 3): reply}))
-    assert (rows["bad"].outputs.status, rows["bad"].measurement) == (FAULT, None)
-    assert rows["bad"].note == f"while timing, in process 3 of {PROCESSES}: {words}"
-    assert rows["c"].measurement.speed is Speed.SAME
+    ):
+        _, rows = go(["bad", "c"], Pretended({("time", "bad", 3): reply}))
+        assert (rows["bad"].outputs.status, rows["bad"].measurement) == (FAULT, None)
+        assert rows["bad"].note == f"while timing, in process 3 of {PROCESSES}: {words}"
+        assert rows["c"].measurement.speed is Speed.SAME
 
 
 def test_a_gpu_that_is_lost_while_timing_leaves_no_verdict():
@@ -152,42 +146,27 @@ def test_a_gpu_that_is_lost_while_timing_leaves_no_verdict():
         assert measured.why == f"only {count} processes measured it, a verdict needs 18; {work.stopped}"
 
 
-def test_a_gpu_that_is_lost_in_the_second_process_leaves_no_measurement():
+def test_a_gpu_that_is_lost_or_never_there_leaves_the_rest_unmeasured():
     _, rows = go(["a"], Pretended(opens=2))
     assert rows["a"].measurement is None
     assert rows["a"].note.startswith("only 1 process measured it, a verdict needs 18; measuring ended early")
-
-
-def test_a_gpu_that_is_lost_while_checking_leaves_the_rest_unchecked():
     work, rows = go(["bad", "c"], Pretended({("verify", "bad", 1): HANG}, opens=1))
-    assert list(rows) == ["bad"]
-    assert work.stopped
-
-
-def test_a_gpu_that_cannot_be_opened_is_an_error():
+    assert (list(rows), bool(work.stopped)) == (["bad"], True)
     with pytest.raises(GpuProcessError, match="GPU 0 cannot be opened"):
         go(["a"], Pretended(opens=0))
 
 
-def test_a_budget_that_is_spent_costs_no_process():
-    said = []
+def test_a_budget_that_is_spent_costs_no_process_and_verify_only_times_nothing():
+    said, gpu = [], Pretended()
     work, _ = go(["a"], Pretended(), budget_s=0.01, say=said.append)
     assert len(work.samples["a"]) == 3 * PROCESSES
     assert any("beyond the budget" in line for line in said)
-
-
-def test_fewer_processes_give_no_verdict():
-    _, rows = go(["a"], Pretended(), processes=6)
-    measured = rows["a"].measurement
-    assert (measured.speed, measured.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
-
-
-def test_verify_only_times_nothing():
-    gpu = Pretended()
     _, rows = go(["a"], gpu, verify_only=True)
     assert not gpu.of("time")
-    assert rows["a"].outputs.status is OutputStatus.EQUAL
-    assert rows["a"].note == "only its outputs were compared"
+    assert (rows["a"].outputs.status, rows["a"].note) == (
+        OutputStatus.EQUAL,
+        "only its outputs were compared",
+    )
 
 
 # many versions at once
@@ -207,26 +186,17 @@ def test_a_bundle_is_one_request_and_each_case_has_the_samples_of_the_base():
     assert {len(samples) for samples in work.samples.values()} == {3 * PROCESSES}
 
 
-@pytest.mark.parametrize(
-    ("side", "guilty", "blamed"),
-    [
+def test_only_who_is_to_blame_leaves_a_bundle():
+    every = {"a~1", "a~2", "a~3"}
+    for side, guilty, blamed in (
         ("head", {"a~1"}, "head"),
         ("head 1", {"a~2"}, "head"),
-        ("control", {"a~1", "a~2", "a~3"}, "control"),
-        (None, {"a~1", "a~2", "a~3"}, None),
-    ],
-)
-def test_only_who_is_to_blame_leaves_a_bundle(side, guilty, blamed):
-    _, rows = go(["a~1", "a~2", "a~3"], Pretended({("time", "a~1", 2): (FAULT, side)}))
-    assert {case for case, row in rows.items() if row.outputs.status is FAULT} == guilty
-    for case, row in rows.items():
-        if case in guilty:
-            assert (row.outputs.side, row.measurement) == (blamed, None)
-        else:  # nothing of theirs is lost
-            assert row.measurement.processes == PROCESSES
-
-
-def test_a_bundle_without_a_sample_of_a_head_is_a_fault_of_all():
-    _, rows = go(["a~1", "a~2"], Pretended({("time", "a~1", 1): timed()}))
-    assert {row.outputs.status for row in rows.values()} == {FAULT}
-    assert "it took no samples of head 1" in rows["a~2"].outputs.message
+        ("control", every, "control"),
+        (None, every, None),
+    ):
+        _, rows = go(sorted(every), Pretended({("time", "a~1", 2): (FAULT, side)}))
+        assert {case for case, row in rows.items() if row.outputs.status is FAULT} == guilty
+        for case in guilty:
+            assert (rows[case].outputs.side, rows[case].measurement) == (blamed, None)
+        for case in every - guilty:  # nothing of theirs is lost
+            assert rows[case].measurement.processes == PROCESSES

@@ -23,25 +23,21 @@ def case(name, verdict=Verdict.CHANGED, target="sm_90", head=CUBIN):
     return SimpleNamespace(id=f"{name}@{target}", verdict=verdict, target=target, artifacts=sides)
 
 
-@pytest.mark.parametrize(
-    ("patterns", "every", "chosen"),
-    [
+def test_changed_cases_are_chosen_or_all_with_two_binaries():
+    broken = case("broken", Verdict.BROKEN, head=None)
+    cases = (case("matmul"), case("softmax"), case("same", Verdict.UNCHANGED), broken)
+    for patterns, every, chosen in (
         ((), False, ["matmul@sm_90", "softmax@sm_90"]),
         ((), True, ["matmul@sm_90", "softmax@sm_90", "same@sm_90"]),
         (("mat*",), False, ["matmul@sm_90"]),
-        (("softmax",), False, ["softmax@sm_90"]),
         (("zz",), True, []),
-    ],
-)
-def test_changed_cases_are_chosen_or_all_with_two_binaries(patterns, every, chosen):
-    broken = case("broken", Verdict.BROKEN, head=None)
-    cases = (case("matmul"), case("softmax"), case("same", Verdict.UNCHANGED), broken)
-    found = timing.chosen_cases(SimpleNamespace(cases=cases), patterns, every=every)
-    assert [row.id for row in found] == chosen
+    ):
+        found = timing.chosen_cases(SimpleNamespace(cases=cases), patterns, every=every)
+        assert [row.id for row in found] == chosen
 
 
 def test_cases_are_spread_over_gpus_that_run_them():
-    rows = [case(f"c{i}") for i in range(5)] + [case("d", target="sm_100")]
+    rows = [*(case(f"c{i}") for i in range(5)), case("d", target="sm_100")]
     lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
     assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
     assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]
@@ -53,18 +49,15 @@ def compared(*within):
     return {"kind": "compared", "differences": differences, "base_repeats": True}
 
 
-@pytest.mark.parametrize(
-    ("reply", "status"),
-    [
+def test_replies_of_a_check():
+    for reply, status in (
         (compared(), OutputStatus.EQUAL),
         (compared(True), OutputStatus.CLOSE),
         (compared(True, False), OutputStatus.DIFFERENT),
         ({"kind": "refused", "message": "no"}, OutputStatus.NOT_LAUNCHED),
         ({"kind": "out of bounds", "side": "head", "arguments": ["out"]}, OutputStatus.OUT_OF_BOUNDS),
-    ],
-)
-def test_replies_of_a_check(reply, status):
-    assert schedule._check(reply).status is status
+    ):
+        assert schedule._check(reply).status is status
 
 
 def test_simulated_samples_are_judged():
@@ -86,9 +79,8 @@ def test_simulated_samples_are_judged():
 def test_a_busy_gpu_is_not_a_pass():
     card = {"uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0"}
     work = GpuWork(card=card | dict.fromkeys(("multiprocessors", "memory_bytes", "l2_bytes"), 1), wall_s=10.0)
-    busy, idle = (work.record(host.summarize([], pids)) for pids in (["pid 3"], []))
-    assert (busy.trustworthy, busy.other_processes, busy.wall_s) == (False, ("pid 3",), 10.0)
-    assert idle.trustworthy
+    assert not work.record(host.summarize([], ["pid 3"])).trustworthy
+    assert work.record(host.summarize([], [])).trustworthy
 
 
 def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
@@ -101,22 +93,21 @@ def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
     assert [line.split(":")[0] for line in said] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("status", "stopped", "not_timed", "code"),
-    [
+def test_exit_codes():
+    for status, stopped, reasons, code in (
         (OutputStatus.EQUAL, "", [], ExitCode.DONE),
         (OutputStatus.FAULT, "", [], ExitCode.DONE),
         (OutputStatus.NOT_LAUNCHED, "", [], ExitCode.NOT_COMPARED),
         (OutputStatus.EQUAL, "the GPU was lost", [], ExitCode.NOT_COMPARED),
         (OutputStatus.EQUAL, "", ["GPU 0 cannot be opened"], ExitCode.NOT_COMPARED),
         (OutputStatus.EQUAL, "", ["no such GPU here: sm_100"], ExitCode.DONE),
-    ],
-)
-def test_exit_codes(status, stopped, not_timed, code):
-    cases = [SimpleNamespace(outputs=SimpleNamespace(status=status))]
-    untimed = [NotTimed(case="a", reason=reason) for reason in not_timed]
-    gpus = [SimpleNamespace(stopped=stopped)]
-    assert exit_code(SimpleNamespace(cases=cases, gpus=gpus, not_timed=untimed)) is code
+    ):
+        untimed = [NotTimed(case="a", reason=reason) for reason in reasons]
+        cases, gpus = (
+            [SimpleNamespace(outputs=SimpleNamespace(status=status))],
+            [SimpleNamespace(stopped=stopped)],
+        )
+        assert exit_code(SimpleNamespace(cases=cases, gpus=gpus, not_timed=untimed)) is code
 
 
 class Listing:
@@ -129,32 +120,24 @@ class Listing:
         pass
 
 
-def on_two_gpus(monkeypatch, failing, error, target="sm_90"):
-    def run_gpu(start, index, names, options):
-        if index in failing:
-            raise error
-        return GpuWork(card={"uuid": f"GPU-{index}"}, outputs=dict.fromkeys(names))
-
-    monkeypatch.setattr(schedule, "run_gpu", run_gpu)
-    options = TimingOptions(patterns=(), every=False, protocol=protocol(), environment={}, say=print)
-    return timing.on_all_gpus(Listing, [case("a", target=target), case("b", target=target)], options)
-
-
 def test_a_gpu_that_cannot_be_opened_does_not_take_the_others_with_it(monkeypatch):
+    def on_two_gpus(errors, target="sm_90"):
+        def run_gpu(start, index, names, options):
+            if index in errors:
+                raise errors[index]
+            return GpuWork(card={"uuid": f"GPU-{index}"}, outputs=dict.fromkeys(names))
+
+        monkeypatch.setattr(schedule, "run_gpu", run_gpu)
+        options = TimingOptions(patterns=(), every=False, protocol=protocol(), environment={}, say=print)
+        return timing.on_all_gpus(Listing, [case("a", target=target), case("b", target=target)], options)
+
     error = GpuProcessError("GPU 1 cannot be opened")
-    works, not_timed, _ = on_two_gpus(monkeypatch, {1}, error)
+    works, not_timed, _ = on_two_gpus({1: error})
     assert [list(work.outputs) for work in works] == [["a@sm_90"]]
     assert not_timed == [NotTimed(case="b@sm_90", reason="GPU 1 cannot be opened")]
-
-
-@pytest.mark.parametrize(
-    ("failing", "error"), [({0, 1}, GpuProcessError("cannot be opened")), ({1}, KeyError("a mistake"))]
-)
-def test_what_leaves_nothing_or_is_a_mistake_is_an_error(monkeypatch, failing, error):
-    with pytest.raises(type(error)):
-        on_two_gpus(monkeypatch, failing, error)
-
-
-def test_no_gpu_of_the_target_is_an_error(monkeypatch):
+    with pytest.raises(GpuProcessError):
+        on_two_gpus({0: error, 1: error})
+    with pytest.raises(KeyError):  # a mistake
+        on_two_gpus({1: KeyError("x")})
     with pytest.raises(timing.NoGpuError, match="GPUs here are sm_90, its cases are for gfx942"):
-        on_two_gpus(monkeypatch, (), None, target="gfx942")
+        on_two_gpus({}, target="gfx942")

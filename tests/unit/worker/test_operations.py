@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import py_compile
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +291,16 @@ def test_what_a_stage_raises(
     result = worker.compile()
     assert (result["outcome"], result.get("transient")) == (outcome, transient)
     assert (result["stage"], result["artifacts"]) == ("tinyasm", ["ttir"])
+
+
+def test_a_workload_imports_what_has_no_source(worker: InProcess) -> None:
+    """Bytecode alone, and an extension: this one is not a library, and the loader that says so found it."""
+    (worker.root / "own.py").write_text("BLOCK = 16\n")
+    py_compile.compile(str(worker.root / "own.py"), cfile=str(worker.root / "own.pyc"), doraise=True)
+    (worker.root / "own.py").unlink()
+    (worker.root / f"native{EXTENSION_SUFFIXES[-1]}").write_text("not a library")
+    worker.write("import own\ntry:\n    import native\nexcept ImportError as error:\n    assert error.path")
+    assert len(worker.launches()) == 1
 
 
 def test_a_workload_of_other_releases_launches_nothing(worker: InProcess) -> None:

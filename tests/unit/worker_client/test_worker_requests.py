@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,16 @@ def test_a_killed_process_says_nothing_of_the_compiler(
 ) -> None:
     ended = EndedChild(signal=number, timed_out=False, worker_died=False)
     assert requests.failure(ended, None, tmp_path).kind is kind
+
+
+@pytest.mark.parametrize("deaths", [(False,), (True, False), (True, True)])
+def test_a_case_whose_worker_died_is_asked_once_more(tmp_path: Path, deaths: tuple[bool, ...]) -> None:
+    """Another case may have killed it: of this one that says nothing."""
+    ends = iter([EndedChild(signal=0, timed_out=False, worker_died=died) for died in deaths])
+    workers: Any = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: next(ends)))
+    toolchain: Any = None
+    ended = Requests(config.load(cache=tmp_path), workers).ask(toolchain, None, {}, tmp_path)
+    assert ended.worker_died is deaths[-1] and next(ends, None) is None
 
 
 def test_the_end_of_a_huge_output_is_read_alone(tmp_path: Path) -> None:
