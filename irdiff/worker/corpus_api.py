@@ -120,6 +120,9 @@ class FakeTensor:
     def element_size(self):
         return self.dtype.itemsize
 
+    def zero_(self):
+        return self
+
     def is_contiguous(self):
         return self.strides == contiguous_strides(self.shape)
 
