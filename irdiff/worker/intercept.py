@@ -64,19 +64,9 @@ class Captured:
         self.made, self.error = reached.made, reached.error
 
     @property
-    def defaults(self):
-        """[(name, value)] of the options that a call gets where it names none."""
-        return _defaults(self.target)
-
-    @property
     def digest(self):
         """The input digest, or None where the launch has none."""
         return self.made.digest if self.made is not None else None
-
-
-@functools.lru_cache
-def _defaults(target):
-    return list(vars(triton.compiler.compiler.make_backend(target).parse_options({})).items())
 
 
 def bind(function, args, kwargs):

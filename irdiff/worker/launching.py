@@ -45,9 +45,7 @@ class Calls:
     def _lines(self, captured):
         yield f"grid: {_json(captured.grid)}"
         yield from _hooks(captured.function)
-        for name, value in sorted(captured.given.items()):
-            if (name, value) not in captured.defaults:  # written out or not, it is the same launch
-                yield f"option {name}: {_value(value)}"
+        yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
         for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them differently
             yield from self._argument(kernel_name(captured), f"argument {number}", value)
 

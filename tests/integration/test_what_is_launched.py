@@ -163,14 +163,12 @@ EDITS = {
         says="",
     ),
     "nothing": Edit(base=ONCE, head=f"# a comment\n{ONCE}", says=""),
-    "default_named": Edit(base=ONCE, head=ONCE.replace("BLOCK=1024", "BLOCK=1024, num_warps=4"), says=""),
     "another_name": Edit(base=ONCE, head="y = x\n" + ONCE.replace("(x, ", "(y, "), says=""),
     "another_parameter": Edit(base=ONCE, head=ONCE, renamed=True, says=""),
 }
 SAME = (
     "nothing",
     "another_name",
-    "default_named",
     "another_parameter",
     "comment_in_a_hook",
     "named_tuple",

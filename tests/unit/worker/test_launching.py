@@ -39,7 +39,6 @@ class Call:
     bound: dict[str, Any]
     grid: list[int] = field(default_factory=lambda: [4, 1, 1])
     given: dict[str, Any] = field(default_factory=dict)
-    defaults: list[tuple[str, Any]] = field(default_factory=lambda: [("num_ctas", 1)])
     kernel: Callable[[], None] = kernel
 
     @property
