@@ -47,7 +47,7 @@ def essence(counts: Counter[str]) -> tuple[str, ...]:
     """The sorted abstracted lines that make an edit this change, without what depends on the kernel alone:
 
     - how many lines of an operation move besides those that became more or fewer;
-    - what only moves, where something else happens too;
+    - what only moves, where something else happens too, other than attributes that LLVM infers;
     - index arithmetic where layouts differ, for index vectors are there once for each layout.
     """
     net = {key: counts[key] - counts[_opposite(key)] for key in counts}
@@ -56,7 +56,9 @@ def essence(counts: Counter[str]) -> tuple[str, ...]:
     if any(key[1:].startswith("layout ") for key in counts):
         others = {key for key in gained if key[1:] not in INDEX_ARITHMETIC}
         gained = others or gained
-    return tuple(sorted(gained or moved))
+    if all(key[1:].startswith("flags: ") for key in gained):
+        gained |= moved
+    return tuple(sorted(gained))
 
 
 def _opposite(key: str) -> str:

@@ -49,6 +49,8 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
         # layouts and other instructions
         ("+asm ld.global|-other instructions|+other instructions", "+asm ld.global"),
         ("-other instructions|+other instructions", "+other instructions|-other instructions"),
+        ("+flags: nofree|-tt.load|+tt.load", "+flags: nofree|+tt.load|-tt.load"),
+        ("+flags: nofree|+asm ld.global|-tt.load|+tt.load", "+asm ld.global|+flags: nofree"),
         ("-layout #linear|+layout #blocked|-tt.make_range", "+layout #blocked|-layout #linear"),
         ("-layout #linear|-ttg.convert_layout", "-layout #linear|-ttg.convert_layout"),
     ],
