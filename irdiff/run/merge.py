@@ -159,12 +159,12 @@ def _reach(parts: Sequence[Reach]) -> Reach | None:
 
 
 def _changed_file(same: Sequence[ChangedFile]) -> ChangedFile:
-    idle = [file.not_run for file in same if file.read_by]
+    idle = [file.not_run for file in same if file.read_by] or [file.not_run for file in same]
     return replace(
         same[0],
         compiled_by=sum(file.compiled_by for file in same),
         read_by=sum(file.read_by for file in same),
-        not_run=tuple(name for name in idle[0] if all(name in names for names in idle)) if idle else (),
+        not_run=tuple(name for name in idle[0] if all(name in names for names in idle)),
     )
 
 

@@ -119,3 +119,5 @@ def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs(build: Any)
     assert reach is not None
     (file,) = reach.files
     assert (reach.read_by, file.read_by, file.compiled_by, file.not_run) == (3, 3, 3, ("g",))
+    unread = merge.merge([part("a/x:1@sm_90", 0, "f"), part("a/x:2@sm_90", 0, "f")]).reach
+    assert unread is not None and unread.files[0].not_run == ("f",), "a kernel that no launch reads"
