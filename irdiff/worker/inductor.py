@@ -90,12 +90,13 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
     more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
     own = args[: len(args) - len(more)]
     names = [name for name in tuner.fn.arg_names if name not in tuner.configs[0].kwargs]
+    sources = _sources(tuner.fn.__name__)
     for config in tuner.configs:
         bound = {**dict(zip(names, own)), **config.kwargs}
         values = {**bound, **dict(zip(more, args[len(own) :]))}
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
         compile_now = functools.partial(_compile, tuner, config)
-        if not intercept.compiled_directly(tuner.fn, bound, grid, compile_now, _sources(tuner.fn.__name__)):
+        if not intercept.compiled_directly(tuner.fn, bound, grid, compile_now, sources):
             options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
             tuner.fn.run(*own, grid=grid, warmup=False, **options)
     return NoKernel()

@@ -17,6 +17,7 @@ and a module that a `.pth` file or `sitecustomize` brought in is.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.metadata
 import os
 import platform
@@ -44,7 +45,7 @@ def describe(triton, modules, maps):
             files.add_distribution(name)
     for name, module in sorted(modules.items()):
         path = getattr(module, "__file__", None)
-        if isinstance(path, str) and name != "__main__" and not _is_standard(path):
+        if isinstance(path, str) and name != "__main__" and not is_standard(path):
             file = os.path.basename(path)
             end = f"/{file}" if file == "__init__.py" else os.path.splitext(file)[1]
             files.add(f"module:{name}{end}", _existing(path))
@@ -133,11 +134,21 @@ def _package_of(place):
     return place
 
 
-def _is_standard(path):
-    folders = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+def is_standard(path):
+    """Whether a file is of the standard library."""
     place = _place(path)
-    inside = any(place.startswith(folder + os.sep) for folder in folders)
-    return inside and not _SITE_FOLDERS & set(place.split(os.sep))
+    inside = any(place.startswith(folder + os.sep) for folder in _standard_folders())
+    return inside and not is_installed(place)
+
+
+@functools.lru_cache
+def _standard_folders():
+    return {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+
+
+def is_installed(path):
+    """Whether a file lies in a folder of installed packages."""
+    return not _SITE_FOLDERS.isdisjoint(path.split(os.sep))
 
 
 def _existing(path):

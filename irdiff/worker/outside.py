@@ -14,11 +14,11 @@ import sys
 import triton
 
 from . import texts, workloads
+from .loaded import is_installed, is_standard
 
 _KNOWN = tuple(
     os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__)
 )
-_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 _KNOWN_PACKAGES = ("torch", "torchgen", "functorch", "irdiff_workload")
 """Torch's record is part of the toolchain's digest (`loaded`)."""
 _at_first: set = set()
@@ -38,8 +38,8 @@ def loaded():
     """[(name, SHA-256 of its file)] of what was loaded since. Raises OSError."""
     rows = []
     for name in sorted(set(sys.modules) - _at_first):
-        path = path_of(sys.modules[name])
-        if path and not _is_own(path) and name.partition(".")[0] not in _KNOWN_PACKAGES:
+        path = None if name.partition(".")[0] in _KNOWN_PACKAGES else path_of(sys.modules[name])
+        if path and not _is_own(path):
             if path not in _digests:
                 _digests[path] = texts.sha256_of_file(path)
             rows.append((name, _digests[path]))
@@ -48,11 +48,7 @@ def loaded():
 
 def _is_own(path):
     inner = (path[len(folder) :] for folder in workloads.own_folders if path.startswith(folder + os.sep))
-    return any(not _is_installed(name) for name in inner)
-
-
-def _is_installed(path):
-    return any(part in path.split(os.sep) for part in ("site-packages", "dist-packages"))
+    return any(not is_installed(name) for name in inner)
 
 
 def path_of(module):
@@ -61,5 +57,4 @@ def path_of(module):
     if not isinstance(path, str):
         return None
     path = os.path.abspath(path)
-    is_standard = path.startswith(_STANDARD_LIBRARY + os.sep) and not _is_installed(path)
-    return None if is_standard or path.startswith(_KNOWN) else path
+    return None if path.startswith(_KNOWN) or is_standard(path) else path
