@@ -20,6 +20,8 @@ from fnmatch import fnmatchcase
 from irdiff.errors import UsageError
 from irdiff.model import Target
 
+PROGRAMS = "program"
+"""The family of the workloads that run a program of the repository."""
 _GLOB = re.compile(r"[*?\[]")
 
 

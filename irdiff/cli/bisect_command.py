@@ -71,24 +71,14 @@ def bisect_command(
     if measure == "time" and stage:
         raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
     target = replace(selection, target_names=(name,)).targets(config)[0]
-    store: repository.GitStore | None = None
-    history: History
-    side_of: Callable[[str], Side]
     with (
         screen.status_line() as report,
         tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
     ):
-        wanted = checkout.side_options(selection, report)
-        if len(sides) == 2 and all(map(is_revision, sides)):
-            resolver = Resolver(repository.open_store(checkout.repo or Path.cwd(), config), wanted, config)
-            store, history, side_of = (
-                resolver.store,
-                GitHistory(resolver.store),
-                functools.cache(resolver.side),
-            )
-        else:
-            given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
-            history, side_of = SideList(sides), _listed(sides, given, config).__getitem__
+        given = tool_sides.ToolSides(
+            origin=origin, ptxas=ptxas, wanted=checkout.side_options(selection, report)
+        )
+        store, history, side_of = _searched(sides, given, config)
         comparisons = CommitComparisons(
             case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)
         )
@@ -119,6 +109,16 @@ def bisect_command(
         bisect_time.show(timed, case_id, titles)
     else:
         _show(finding, diff, titles)
+
+
+def _searched(
+    sides: tuple[str, ...], given: tool_sides.ToolSides, config: Config
+) -> tuple[repository.GitStore | None, History, Callable[[str], Side]]:
+    """The commits of a repository between two revisions, or the sides as they are listed."""
+    if len(sides) == 2 and all(map(is_revision, sides)):
+        store = repository.open_store(given.wanted.repo or Path.cwd(), config)
+        return store, GitHistory(store), functools.cache(Resolver(store, given.wanted, config).side)
+    return None, SideList(sides), _listed(sides, given, config).__getitem__
 
 
 def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> dict[str, Side]:

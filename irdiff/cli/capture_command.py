@@ -62,7 +62,7 @@ def capture_command(
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
     (target,) = replace(selection, target_names=(target_name,)).targets(config)
     root = None if from_trace else _repository_root(config)
-    plan = _plan(root)
+    plan = kernel_repository.plan_above(root) if root else None
     out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)
     is_inside = root is not None and out.resolve().is_relative_to(root.resolve())
     words: list[str] = ["--out", str(out), "--target", json.dumps(asdict(target), default=dict)]
@@ -121,11 +121,6 @@ def _repository_root(config: Config) -> Path | None:
         return None
 
 
-def _plan(root: Path | None) -> Plan | None:
-    path = root / kernel_repository.FILE if root else None
-    return kernel_repository.parse_plan(path.read_bytes(), str(path)) if path and path.is_file() else None
-
-
 def _import_folders(root: Path | None, plan: Plan | None) -> list[Path]:
     """Where the repository's own packages lie, for an interpreter in which they are not installed."""
     names = plan.imports if plan else ("src", ".")
@@ -135,7 +130,7 @@ def _import_folders(root: Path | None, plan: Plan | None) -> list[Path]:
 def _next_steps(root: Path, out: Path, packages: Sequence[str]) -> Iterator[str]:
     """Lines for a user whose workloads were just written, with these packages."""
     place = out.resolve()
-    plan = _plan(root)
+    plan = kernel_repository.plan_above(root)
     if plan is None:
         words = [word for package in packages for word in ("--with", package)]
         yield f"  next: {commands.command('init', *words)}, then commit both; after a change: irdiff compare"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from irdiff import case_ids
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
@@ -133,7 +134,7 @@ def failed_program(case: Case) -> Failure | None:
 
 def is_program(workload: str) -> bool:
     """Whether it runs a program of the repository."""
-    return workload.startswith("program/")
+    return case_ids.parse(workload).family == case_ids.PROGRAMS
 
 
 def not_compared(case: Case) -> bool:

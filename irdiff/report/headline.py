@@ -68,7 +68,7 @@ def _failed_programs(run: Run) -> list[str]:
         if failure := failed_program(case):
             only = "head" if case.failures.head else "base"
             sides = "on both sides" if all(case.failures) else f"at {only}"
-            program = case.id.partition(":")[0].partition("/")[2]
+            program = case.workload.partition("/")[2]
             found.setdefault((program, sides, failure.message), []).append(case)
     return [
         f"The program {program} failed {sides}{_where(cases, run)}: {message.removeprefix('EndedEarly: ')}. "

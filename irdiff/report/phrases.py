@@ -28,12 +28,6 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
     return [(t.name, run.summary.radius[t.name]) for t in run.targets if t.name in run.summary.radius]
 
 
-def changed_groups(run: Run) -> list[ChangeGroup]:
-    """Groups with at least one case whose machine code changed."""
-    changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
-    return [group for group in run.groups if not changed.isdisjoint(group.members)]
-
-
 def brief(title: str) -> str:
     """What an edit is, without the figures that follow it and where in it that holds."""
     return _WHERE.sub("", title.partition(";")[0])

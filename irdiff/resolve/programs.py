@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from irdiff import case_ids
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve import kernel_repository
@@ -22,7 +23,7 @@ from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.store import key_of, sha256
 
-FAMILY = "program"
+FAMILY = case_ids.PROGRAMS
 _WORKLOAD = '''"""Runs a program of the repository."""
 
 from irdiff_corpus import program
@@ -79,7 +80,7 @@ def plan_without_file(snap: Snapshot, config: Config) -> Plan:
     """What holds for a repository that has no `irdiff.toml`: packages lie in its root, or in `src`."""
     has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
     folders = ("src", ".") if has_src else (".",)
-    return Plan(**{"program": (), "workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
+    return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
 
 
 def words_of(command: str) -> list[str]:

@@ -235,7 +235,8 @@ class Resolver:
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
             return _side(toolchain, self._corpus, self.options.packages, self.config)
-        return self._with_kernels(toolchain, snap, None, f"kernels of {snap.label}")
+        plan = _plan(snap, self.options, self.config)
+        return self._with_kernels(toolchain, snap, plan, None, f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
         checkout = self._checkouts[snap.spec] = checkouts.read(snap, self.config)
@@ -257,11 +258,12 @@ class Resolver:
         toolchain = self._resolve(spec)
         other = remote_repositories.snapshot(beside, self.store, self.config) if is_revision(beside) else None
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
-        return self._with_kernels(toolchain, snap, other, note)
+        return self._with_kernels(toolchain, snap, plan, other, note)
 
-    def _with_kernels(self, toolchain: Toolchain, snap: Snapshot, other: Snapshot | None, note: str) -> Side:
+    def _with_kernels(
+        self, toolchain: Toolchain, snap: Snapshot, plan: Plan, other: Snapshot | None, note: str
+    ) -> Side:
         """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
-        plan = _plan(snap, self.options, self.config)
         kernels = _kernels(snap, plan, self.options, self.config, other)
         chosen = (*self.options.packages, *programs.packages_of(_programs(plan, self.options)))
         wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)

@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.model import Edited, EditedFile, FileChange, Sides
-from irdiff.resolve import kernel_repository
+from irdiff.resolve import kernel_repository, programs
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
@@ -115,7 +115,7 @@ def _file_of_kernels(path: str, change: FileChange, plans: Sequence[Plan]) -> Ed
 def beside_kernels(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
     """What a file is for that no kernel is made of."""
     named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {".", None}
-    named |= {word for plan in plans for command in plan.program for word in command.split()}
+    named |= {word for plan in plans for command in plan.program for word in programs.words_of(command)}
     if named & {str(path), *map(str, path.parents)}:
         return None  # whatever it is called, `irdiff.toml` names it or its folder
     if path.parts[0] in _SERVICES:
