@@ -332,34 +332,35 @@ def opened(
 # capture
 
 
-def _places(asked: Comparison) -> list[tuple[str, Target]]:
-    """The workloads and targets to capture. A workload that one side alone has comes last: it may have been
-    moved, and is matched with one of the other side.
+_Place = tuple[str, Target]
+
+
+def _places(asked: Comparison) -> tuple[list[_Place], list[_Place]]:
+    """What to capture of the workloads that both sides have, and of those that one side alone has: these may
+    have been moved, and are matched with one another.
     """
     ours, theirs = (set(side.corpus.workloads) for side in asked.sides)
-    return case_ids.places(
-        asked.options.cases, [*sorted(ours & theirs), *sorted(ours ^ theirs)], asked.targets
+    both, alone = (
+        case_ids.places(asked.options.cases, sorted(names), asked.targets)
+        for names in (ours & theirs, ours ^ theirs)
     )
+    return both, alone
 
 
-def _shard(asked: Comparison) -> list[tuple[str, Target]]:
+def _shard(asked: Comparison) -> list[_Place]:
     """Every n-th of the places; the workloads of one side alone stay together, in the last shard."""
-    (number, total), places = asked.options.shard, _places(asked)
-    both = set(asked.sides.base.corpus.workloads) & set(asked.sides.head.corpus.workloads)
-    shared = [place for place in places if place[0] in both]
-    return shared[number - 1 :: total] + (places[len(shared) :] if number == total else [])
+    (number, total), (both, alone) = asked.options.shard, _places(asked)
+    return both[number - 1 :: total] + (alone if number == total else [])
 
 
 def _cut_from(asked: Comparison) -> str:
     """What all shards of one comparison agree on: without a compiler's help."""
     if asked.options.shard == (1, 1):
         return ""
-    return key_of([f"{workload}@{target.name}" for workload, target in _places(asked)])
+    return key_of([f"{workload}@{target.name}" for places in _places(asked) for workload, target in places])
 
 
-def _capture(
-    rows: Sequence[tuple[str, Target]], asked: Comparison, steps: ComparisonSteps
-) -> list[CapturedWorkload]:
+def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
     if steps.shared:
         toolchains = [side.toolchain.digest for side in asked.sides]
         steps.shared.pull(toolchains, [(name, target.name) for name, target in rows], steps.report)

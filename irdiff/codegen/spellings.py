@@ -61,7 +61,6 @@ def _buffer_sizes(text: str) -> str:
 
 
 _POWERS = re.compile(r"(@llvm\.nvvm\.ex2\.approx\.(?:ftz\.)?)f32\(")
-_OLD_BARRIER = "@llvm.nvvm.barrier.n("
 _BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"
 _RSRC = "@llvm.amdgcn.make.buffer.rsrc.p8.p1"
 _BODY = "define {1} @f(ptr {2}%0, i32 %1, float %2) {{\n{0}\n  ret {1}{3}\n}}\n"
