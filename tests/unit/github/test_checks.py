@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from irdiff.compare import launchers
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
-from irdiff.model import ChangedFile, FileChange, Reach, Run, Sides, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Verdict
 
 
 def _with_source(run: Run, source: str) -> Run:
@@ -78,8 +77,8 @@ def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build: A
     case = build.case("a/x:1@sm_90")
     quiet = build.run(case)
     assert checks.conclusion(quiet) is Conclusion.SUCCESS
-    (note,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
-    assert checks.conclusion(replace(quiet, notes=(note,))) is Conclusion.NEUTRAL
+    at_launch = RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",))
+    assert checks.conclusion(replace(quiet, runtime=(at_launch,))) is Conclusion.NEUTRAL
     unsteady = replace(case, nondeterministic=("head",))
     assert checks.conclusion(build.run(unsteady)) is Conclusion.NEUTRAL
     for file, expected in (
