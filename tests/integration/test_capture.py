@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +62,6 @@ def test_a_program_becomes_a_corpus(tmp_path: Path, cache: Path) -> None:
     assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
 
 
-def test_a_program_without_kernels(tmp_path: Path, cache: Path) -> None:
-    script = tmp_path / "nothing.py"
-    script.write_text("print('no kernel here')\n")
-    words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu")
-    assert "nothing was recorded" in irdiff("capture", *words, script, code=4)
-
-
 def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path: Path, cache: Path) -> None:
     script = tmp_path / "needy.py"
     script.write_text("import triton\nimport einops.layers\n")
@@ -79,44 +73,25 @@ def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_trace_of_tritonparse(tmp_path: Path, cache: Path) -> None:
-    code = (
-        "@triton.jit\ndef add_kernel(a, b, n, BLOCK: tl.constexpr):\n"
-        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-        "    tl.store(b + i, tl.load(a + i, mask=i < n) + 1, mask=i < n)\n"
-    )
-    metadata = {"name": "add_kernel", "hash": "abc", "num_warps": 8, "num_stages": 3, "num_ctas": 1}
-    tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 0}
-    numbers = {name: {"type": "int", "value": value} for name, value in (("n", 4096), ("BLOCK", 1024))}
-    arguments = {"a": tensor, "b": tensor, **numbers}
-    compiled = {"metadata": metadata, "python_source": {"code": code}}
-    launch = {"event_type": "launch", "grid": [4], "compilation_metadata": metadata}
-    events = [
-        {"event_type": "compilation", "payload": compiled},
-        {**launch, "extracted_args": arguments},
-    ]
-    trace, out = tmp_path / "trace.ndjson", tmp_path / "out"
-    trace.write_text("".join(json.dumps(event) + "\n" for event in events))
-    irdiff("capture", "--cache", cache, "--out", out, "--from-trace", trace)
-    assert "num_warps=8" in (out / "trace" / "add_kernel.py").read_text()
-    irdiff("corpus", "check", "--corpus", out, "--cache", cache, "--target", "sm_90")
+@pytest.fixture
+def on_gpu(newest: Toolchain, tmp_path: Path, cache: Path) -> Callable[..., tuple[str, dict[str, Any]]]:
+    """(what was said, what was recorded in `tmp_path/out`) of a program that runs with a made-up GPU."""
+
+    def record(*words: str, code: int = 0) -> tuple[str, dict[str, Any]]:
+        interpreter, seen = tmp_path / "python", tmp_path / "seen.json"
+        program = PROGRAMS / "as_if_on_gpu.py"
+        interpreter.write_text(f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{program}" "$@"\n')
+        interpreter.chmod(0o755)
+        options = ("--cache", cache, "--out", tmp_path / "out", "--json", seen, "--python", interpreter)
+        said = irdiff("capture", *options, PROGRAMS / words[0], *words[1:], code=code)
+        return said, json.loads(seen.read_text())
+
+    return record
 
 
-def on_gpu(toolchain: Toolchain, out: Path, *words: str, code: int) -> tuple[str, dict[str, Any]]:
-    """(what was said, what was recorded) of a program that runs with a made-up GPU."""
-    seen = out.with_suffix(".json")
-    command = [toolchain.python, PROGRAMS / "as_if_on_gpu.py", "--out", out, "--json", seen, *words]
-    done = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, timeout=100, cwd=PROGRAMS, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return done.stderr, json.loads(seen.read_text())
-
-
-def test_on_a_gpu_the_program_runs_as_without_us(newest: Toolchain, tmp_path: Path) -> None:
+def test_on_a_gpu_the_program_runs_as_without_us(on_gpu: Callable[..., Any], tmp_path: Path) -> None:
     """The program itself checks what was launched, and how often its functions were called."""
-    out = tmp_path / "captured"
-    said, recorded = on_gpu(newest, out, "launches.py", "3", code=3)
+    said, recorded = on_gpu("launches.py", "3", code=3)
     assert "the program ended with exit code 3: SystemExit: 3" in said
     assert "without a GPU" not in said and "no GPU" not in said
     # of the autotuned kernel the chosen config, once; nothing that was tried on the way
@@ -126,37 +101,23 @@ def test_on_a_gpu_the_program_runs_as_without_us(newest: Toolchain, tmp_path: Pa
     assert launches["scale"]["grid"] == [8, 1, 1]
     # what cannot be described does not end the program, and is said
     assert recorded["not_written"] == [["copy", "ZeroDivisionError: integer division or modulo by zero"]]
-    assert "ZeroDivisionError" in (out / "README.md").read_text()
-
-
-def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
-    newest: Toolchain, tmp_path: Path
-) -> None:
-    out = tmp_path / "captured"
-    _, recorded = on_gpu(newest, out, "inductor_launches.py", code=0)
-    (launch,) = recorded["launches"]
-    assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
-    assert launch["constexprs"] == {"XBLOCK": "256"}
-    text = (out / "inductor_launches" / "triton_poi_fused_add_0.py").read_text()
-    assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
-
-
-def test_the_exit_code_of_a_program_on_a_gpu_is_that_of_the_command(
-    newest: Toolchain, tmp_path: Path, cache: Path
-) -> None:
-    interpreter = tmp_path / "python"  # one that has a made-up GPU
-    program = PROGRAMS / "as_if_on_gpu.py"
-    interpreter.write_text(f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{program}" "$@"\n')
-    interpreter.chmod(0o755)
-    words = ("--cache", cache, "--out", tmp_path / "out", "--python", interpreter)
-    said = irdiff("capture", *words, PROGRAMS / "launches.py", "7", code=7)
-    assert "the program ended with exit code 7" in said
+    assert "ZeroDivisionError" in (tmp_path / "out" / "README.md").read_text()
     assert (tmp_path / "out" / "launches" / "scale.py").exists()
 
 
-def test_copies_of_one_kernel_share_a_file(newest: Toolchain, tmp_path: Path) -> None:
-    out = tmp_path / "captured"
-    _, recorded = on_gpu(newest, out, "copies.py", code=0)
+def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
+    on_gpu: Callable[..., Any], tmp_path: Path
+) -> None:
+    _, recorded = on_gpu("inductor_launches.py")
+    (launch,) = recorded["launches"]
+    assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
+    assert launch["constexprs"] == {"XBLOCK": "256"}
+    text = (tmp_path / "out" / "inductor_launches" / "triton_poi_fused_add_0.py").read_text()
+    assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
+
+
+def test_copies_of_one_kernel_share_a_file(on_gpu: Callable[..., Any]) -> None:
+    _, recorded = on_gpu("copies.py")
     names = [launch["id"] for launch in recorded["launches"]]
     assert names == [f"copies/double:fp32-1x4096-BLOCK{block}" for block in (128, 256)]
     assert recorded["not_written"] == []
