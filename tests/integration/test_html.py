@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from irdiff.model import Run, Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.timing.results import Measurement, Speed
 from tests.integration import browser
 from tests.integration.browser import Watched
 from tests.unit import runs
@@ -64,20 +65,26 @@ def with_texts(run: Run, folder: Path, operations: int = 400) -> Run:
     return replace(run, cases=tuple(cases))
 
 
+def measurement(**known: Any) -> Measurement:
+    return Measurement(**{**dict.fromkeys(Measurement.__dataclass_fields__, 1.0), **known})
+
+
 def forest(run: Run) -> TimingSummary:
     changed = [case.id for case in run.cases if case.verdict is Verdict.CHANGED][:100]
     rows = [
         TimingRow(
             case_id=case_id,
-            ratio=0.95 + index % 13 / 100,
-            low=0.94 + index % 13 / 100,
-            high=0.96 + index % 13 / 100,
-            noise=0.004,
-            verdict=("faster", "same", "slower")[index % 3],
-            why="",
-            base_us=100.0 + index,
-            head_us=101.5 + index,
             outputs="bitwise equal",
+            measured=measurement(
+                ratio=0.95 + index % 13 / 100,
+                ratio_low=0.94 + index % 13 / 100,
+                ratio_high=0.96 + index % 13 / 100,
+                noise_floor=0.004,
+                speed=(Speed.FASTER, Speed.SAME, Speed.SLOWER)[index % 3],
+                why="",
+                base_us=100.0 + index,
+                head_us=101.5 + index,
+            ),
         )
         for index, case_id in enumerate(changed)
     ]
@@ -307,7 +314,10 @@ def hostile_run() -> Run:
 
 def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) -> None:
     run = hostile_run()
-    rows = [replace(row, case_id=HOSTILE, verdict=HOSTILE, outputs=HOSTILE) for row in forest(run).rows]
+    rows = [
+        replace(row, case_id=HOSTILE, outputs=HOSTILE, measured=replace(row.measured, why=HOSTILE))
+        for row in forest(run).rows
+    ]
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
     path = tmp_path / "report.html"
     path.write_text(
