@@ -111,9 +111,7 @@ ASSERTED = "CompilationError: tl.static_assert(BLOCK == 9) (at 5:4)"
         (MESSAGE, QUOTED, ASSERTED),
         (MESSAGE, INNER + QUOTED, ASSERTED),
         (f"{MESSAGE} ValueError('odd')", "", ODD),
-        (f"{MESSAGE} ValueError('odd')", QUOTED.replace("^", ""), ODD),
         (MESSAGE, "killed", MESSAGE[:MAX_REASON]),
-        *((text, QUOTED, text) for text in ("RuntimeError: not today", "", "at 1:2: x")),
         ("x" * 900, "", "x" * MAX_REASON),
     ],
 )

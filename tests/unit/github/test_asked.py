@@ -40,11 +40,6 @@ def test_a_command_is_read_and_recorded_for_one_commit(comment: str, wanted: Ask
     assert asked.parse(f"/irdiff {asked.in_words(wanted)}") == wanted
 
 
-@pytest.mark.parametrize("comment", ["/irdiff", "/irdiff help", "/irdiff help me"])
-def test_help(comment: str) -> None:
-    assert asked.parse(comment) is None
-
-
 @pytest.mark.parametrize(
     "comment",
     [

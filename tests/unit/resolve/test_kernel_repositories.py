@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository, pins, programs, remote_repositories, tree_edits
+from irdiff.resolve import kernel_repository, pins, remote_repositories, tree_edits
 from irdiff.resolve.kernel_repository import Plan
 
 TABLE = "[kernels]\nworkloads = 'w'\n"
@@ -88,19 +88,6 @@ def test_a_pin_means_what_the_tools_that_write_it_mean(name: str, text: str, ver
 
 
 # programs, pushes and repositories elsewhere
-
-
-def test_programs() -> None:
-    for command, words, name in (
-        ("bench/run.py --small", ["bench/run.py", "--small"], ("run", "small")),
-        ("python bench/run.py", ["bench/run.py"], ("run", "run")),
-        ("python3 -m pkg.bench 'a b'", ["-m", "pkg.bench", "a b"], ("pkg_bench", "a-b")),
-        ("pytest tests/test_a.py", ["-m", "pytest", "tests/test_a.py"], ("pytest", "tests-test_a.py")),
-    ):
-        assert (programs.words_of(command), programs.name_of(words)) == (words, name)
-    for wrong in ("", "-m", "/tmp/run.py", "../run.py", "run.py 'open"):
-        with pytest.raises(UsageError, match="--program"):
-            programs.words_of(wrong)
 
 
 ELSEWHERE = [

@@ -16,7 +16,6 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
 from tests.unit import runs
 
-SHIPPED = Path(__file__).parents[3] / "corpus"
 INDEX = "https://index.invalid/cpu"
 PACK = f"""
 summary = "one"
@@ -158,16 +157,6 @@ def test_a_pack_that_is_none(root: Path, old: str, new: str, mistake: str) -> No
     write(root / "packs" / "one" / "pack.toml", PACK.replace(old, new))
     with pytest.raises(CorpusError, match=mistake):
         packs.read(root / "packs" / "one")
-
-
-def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
-    names = packs.names(SHIPPED)
-    assert names and not {name.partition("/")[0] for name in corpus.load(SHIPPED).workloads} & set(names)
-    pins: dict[str, str] = {}
-    for name in names:
-        for pin in packs.read(SHIPPED / "packs" / name).packages:
-            package, _, version = pin.partition("==")
-            assert pins.setdefault(package, version) == version, "one torch on disk serves every pack"
 
 
 def installed(root: Path, name: str = "one") -> Corpus:
