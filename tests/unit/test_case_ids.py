@@ -94,8 +94,6 @@ def test_a_part_of_a_name_is_completed() -> None:
             assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
-
-
 def test_a_name_that_fits_nothing_is_refused() -> None:
     for pattern, near in (
         ("matmull", "matmul"),

@@ -6,37 +6,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository, pins, remote_repositories, tree_edits
+from irdiff.resolve import pins, remote_repositories, tree_edits
 from irdiff.resolve.kernel_repository import Plan
-
-TABLE = "[kernels]\nworkloads = 'w'\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "mistake"),
-    [
-        ("[kernels", "irdiff.toml of main is not TOML"),
-        ("a = " + "[" * 100_000, "is not TOML"),
-        ("\xff", "is not TOML"),
-        ("#" * (2 << 20), "is larger than"),
-        ("", "kernels: is missing"),
-        ("kernels = 3", "kernels: "),
-        ("[kernels]\n", 'program = "COMMAND" or workloads = "FOLDER" says what launches the kernels'),
-        (TABLE + "program = 'b.py'\n", "says what launches the kernels"),
-        ("[kernel]\nworkloads = 'w'\n", "kernel: there is no such key; did you mean 'kernels'?"),
-        (TABLE + "imports = 'src'\n", "kernels.imports: there is no such key; did you mean 'import'?"),
-        (TABLE + '"pi\\u001b[1m" = 1\n', r"kernels.'pi\x1b[1m': there is no such key"),
-        ("[kernels]\nworkloads = '../w'\n", "kernels.workloads: '../w' is not a folder of the repository"),
-        (TABLE + "import = ['src', '/etc']\n", "kernels.import.1: '/etc' is not a folder of the repository"),
-        (TABLE + "toolchain = 3\n", "kernels.toolchain: Input should be a valid string"),
-        (TABLE + "pin = ''\n", "kernels.pin: "),
-    ],
-)
-def test_wrong_plans(text: str, mistake: str) -> None:
-    with pytest.raises(UsageError, match=r"irdiff\.toml of main is ") as caught:
-        kernel_repository.parse_plan(text.encode("latin-1"), "irdiff.toml of main")
-    assert mistake in str(caught.value)
 
 
 @pytest.mark.parametrize(

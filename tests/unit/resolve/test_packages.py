@@ -141,24 +141,6 @@ def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> N
     assert "packs/one/norms" in corpus.load(root).workloads
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "mistake"),
-    [
-        ("==1.2.0", ">=1.2.0", "is no pin"),
-        ("==1.2.0", "==1.*", "is no pin"),
-        ("kernels-of-one==1.2.0", "triton==3.9.0", "Triton is that of the toolchain"),
-        ("\ntorch =", "\njax =", "which is not among"),
-        ('summary = "one"', "", "summary"),
-        ('summary = "one"', 'summary = "one"\nversion = 1', "version"),
-        ('"one"', "one", "Invalid value"),
-    ],
-)
-def test_a_pack_that_is_none(root: Path, old: str, new: str, mistake: str) -> None:
-    write(root / "packs" / "one" / "pack.toml", PACK.replace(old, new))
-    with pytest.raises(CorpusError, match=mistake):
-        packs.read(root / "packs" / "one")
-
-
 def installed(root: Path, name: str = "one") -> Corpus:
     return packs.install(packs.load(root, [name] if name else []), TOOLCHAIN, config(root))
 
