@@ -327,8 +327,6 @@ def stored(folder: Path, stage: str, text: str) -> Artifact:
     return Artifact(stage=stage, digest=digest, size_bytes=len(text))
 
 
-
-
 # timings
 
 
