@@ -51,11 +51,6 @@ def test_annotations_are_bounded(build: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert len(checks.annotate(run, "corpus")) == 3
 
 
-def test_one_error_of_one_file_is_one_annotation(build: Any) -> None:
-    run = build.run(*(build.case(f"a/x:{n}@sm_90", Verdict.BROKEN) for n in range(9)))
-    assert [row.title for row in checks.annotate(run, "corpus")] == ["broken: a/x:0@sm_90 and 8 more"]
-
-
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
