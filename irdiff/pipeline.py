@@ -26,7 +26,7 @@ from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pai
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import edit_digest, launchers, radius
+from irdiff.compare import edit_digest, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compile import selecting
@@ -45,11 +45,11 @@ from irdiff.model import (
     EditedLines,
     Launch,
     Options,
-    Outcome,
     Pair,
     Reach,
     Revision,
     Run,
+    RuntimeEdit,
     Sides,
     Target,
     Verdict,
@@ -234,13 +234,12 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     captured = _capture(_shard(asked), asked, steps)
     pairs = _match(captured, asked)
     results = _compare(pairs, asked, steps)
-    if asked.options.attribute:
-        _attribute(results, pairs, asked, steps)
     cases, groups = _group(results, steps)
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
         cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
     exercised, lines = _exercised(asked, pairs, steps)
+    at_launch = _runtime(asked, pairs)
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(
@@ -253,8 +252,10 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         reach=_reach(asked, pairs, captured),
         edited_lines=lines,
         cut_from=_cut_from(asked),
+        runtime=at_launch,
         notes=(
             *asked.notes,
+            *runtime.notes(at_launch),
             *_notes(asked, pairs, captured, steps.compiler),
             *exercised,
             *_shared(pairs),
@@ -291,6 +292,7 @@ def _blank(asked: Comparison | SameCompiler) -> Run:
         edited=edited,
         edited_lines=None,
         cut_from="",
+        runtime=(),
         notes=(),
         duration_s=0.0,
     )
@@ -411,7 +413,7 @@ def _nothing_selected(asked: Comparison) -> NothingComparedError:
 
 
 def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[CaseResult]:
-    """In the order of their ids; described, unless attribution is to find better texts to describe."""
+    """Compiles, compares, attributes and describes each case; in the order of their ids."""
 
     def one(pair: Pair) -> CaseResult:
         return _compared_case(pair, asked, steps)
@@ -426,69 +428,34 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
 
 
 def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
-    """As an earlier run judged the same compilations, or compared now."""
-    if (case := steps.comparer.uncompiled(pair)) is not None:
-        return _case_result(case, pair, None, asked, steps)
-    outcomes = steps.comparer.compiled(pair)
-    if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
-        return known
-    case, outcomes = steps.comparer.compare(pair, outcomes)
-    return _case_result(case, pair, outcomes, asked, steps)
-
-
-def _case_result(
-    case: Case, pair: Pair, outcomes: Sides[Outcome] | None, asked: Comparison, steps: ComparisonSteps
-) -> CaseResult:
-    """Described, unless attribution is to find better texts to describe."""
+    """As an earlier run judged the same compilations, or compared now and kept for the next run."""
+    outcomes = None
+    case = steps.comparer.uncompiled(pair)
+    if case is None:
+        outcomes = steps.comparer.compiled(pair)
+        if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
+            return known
+        case, outcomes = steps.comparer.compare(pair, outcomes)
     case = replace(case, edit=edit_digest.of_case(case, pair, steps.comparator))
-    row = CaseResult(
-        case=case, launches=_launched(pair), outcomes=outcomes, description=None, edit=None, suspect=False
-    )
-    if asked.options.attribute and is_attributed(case):
-        return row
-    return _final(row, pair, steps)  # beside the compilers
+    row = _described(_attributed(case, pair, asked, steps), steps)
+    if steps.case_results and outcomes:
+        steps.case_results.keep(pair, outcomes, row)
+    return row
 
 
-def _launched(pair: Pair) -> Sides[Launch | None]:
+def _attributed(case: Case, pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
+    """With where its change comes from, and the texts that show it best."""
     base, head = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-    return Sides(base=base, head=head)
+    launches = Sides(base=base, head=head)
+    row = CaseResult(case=case, launches=launches, description=None, edit=None, suspect=False)
+    if not asked.options.attribute or not is_attributed(case):
+        return row
+    found = steps.attributor.attribute(_to_replay(row, pair, asked))
+    case = attributed(case, replace(found, origin=interned(found.origin)))
+    return replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
 
 
-def _final(row: CaseResult, pair: Pair, steps: ComparisonSteps) -> CaseResult:
-    """Described, and kept for the next run."""
-    described = _described(row, steps)
-    if steps.case_results is not None and row.outcomes is not None:
-        steps.case_results.keep(pair, row.outcomes, described)
-    return replace(described, outcomes=None)
-
-
-# attribute and group
-
-
-def _attribute(
-    results: list[CaseResult], pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps
-) -> None:
-    """Gives the cases where their change comes from, described between the texts that show it best.
-
-    In place: a large comparison has no room for each case twice.
-    """
-
-    def one(number: int) -> CaseResult:
-        row = results[number]
-        found = steps.attributor.attribute(_to_replay(row, pair_of[row.id], asked))
-        case = attributed(row.case, replace(found, origin=interned(found.origin)))
-        row = replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
-        return _final(row, pair_of[row.id], steps)
-
-    pair_of = {pair.id: pair for pair in pairs}
-    number_of = {
-        row.id: number
-        for number, row in enumerate(results)
-        if row.description is None and is_attributed(row.case)
-    }
-    numbers = list(number_of.values())
-    for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
-        results[number_of[row.id]] = row
+# group
 
 
 def _group(
@@ -538,7 +505,12 @@ def _recheck(
         subject = _to_replay(rows[question.case_id], pair_of[question.case_id], asked)
         return Answer(question=question, sides=steps.rechecker.ask(subject, question.depth))
 
-    rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
+    def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
+        """A slow one at the end would run while all other cores are idle."""
+        return sorted(due, key=lambda row: _compile_s(rows[row.case_id].case), reverse=True)
+
+    threads = steps.config.jobs + 1
+    rounds.run(lambda due: in_parallel(one, slowest_first(due), threads, "recheck", steps.report))
     unstable = rounds.disagreeing()
     if not unstable:
         return tuple(cases), tuple(groups), rounds.notes()
@@ -549,6 +521,10 @@ def _recheck(
         for row in results
     ]
     return *_group(marked, steps), rounds.notes()
+
+
+def _compile_s(case: Case) -> float:
+    return sum(seconds for side in case.compile_s for seconds in side.values())
 
 
 # write
@@ -584,6 +560,11 @@ def _environment(steps: ComparisonSteps) -> Mapping[str, str]:
     return {**kept, "address-randomization": randomization}
 
 
+def _runtime(asked: Comparison, pairs: Sequence[Pair]) -> tuple[RuntimeEdit, ...]:
+    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
+    return runtime.edits(asked.sides.map(lambda side: side.toolchain.runtime), launched)
+
+
 def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
     return changed_files.of_revisions(corpora, pairs, captured)
@@ -595,10 +576,7 @@ def _notes(
     captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
-    runtimes = asked.sides.map(lambda side: side.toolchain.runtime)
-    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(runtimes, launched)]
-    notes += notices.notes(captured, asked.sides)
+    notes = notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}

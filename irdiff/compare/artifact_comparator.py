@@ -17,7 +17,7 @@ from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
 from irdiff.parallel import LARGE_TEXT
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store, digest_of_folders
 
 T = TypeVar("T")

@@ -40,15 +40,6 @@ def test_the_log_of_new_and_old_releases() -> None:
     ]
 
 
-def test_a_pass_ends_where_the_next_one_of_the_pipeline_begins() -> None:
-    passes = ["TritonGPUOptimizeDotOperands: a", "CanonicalizerPass: canonicalize", "CSE: cse"]
-    rows = [HEADING.format(name, "", text) for name, text in zip(passes, "112", strict=True)]
-    found = pass_states.read_mlir_log(lines("".join(rows)), None)
-    assert [(s.name, s.text) for s in found] == [("TritonGPUOptimizeDotOperands", "1"), ("CSE", "2")]
-    alone = pass_states.read_mlir_log(lines("".join(rows[1:])), None)
-    assert [state.name for state in alone] == ["CanonicalizerPass", "CSE"]
-
-
 def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     log = (
         "; *** IR Dump After SROAPass on k ***\n"
@@ -61,15 +52,6 @@ def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
     several = log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")
     assert pass_states.read_llvm_log(lines(several)) == []
-
-
-def test_a_large_state_is_read_in_parts() -> None:
-    rows = [f"%{n} = arith.addi %0, %{n} : i32" for n in range(60_000)]
-    state = State.of("A", "\n".join(rows).encode())
-    parts = list(state.parts())
-    assert len(parts) > 2
-    assert "\n".join(parts) == state.text == "\n".join(rows)
-    assert list(state.operations()) == ["arith.addi"] * len(rows)
 
 
 @pytest.mark.parametrize(

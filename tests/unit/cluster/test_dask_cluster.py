@@ -14,8 +14,7 @@ from irdiff import config as configuration
 from irdiff.cluster import dask_cluster, on_worker
 from irdiff.cluster.dask_cluster import parts
 from irdiff.cluster.on_worker import Batch
-from irdiff.config import Config, StoreMode
-from irdiff.errors import NothingComparedError, UsageError
+from irdiff.config import Config
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -89,12 +88,6 @@ def test_what_does_not_come_back_is_noted(asked: Comparison, config: Config, ans
     assert list(config.cache.iterdir()) == [], "the token is gone"
 
 
-def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparison, config: Config) -> None:
-    asked = replace(asked, options=replace(DEFAULT_OPTIONS, shard=(1, 2)))
-    with pytest.raises(UsageError, match="exclude each other"):
-        dask_cluster.fill(asked, config, FakeCluster(), print)
-
-
 # on a machine
 
 
@@ -129,15 +122,6 @@ def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
     return made
 
 
-def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, filled: Filled) -> None:
-    for name, part in parts(asked):
-        assert on_worker.work(replace(batch, name=name, asked=part)) == ""
-    assert on_worker.work(replace(batch, comparison="second")) == ""
-    assert [part for part, _ in filled] == [*(part for _, part in parts(asked)), batch.asked]
-    opened = [id(steps) for _, steps in filled]
-    assert opened == [opened[0]] * len(NAMES) + [opened[-1]] != [opened[0]] * len(opened)
-
-
 def test_a_machine_refuses_what_is_not_the_same_here(
     batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,17 +137,3 @@ def test_a_machine_refuses_what_is_not_the_same_here(
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
     assert filled == []
-
-
-def test_a_shared_store_is_written_and_a_part_of_which_nothing_can_be_compared_is_done(
-    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
-    assert on_worker.work(replace(batch, token=None, store_url="s3://bucket/path")) == ""
-    assert filled[0][1].shared_store.mode is StoreMode.WRITE
-
-    def nothing(*_: Any) -> None:
-        raise NothingComparedError("nothing was compared")
-
-    monkeypatch.setattr(on_worker.pipeline, "fill", nothing)
-    assert on_worker.work(batch) == ""

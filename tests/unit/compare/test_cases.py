@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import pytest
 
@@ -11,7 +12,8 @@ from irdiff.compare import cases, radius
 from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.model import Artifact, Failure, FailureKind, Launch, Pair, Sides, StageStatus, Verdict
 from tests.unit import runs
-from tests.unit.findings import findings, told
+from tests.unit.findings import told
+from tests.unit.golden import golden
 
 TARGET = runs.target()
 BOTH = Sides(base=True, head=True)
@@ -70,22 +72,6 @@ def test_equal_inputs_are_compared_by_their_launch_alone(pair: Pair, launch: Lau
     assert case.artifacts.head["launch"] == pair.head.launched
 
 
-def test_a_renamed_launch_keeps_its_old_id(pair: Pair, launch: Launch) -> None:
-    renamed = replace(pair, base=replace(launch, id="a/old:c"))
-    assert cases.blank(renamed, Verdict.CHANGED).renamed_from == "a/old:c@sm_90"
-    assert cases.blank(pair, Verdict.CHANGED).renamed_from is None
-
-
-def test_only_a_finding_says_that_code_was_not_compared(pair: Pair) -> None:
-    for written, expected in (
-        ((), False),
-        (("not-compiled:same-input",), False),
-        (("not-compared:asm,x",), True),
-    ):
-        case = replace(cases.blank(pair, Verdict.CHANGED), findings=findings(*written))
-        assert cases.not_compared(case) is expected
-
-
 def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
     changed = replace(cases.blank(pair, Verdict.CHANGED), stages={"ttir": StageStatus.CHANGED})
     same = replace(cases.blank(pair, Verdict.UNCHANGED), stages={"ttir": StageStatus.ABSENT})
@@ -96,43 +82,8 @@ def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
     assert (row.stages["ttir"].changed, row.stages["ttir"].compared) == (1, 1)
 
 
-QUOTED = """\
-Traceback (most recent call last):
-  File "x.py", line 9, in visit
-    raise ValueError("odd")
-ValueError: odd
-
-The above exception was the direct cause of the following exception:
-
-Traceback (most recent call last):
-triton.compiler.errors.CompilationError: at 5:4:
-def kernel(x_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.arange(0, BLOCK)
-    y = tl.load(x_ptr ^ offsets)
-    tl.static_assert(BLOCK == 9)
-    ^"""
-MESSAGE = (
-    "CompilationError: at 5:4: def kernel(x_ptr, n, BLOCK: tl.constexpr): offsets = tl.arange(0, BLOCK) "
-    "y = tl.load(x_ptr ^ offsets) tl.static_assert(BLOCK == 9) ^"
-)
-INNER = QUOTED.replace("5:4", "1:1").replace("BLOCK == 9", "inner") + "\n"
-ODD = "CompilationError: ValueError('odd') (at 5:4)"
-ASSERTED = "CompilationError: tl.static_assert(BLOCK == 9) (at 5:4)"
-
-
-@pytest.mark.parametrize(
-    ("message", "stderr", "expected"),
-    [
-        (f"{MESSAGE} ValueError('odd')", f"{QUOTED}\nshapes differ:\nValueError('odd')\n", ODD),
-        (MESSAGE, QUOTED, ASSERTED),
-        (MESSAGE, INNER + QUOTED, ASSERTED),
-        (f"{MESSAGE} ValueError('odd')", "", ODD),
-        (f"{MESSAGE} ValueError('odd')", QUOTED.replace("^", ""), ODD),
-        (MESSAGE, "killed", MESSAGE[:MAX_REASON]),
-        *((text, QUOTED, text) for text in ("RuntimeError: not today", "", "at 1:2: x")),
-        ("x" * 900, "", "x" * MAX_REASON),
-    ],
-)
-def test_the_reason_is_without_the_source_that_the_message_quotes(message, stderr, expected: str) -> None:
-    assert reason(failure(message=message, stderr=stderr)) == expected
-    assert reason(failure(FailureKind.CRASH, message=message, stderr=stderr)) == message[:MAX_REASON]
+@pytest.mark.parametrize("row", golden("reasons")["reason"], ids=itemgetter("expected"))
+def test_the_reason_is_without_the_source_that_the_message_quotes(row: dict[str, str]) -> None:
+    said = {"message": row["message"], "stderr": row["stderr"]}
+    assert reason(failure(**said)) == row["expected"]
+    assert reason(failure(FailureKind.CRASH, **said)) == row["message"][:MAX_REASON]

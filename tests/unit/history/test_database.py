@@ -43,17 +43,6 @@ def put(file: Path, *runs: Any) -> list[bool]:
         return [add.add_run(history, run, None) for run in runs]
 
 
-def test_a_run_is_added_once(file: Path, build: Any) -> None:
-    case = build.case(CASE, Verdict.CHANGED, base={"registers": 10}, head={"registers": 12})
-    run = histories.run("3.8.0", "3.9.0", case)
-    assert put(file, run) == [True]
-    before = dump(file)
-    assert put(file, run, run) == [False, False]
-    assert dump(file) == before
-    assert len(before["runs"]) == len(before["verdicts"]) == 1
-    assert facts(file) == {("3.8.0", "registers"): (10, "measured"), ("3.9.0", "registers"): (12, "measured")}
-
-
 def test_unchanged_code_carries_facts_along_in_any_order(file: Path, build: Any) -> None:
     same = build.case(CASE, Verdict.UNCHANGED)
     base, head = {"registers": 10, "binary_bytes": 7}, {"registers": 12}
@@ -74,15 +63,6 @@ def test_what_was_not_compared_as_a_whole_carries_nothing(file: Path, build: Any
         stages = ("ptx",) if verdict is Verdict.UNCHANGED else ()
         put(file, replace(part, options=replace(part.options, stages=stages)))
         assert ("3.7.0", "ttgir.dot") not in facts(file), verdict
-
-
-def test_what_was_measured_on_its_own_stays(file: Path, build: Any) -> None:
-    for _ in range(2):
-        histories.measured(file, "3.8.0", histories.made(CASE, registers=10, spills=3))
-    case = build.case(CASE, Verdict.CHANGED, base={"registers": 99}, head={"registers": 12})
-    put(file, histories.run("3.8.0", "3.9.0", case))
-    assert facts(file)["3.8.0", "registers"] == (10, "measured")
-    assert facts(file)["3.9.0", "registers"] == (12, "measured")
 
 
 def test_a_failed_writer_leaves_everything_as_it_was(file: Path, build: Any) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
 
@@ -38,16 +37,6 @@ def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs: Pat
         assert isinstance(run_list.outline(rows[0]), str)
 
 
-def test_what_means_no_run_or_several_is_refused_with_what_comes_near(runs: Path) -> None:
-    with pytest.raises(RunFolderError, match="2 runs begin with '20261122'"):
-        run_list.find("20261122", runs)
-    with pytest.raises(RunFolderError) as raised:
-        run_list.find(NAMES[0][:-1] + "c", runs)
-    assert NAMES[0] in raised.value.hint
-    with pytest.raises(RunFolderError, match="there is no run yet"):
-        run_list.find("last", runs / "none")
-
-
 def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,20 +49,3 @@ def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(
     (runs.parent / calls[0]).mkdir()
     assert run_list.find(calls[0], runs) == Path(calls[0]), "a path comes before a name"
     assert run_list.call_of(runs / NAMES[0], runs) == "20261121-100000-000001", "else it is the folder here"
-
-
-def test_last_is_the_run_that_was_written_last_wherever_it_lies(runs: Path) -> None:
-    elsewhere = runs.parent / "elsewhere"
-    (runs / NAMES[0]).rename(elsewhere)
-    run_list.remember(elsewhere, runs)
-    assert run_list.find("last", runs) == elsewhere
-    assert run_list.call_of(elsewhere, runs) == str(elsewhere)
-    later = (runs / ".last").stat().st_mtime + 1
-    os.utime(runs / NAMES[1] / "run.json", (later, later))
-    assert run_list.find("last", runs) == runs / NAMES[1]
-    run_list.remember(runs / NAMES[1], runs.parent / "new" / "runs")
-    assert run_list.find("last", runs.parent / "new" / "runs") == runs / NAMES[1]
-    run_list.remember(runs.parent / "gone", runs)
-    os.utime(runs / ".last", (later + 1, later + 1))
-    with pytest.raises(RunFolderError, match="gone, and is there no more"):
-        run_list.find("last", runs)

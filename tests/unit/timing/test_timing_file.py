@@ -25,17 +25,6 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus
     return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid, **of_gpu),), not_timed=untimed)
 
 
-def test_hosts_add_to_each_other(tmp_path):
-    assert timing_file.load(tmp_path) is None
-    timing_file.write(tmp_path, found("GPU-1", ("a",), ("b",)))
-    assert timing_file.load(tmp_path) == found("GPU-1", ("a",), ("b",))
-    timing_file.write(tmp_path, found("GPU-2", ("b",), ("a",)))
-    merged = timing_file.load(tmp_path)
-    assert [(row.case, row.gpu) for row in merged.cases] == [("a", "GPU-1"), ("b", "GPU-2")]
-    assert [row.uuid for row in merged.gpus] == ["GPU-1", "GPU-2"]
-    assert (merged.not_timed, merged.duration_s) == ((), 4.0)
-
-
 @pytest.mark.parametrize("fault", [OutputStatus.FAULT, OutputStatus.HANG])
 def test_the_last_counts_but_a_fault_is_not_undone(fault):
     fine, faulted = found(note="fine"), found(note="faulted", status=fault)
@@ -91,19 +80,6 @@ def test_samples_of_a_case_measured_again_are_replaced(tmp_path):
     assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)}
     write_samples(tmp_path, [], {("a", "GPU-1")})  # it faulted: it does not keep its former ones
     assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
-
-
-def test_folders_are_joined(tmp_path):
-    here, there = tmp_path / "h200", tmp_path / "b200"
-    assert timing_file.join(here, [there]) is None
-    for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
-        folder.mkdir()
-        timing_file.write(folder, found(uuid, (name,)))
-        write_samples(folder, [sample(name, uuid)], {(name, uuid)})
-    merged = timing_file.join(here, [there])
-    assert [row.case for row in merged.cases] == ["a", "b"]
-    assert timing_file.load(here) == merged
-    assert keys(here) == {("a", "GPU-1", 1.0), ("b", "GPU-2", 1.0)}
 
 
 def test_a_damaged_or_cut_off_samples_file_is_refused(tmp_path):
