@@ -25,6 +25,8 @@ SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
     EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
 )  # fmt: skip
 _ADDRESS = "use another address"
+_KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
+"""Of the operands; lanes are exchanged where a reduction combines."""
 _MAX_CODE = 70
 _FAR = 24
 """How far from a barrier accesses are looked for that it separates."""
@@ -46,7 +48,7 @@ class EffectDiffers(NamedTuple):
 
 def said(found: Iterable[EffectDiffers]) -> tuple[tuple[EffectClass, str, int], ...]:
     """Equal sentences once, with how often they hold; the gravest first."""
-    counts = Counter((row.kind, row.subject) for row in dict.fromkeys(found))
+    counts = Counter(row[:2] for row in dict.fromkeys(row[:3] for row in found))
     rows = [(kind, subject, count) for (kind, subject), count in counts.items()]
     return tuple(
         sorted(
@@ -64,6 +66,9 @@ class Differences:
         self._values = base.values
         self._roots = Roots(base, head)
         self._is_rearranged = False
+        self._names = [
+            {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
+        ]
         self._guards = {event.guard for block in base.blocks for event in block.events}
 
     def all(self) -> list[EffectDiffers]:
@@ -125,8 +130,8 @@ class Differences:
 
         And where shared memory is written and read at other places, that may be another layout.
         """
-        acts = {row.act for row in found if row.kind is MEMORY and _ADDRESS in row.subject}
-        other_layout = len(acts & {"shared load", "shared store", " copy"}) > 1
+        acts = {row.act for row in found if row.kind is MEMORY}
+        other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
         floats = [
             Counter(each.name for node in side.graph for each in node.block.instructions if each.is_float)
             for side in (self._base, self._head)
@@ -142,10 +147,11 @@ class Differences:
     def _of_pair(self, one: Event, other: Event) -> Iterator[EffectDiffers]:
         act, noun = one.effect.act, _noun(one)
         if one.instruction.name != other.instruction.name:
-            yield _renamed(one, other)
+            yield self._respelled(one.instruction, other.instruction, _renamed(one, other))
         if (one.guard is None) != (other.guard is None):
             verb = "is new" if one.guard is None else "is gone"
-            yield EffectDiffers(MEMORY, f"the predicate of {{}} {noun} {verb}", one.number)
+            kind = MEMORY if one.address == other.address else UNKNOWN
+            yield EffectDiffers(kind, f"the predicate of {{}} {noun} {verb}", one.number)
         elif one.guard != other.guard and other.guard in self._guards:
             yield EffectDiffers(MEMORY, f"{{}} {noun} have the predicate of another access", one.number)
         elif one.guard is not None and other.guard is not None:
@@ -156,7 +162,7 @@ class Differences:
             yield from self._by_roots(
                 MEMORY, f"{{}} {noun} have another predicate", one, [(one.lanes, other.lanes)]
             )
-        kind = SYNC if act is Act.SYNC else UNKNOWN if act is Act.OPAQUE else MEMORY
+        kind = _KINDS.get(act, MEMORY)
         verb = "write another value" if act in (Act.STORE, Act.ATOMIC) else "have another operand"
         for words, mine, its in (
             (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
@@ -168,10 +174,17 @@ class Differences:
             if _waits_for_more(self._values.value_of, act, one, pairs):
                 yield EffectDiffers(COST, f"{{}} {noun} wait for more", one.number)
                 continue
-            place = f"{one.effect.space} {act}" if words == _ADDRESS else ""
+            place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
             yield from (
                 row._replace(act=place) for row in self._by_roots(kind, f"{{}} {noun} {words}", one, pairs)
             )
+
+    def _respelled(self, one: Instruction, other: Instruction, row: EffectDiffers) -> EffectDiffers:
+        """In doubt where an intrinsic of LLVM stands for another wherever that was: LLVM renames some."""
+        names = one.name, other.name
+        is_all = names[0] not in self._names[1] and names[1] not in self._names[0]
+        is_intrinsic = all(name.startswith("llvm.") for name in names)
+        return row._replace(kind=UNKNOWN) if is_intrinsic and is_all else row
 
     def _by_roots(
         self, kind: EffectClass, subject: str, event: Event, pairs: Sequence[tuple[int, int]]
@@ -191,7 +204,8 @@ class Differences:
             )
         if any(each and each.is_float for each in (ours, theirs)):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            return EffectDiffers(FLOAT, f"{{}} floating-point operations differ: {detail}", pair)
+            row = EffectDiffers(FLOAT, f"{{}} floating-point operations differ: {detail}", pair)
+            return self._respelled(ours, theirs, row) if ours and theirs else row
         if root.constants is not None:
             before, after = root.constants
             return EffectDiffers(kind, f"{subject}: constant {before} → {after}", what)

@@ -239,7 +239,7 @@ class PtxReader:
             act = Act.OPAQUE
             self.unknown += [] if opcode.startswith("mov") else [opcode]
         elif is_parameter or (act is None and _PURE.match(opcode)):
-            return list(_pure(line, opcode, operands))
+            return list(_pure(line, _ACCESS_TYPE.sub(r".b\1", opcode) if is_parameter else opcode, operands))
         elif act is None:
             self.unknown.append("call" if opcode.startswith("call") else opcode)
             act = Act.OPAQUE
