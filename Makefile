@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help slow evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help slow evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,9 +61,6 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 
 bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone
 	$(BIN)/python -m tests.programs.bench
-
-bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
-	$(BIN)/python -m tests.programs.bench_normalize
 
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
 	nice $(BIN)/python -m tests.programs.bench_statistics
