@@ -102,7 +102,7 @@ def _record(arguments):
             inductor_on_gpu.install(recorder)
         else:
             torch_on_cpu.install(arguments.target)
-            inductor.install(arguments.target)
+            inductor.install(arguments.target, recorder.missed)
         failed, code, lacks = _run(arguments)
     if failed:
         _say(f"the program ended {f'with exit code {code}' if gpu else 'early'}: {failed}")

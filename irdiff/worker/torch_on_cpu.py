@@ -29,6 +29,7 @@ def install(target):
         warnings.filterwarnings("ignore", message=text)
     import torch
 
+    torch.cuda._CudaDeviceProperties = _Properties
     for name, answer in _answers(torch, target).items():
         setattr(torch.cuda, name, answer)
     if target["backend"] == "hip":
@@ -104,6 +105,10 @@ class _Context:
         return lambda *_, **__: None
 
 
+class _Properties(types.SimpleNamespace):
+    """Stands for the class of torch's own, whose objects are constants to Dynamo."""
+
+
 def properties_of(target):
     """Those that torch and Inductor have names for."""
     facts = target["facts"]
@@ -121,7 +126,7 @@ def properties_of(target):
 def _answers(torch, target):
     """{name in `torch.cuda`: what stands there}."""
     shared_bytes = target["facts"].get("shared_memory_bytes", 232448)
-    properties = types.SimpleNamespace(
+    properties = _Properties(
         **properties_of(target),
         name=target["name"],
         total_memory=80 << 30,

@@ -260,9 +260,15 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
 
 
-def test_the_release_command_reads_runs_and_writes_the_document(tmp_path: Path, folder: Path) -> None:
+def test_the_release_command_reads_runs_and_writes_the_document(
+    tmp_path: Path, folder: Path, rules: Path
+) -> None:
     out = tmp_path / "release.md"
     arguments = [str(folder), str(folder / "run.json"), "--out", str(out)]
     result = CliRunner().invoke(release_report_command, arguments, standalone_mode=False)
     assert result.exception is None
-    assert "no policy was given" in out.read_text()
+    assert result.return_value == 0 and "no policy was given" in out.read_text()
+    result = CliRunner().invoke(
+        release_report_command, [*arguments, "--policy", str(rules)], standalone_mode=False
+    )
+    assert result.return_value == 1 and "the gate fails" in out.read_text()
