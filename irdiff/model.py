@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from irdiff.findings import Finding
 
@@ -125,6 +125,13 @@ class Target:
     """Where each fact comes from."""
 
 
+class RuntimeFile(NamedTuple):
+    """A file of an installed Triton that runs at a launch."""
+
+    digest: str
+    path: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
     """One installed Triton in an environment of its own."""
@@ -139,9 +146,9 @@ class Toolchain:
     """Its interpreter."""
     root: str
     """The folder of its package `triton`."""
-    runtime: Mapping[str, str]
-    """SHA-256 of each file of Triton that runs between `kernel[grid]` and the driver, by its name in the
-    package. It makes no code; where it differs, a run names it."""
+    runtime: Mapping[str, RuntimeFile]
+    """The files of Triton that run between `kernel[grid]` and the driver, by their names in the package.
+    They make no code; where they differ, a run shows it."""
     programs: Mapping[str, str]
     """SHA-256 of each external program that a compilation may run, by its absolute path without links.
     Scripts are not here: they may run anything."""
@@ -530,6 +537,16 @@ class Reach:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuntimeEdit:
+    """A file of the runtime that differs between base and head."""
+
+    path: str
+    """Its name in the package."""
+    diff: tuple[str, ...]
+    """Hunks of a unified diff."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EditedFile:
     """A file of a repository that differs between base and head."""
 
@@ -668,6 +685,8 @@ class Run:
     """Where head's compiler was built to count lines, too, and that was asked for."""
     cut_from: str
     """Of a shard, SHA-256 of the workloads and targets that it was cut from; empty for a whole run."""
+    runtime: tuple[RuntimeEdit, ...]
+    """What differs between `kernel[grid]` and the driver, which no case compares."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

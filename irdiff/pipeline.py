@@ -26,7 +26,7 @@ from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pai
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import edit_digest, launchers, radius
+from irdiff.compare import edit_digest, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compile import selecting
@@ -50,6 +50,7 @@ from irdiff.model import (
     Reach,
     Revision,
     Run,
+    RuntimeEdit,
     Sides,
     Target,
     Verdict,
@@ -241,6 +242,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     if asked.options.recheck:
         cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
     exercised, lines = _exercised(asked, pairs, steps)
+    at_launch = _runtime(asked, pairs)
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(
@@ -253,8 +255,10 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         reach=_reach(asked, pairs, captured),
         edited_lines=lines,
         cut_from=_cut_from(asked),
+        runtime=at_launch,
         notes=(
             *asked.notes,
+            *runtime.notes(at_launch),
             *_notes(asked, pairs, captured, steps.compiler),
             *exercised,
             *_shared(pairs),
@@ -291,6 +295,7 @@ def _blank(asked: Comparison | SameCompiler) -> Run:
         edited=edited,
         edited_lines=None,
         cut_from="",
+        runtime=(),
         notes=(),
         duration_s=0.0,
     )
@@ -584,6 +589,11 @@ def _environment(steps: ComparisonSteps) -> Mapping[str, str]:
     return {**kept, "address-randomization": randomization}
 
 
+def _runtime(asked: Comparison, pairs: Sequence[Pair]) -> tuple[RuntimeEdit, ...]:
+    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
+    return runtime.edits(asked.sides.map(lambda side: side.toolchain.runtime), launched)
+
+
 def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
     return changed_files.of_revisions(corpora, pairs, captured)
@@ -595,10 +605,7 @@ def _notes(
     captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
-    runtimes = asked.sides.map(lambda side: side.toolchain.runtime)
-    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(runtimes, launched)]
-    notes += notices.notes(captured, asked.sides)
+    notes = notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}

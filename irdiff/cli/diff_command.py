@@ -20,7 +20,7 @@ from irdiff.diffs import stage_diff
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import RunFolderError, ToolchainError, UsageError
 from irdiff.findings import Finding
-from irdiff.model import Case, Launch, Sides, StageStatus
+from irdiff.model import Case, Launch, Run, Sides, StageStatus
 from irdiff.report import commands, escape, phrases
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
@@ -29,7 +29,7 @@ from irdiff.stages import Stage, in_stage_order
 
 @click.command("diff")
 @run_argument.argument()
-@run_argument.case_argument
+@run_argument.case_or_none_argument
 @click.option("--stage", help="The stage to show; default: the first one that changed.")
 @click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
 @click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
@@ -40,7 +40,7 @@ from irdiff.stages import Stage, in_stage_order
 def diff_command(
     *,
     run: str,
-    case: str,
+    case: str | None,
     stage: str | None,
     raw: bool,
     side_by_side: bool,
@@ -49,7 +49,7 @@ def diff_command(
     pager: bool,
     config: Config,
 ) -> None:
-    """Show what changed in one CASE of RUN, stage by stage.
+    """Show what changed in one CASE of RUN, stage by stage; without CASE, in Triton's own runtime.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an id,
     a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that differ
@@ -59,6 +59,9 @@ def diff_command(
     console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)
     with run_argument.opened(run, config) as given:
+        if case is None:
+            screen.print_lines(console, _runtime(given.run), with_pager=pager)
+            return
         chosen = run_argument.find_case(given.run, case)
         name = stage or _first_stage(chosen)
         findings: Sequence[Finding] = ()
@@ -69,6 +72,15 @@ def diff_command(
         else:
             diff = _read(given, chosen, name)
         screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
+
+
+def _runtime(run: Run) -> Iterator[Text]:
+    styles = {"-": "red", "+": "green", "@": "dim"}
+    if not run.runtime:
+        yield Text("Triton's files that run at a launch are the same on both sides; name a CASE for its code")
+    for edit in run.runtime:
+        yield Text(escape.terminal(edit.path), style="bold")
+        yield from (Text(escape.terminal(line), style=styles.get(line[:1], "")) for line in edit.diff)
 
 
 def _first_stage(case: Case) -> str:

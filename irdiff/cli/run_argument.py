@@ -131,3 +131,4 @@ def complete_case(context: click.Context, _: click.Parameter, incomplete: str) -
 
 
 case_argument = click.argument("case", shell_complete=complete_case)
+case_or_none_argument = click.argument("case", shell_complete=complete_case, required=False)

@@ -8,7 +8,6 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-from irdiff.compare import launchers
 from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import edit_coverage, error_clusters, phrases
@@ -46,7 +45,7 @@ def conclusion(run: Run) -> Conclusion:
         return Conclusion.SUCCESS
     if not run.summary.compared or any(map(is_broken, run.cases)):
         return Conclusion.FAILURE
-    is_whole = run.options.shard == (1, 1) and not (edit_coverage.not_reached(run) or launchers.differ(run))
+    is_whole = run.options.shard == (1, 1) and not (edit_coverage.not_reached(run) or run.runtime)
     is_quiet = is_whole and all(_is_same(case, run) and not case.nondeterministic for case in run.cases)
     return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
 

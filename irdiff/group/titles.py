@@ -8,7 +8,7 @@ have says how many have it. Code stands in backticks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
@@ -43,9 +43,9 @@ def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> 
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
     launch = launch_causes.of_case(case, launches)
-    known = _known(case, edit)
-    if known:
-        return (*launch, known)
+    known = _known(case, edit, {row.subject.strip("`") for row in launch})
+    if known is not None:
+        return (*launch, *known)
     return (*launch, *causes.of_edit(edit)) if edit and edit.lines else (*launch, _unknown(case))
 
 
@@ -101,20 +101,23 @@ def _of_failures(rows: Sequence[CaseCauses]) -> str:
     return _joined([f"{subject}: {detail}" if detail else subject], "", "", MAX_TITLE)
 
 
-def _known(case: Case, edit: Edit | None) -> Cause | None:
-    launch = [f.detail for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
+def _known(case: Case, edit: Edit | None, said: Collection[str]) -> tuple[Cause, ...] | None:
+    """None where the texts say what changed. `said` are names that the title has already."""
+    launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
         words = "the code was not compared: the sides end in different stages"
     elif stage == Stage.LAUNCH and launch:
-        words = f"the launch passes another {launch[0].replace(',', ', ')}"
+        others = [name for name in launch[0] if name != "packed"]  # which packs the others
+        names = [name for name in others or launch[0] if name not in said]
+        words = f"the launch passes another {', '.join(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         words = "same PTX, `ptxas` allocates registers differently"
     elif edit and edit.stage == stage and Finding(FindingKind.REORDERED_ONLY) in case.findings:
         words = "same instructions in another order"
     else:
         return None
-    return Cause.uncounted(CauseKind.STATE, words)
+    return (Cause.uncounted(CauseKind.STATE, words),) if words else ()
 
 
 def _unknown(case: Case) -> Cause:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from irdiff.compare import cases as case_forms
-from irdiff.compare import launchers
 from irdiff.compare.cases import failed_program
 from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import edit_coverage, error_clusters
@@ -91,7 +90,7 @@ def _nothing_changed(run: Run) -> str:
     same = f"The code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
         return f"{same}; launches read {counted(files, 'changed file')}."
-    if launchers.differ(run):
+    if run.runtime:
         return f"{same}; the runtime differs, and was not compared."
     return f"{none}."
 
@@ -104,7 +103,7 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts.append("cases of other shards are not in this run")
     if not edit_coverage.none_read(run):
         parts += edit_coverage.gaps(run)
-    if launchers.differ(run) and (changed or edit_coverage.files_read(run)):
+    if run.runtime and (changed or edit_coverage.files_read(run)):
         parts.append("the runtime differs, and was not compared")
     return [f"{part[0].upper()}{part[1:]}." for part in parts]
 

@@ -15,7 +15,7 @@ from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.group.severity import Severity
-from irdiff.model import Case, ChangeGroup, Radius, Run, Verdict
+from irdiff.model import Case, ChangeGroup, Radius, Run, RuntimeEdit, Verdict
 from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases
 from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
@@ -174,6 +174,7 @@ class RunView:
     """Changed cases outside of any group."""
     unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
+    runtime: Listed[RuntimeEdit]
     endings: tuple[Ending, ...]
     """Nondeterministic, failing, fixed, added, removed."""
     movements: Listed[Movement]
@@ -230,6 +231,7 @@ def of(
         groups_left=_left(row.group for row in groups[limits.groups :]),
         singles=_listed(list(map(_single, phrases.ungrouped(run, ranked))), limits.rows),
         unknown=_unknown(run, limits),
+        runtime=_listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
         movements=_listed(movements, 2 * limits.rows),
         is_bump=as_.is_bump,

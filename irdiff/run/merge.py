@@ -59,6 +59,9 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         groups=_groups(runs, {case.id: case for case in cases}),
         reach=_reach([run.reach for run in runs if run.reach]),
         edited_lines=_edited_lines([run.edited_lines for run in runs if run.edited_lines]),
+        runtime=tuple(
+            same[0] for same in _by_key((row for run in runs for row in run.runtime), lambda row: row.path)
+        ),
         notes=tuple(notes),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )

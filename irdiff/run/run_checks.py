@@ -63,6 +63,8 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("edited files", len(run.edited.files) if run.edited else 0, MAX_EDITED),
         ("edited sources", len(_sources(run)), MAX_EDITED),
         ("edited lines", sum(len(source.lines) for source in _sources(run)), MAX_EDITED),
+        ("files of the runtime", len(run.runtime), MAX_EDITED),
+        ("lines of the runtime's diff", sum(len(row.diff) for row in run.runtime), MAX_EDITED),
         ("hunks", sum(len(source.hunks) for source in _sources(run)), MAX_EDITED),
     )
     for what, count, limit in bounds:
@@ -90,6 +92,7 @@ def _names(run: Run) -> Iterator[str]:
     for file in run.edited.files if run.edited else ():
         yield from (file.path, *file.feeds)
     yield from (source.path for source in _sources(run))
+    yield from (edit.path for edit in run.runtime)
     yield from (run.edited_lines.without_lines if run.edited_lines else ())
 
 

@@ -104,7 +104,7 @@ class Builder:
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
             cases=tuple(cases), launches=launches, groups=(), reach=None,
-            edited=None, edited_lines=None, cut_from="", notes=(), duration_s=0.0,
+            edited=None, edited_lines=None, cut_from="", runtime=(), notes=(), duration_s=0.0,
         )  # fmt: skip
         run_folder.write(folder, run, self.store, [digest for case in cases for digest in _digests(case)])
         return run

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from contextlib import closing
@@ -14,16 +13,18 @@ import jsonschema
 import pytest
 
 import irdiff as api
+from irdiff.run import run_folder
 from irdiff.store import Store
 
 pytestmark = pytest.mark.integration
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
+SCHEMA = Path(__file__).parents[2] / "reports" / "run.schema.json"
 FENCE = "matmul/pointer:fp16-4096@sm_90"
 
 
 def test_two_releases(irdiff, tmp_path: Path) -> None:
-    words = ("compare", OLD, NEW, "--case", "elementwise/vector_add", "--case", "matmul/pointer:fp16-4096")
+    words = ("compare", OLD, NEW, "--case", "elementwise/vector_add:fp32-odd", "--case", FENCE)
     first = irdiff(*words, "--out", str(tmp_path / "run"))
     assert first.code == 0, first.stderr
     assert {case["target"] for case in first.run["cases"]} == {"sm_90", "sm_100", "gfx942", "gfx950"}
@@ -39,29 +40,32 @@ def test_two_releases(irdiff, tmp_path: Path) -> None:
 
     run = api.load_run(tmp_path / "run")
     assert [case.id for case in run.cases] == [case["id"] for case in first.run["cases"]]
-    schema = json.loads((Path(__file__).parent.parent.parent / "reports" / "run.schema.json").read_text())
+    schema = json.loads(SCHEMA.read_text())
     jsonschema.validate(first.run, schema)
+    assert schema == run_folder.json_schema(), "run `make schema`"
 
     shown = irdiff("diff", str(tmp_path / "run"), FENCE, "--stage", "ttgir")
     assert "+" in shown.stdout
     assert "fence_async_shared" in shown.stdout
 
 
-@pytest.mark.parametrize("target", ["sm_90", "sm_100", "gfx942", "gfx950"])
-def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path, target: str) -> None:
-    """Compiled twice, from another folder, with lines shifted and another hash seed: nothing changed."""
-    result = irdiff(
-        "compare", NEW, NEW, "--no-cache", "--corpus", str(small_corpus), "--target", target,
-        cwd=tmp_path, PYTHONHASHSEED="7",
-    )  # fmt: skip
-    assert result.verdicts() == {"unchanged": 3}
+def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path) -> None:
+    """Compiled twice for every target, from another folder and with another hash seed: nothing changed."""
+    words = ("--no-cache", "--corpus", str(small_corpus), "--case", "fp32-odd")
+    result = irdiff("compare", NEW, NEW, *words, cwd=tmp_path, PYTHONHASHSEED="7")
+    assert result.verdicts() == {"unchanged": 4}
     for case in result.run["cases"]:
         assert set(case["stages"].values()) <= {"identical", "equivalent"}, case
         assert len(case["stages"]) >= 4
 
 
-def test_same_toolchain_compiles_nothing(irdiff, small_corpus: Path) -> None:
-    result = irdiff("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90")
+def test_same_toolchain_compiles_nothing(irdiff, newest, small_corpus: Path) -> None:
+    """An interpreter that has the release is the release."""
+    side = f"python:{newest.python}"
+    words = ("--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
+    result = irdiff("compare", NEW, side, *words)
+    assert result.code == 0, result.stderr
+    assert result.run["head"]["digest"] == result.run["base"]["digest"]
     assert result.verdicts() == {"unchanged": 3}
     for case in result.run["cases"]:
         assert case["stages"].pop("launch") == "identical"
@@ -99,13 +103,11 @@ def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: P
             path.write_bytes(b"torn" if number % 2 else path.read_bytes()[:-5])
     again = irdiff(*words)
     assert again.code == 0, again.stderr
-    assert [case["verdict"] for case in again.run["cases"]] == [
-        case["verdict"] for case in first.run["cases"]
-    ]
+    assert again.verdicts() == first.verdicts()
 
 
 def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, small_corpus: Path) -> None:
-    words = ("compare", OLD, NEW, "--corpus", str(small_corpus))
+    words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--target", "gfx942")
     made, known = irdiff(*words), irdiff(*words)
     store = Store(cache / "results")
     assert len(store.keys("judged")) == len(made.run["cases"])
@@ -120,30 +122,20 @@ def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, sm
     assert made.run == known.run == alone.run == anew.run
 
 
-def test_existing_interpreter_and_wheel_are_sides(irdiff, newest, small_corpus: Path) -> None:
-    result = irdiff(
-        "compare", NEW, f"python:{newest.python}", "--corpus", str(small_corpus), "--target", "sm_90"
-    )
-    assert result.code == 0, result.stderr
-    assert result.run["head"]["digest"] == result.run["base"]["digest"]
-
-
 @pytest.mark.parametrize(
     ("side", "code", "message"),
     [
         ("triton==99.0.0", 3, "no such Triton"),
         ("python:/nowhere/python", 3, "not an executable"),
         (f"python:{sys.executable}", 3, "has no Triton"),
-        ("wheel:/nowhere/triton.whl", 3, "no such file"),
         ("3.9.0", 2, "is no revision"),
+        ("wheel:/nowhere/triton.whl", 3, "no such file"),
     ],
 )
 def test_bad_sides_are_one_clear_error(irdiff, side: str, code: int, message: str) -> None:
     result = irdiff("compare", side, NEW)
     assert result.code == code
-    assert message in result.stderr
-    assert "next: " in result.stderr
-    assert "triton==" in result.stderr or code == 3
+    assert message in result.stderr and "next: " in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -158,18 +150,6 @@ def test_no_network_is_one_clear_error(irdiff, tmp_path: Path) -> None:
     assert not list(own.glob("toolchains/*/irdiff.json"))
 
 
-def test_schema_is_current() -> None:
-    from irdiff.run import run_folder
-
-    committed = Path(__file__).parent.parent.parent / "reports" / "run.schema.json"
-    assert json.loads(committed.read_text()) == run_folder.json_schema(), "run `make schema`"
-
-
-def test_exit_code_on_request(irdiff, small_corpus: Path) -> None:
-    words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
-    assert irdiff(*words).code == 0
-
-
 def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
     words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--case")
     result = irdiff(*words, "fp32")
@@ -179,12 +159,8 @@ def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
     result = irdiff(*words, "fp23")
     assert result.code == 2 and "--case 'fp23' means no case" in result.stderr
     assert "did you mean fp32" in result.stderr
-
-
-def test_nothing_selected_is_an_error(irdiff) -> None:
     result = irdiff("compare", NEW, NEW, "--case", "no/such")
-    assert result.code == 2
-    assert "'no/such' means no case" in result.stderr
+    assert result.code == 2 and "'no/such' means no case" in result.stderr
 
 
 def test_toolchain_list(irdiff, newest) -> None:
@@ -194,21 +170,13 @@ def test_toolchain_list(irdiff, newest) -> None:
     assert row["digest"] == newest.digest
 
 
-def test_help_is_quick_and_complete() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "irdiff", "--help"], capture_output=True, text=True, check=True
-    )
-    for name in ("compare", "report", "diff", "corpus", "toolchain", "store", "normalize"):
-        assert name in done.stdout
-
-
 def test_temporary_files_may_lie_on_another_disk(cache: Path, irdiff) -> None:
     """As they do where /tmp is in memory: Triton's assembler writes there, and irdiff's scratch is in its cache."""
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == cache.stat().st_dev:
         pytest.skip("all folders are on one disk")
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        words = ("--no-cache", "--case", "elementwise/vector_add", "--target", "sm_90")
+        words = ("--no-cache", "--case", "elementwise/vector_add:fp32-odd", "--target", "sm_90")
         done = irdiff("compare", NEW, NEW, *words, TMPDIR=folder)
     assert done.run is not None, done.stderr
     assert {case["verdict"] for case in done.run["cases"]} == {"unchanged"}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs.evidence import comparing
-from tests.programs.evidence.comparing import Compared, Repository
+from tests.programs.evidence.comparing import Repository
 
 pytestmark = pytest.mark.integration
 
@@ -73,118 +73,87 @@ class Reached:
         repo.commit("base", BASE)
         repo.commit("head", {**BASE, **edited})
         page = folder / "report.html"
-        self.compared: Compared = comparing.compare_commits(
-            repo, "base", "head", "--html", str(page), cache=comparing.new_cache(folder / "cache", cache)
-        )
-        assert self.compared.run is not None, self.compared.stderr
+        self.again = lambda: comparing.compare_commits(repo, "base", "head", cache=cache)
+        found = comparing.compare_commits(repo, "base", "head", "--html", str(page), cache=cache)
+        assert found.run is not None, found.stderr
         visible = re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))
+        self.terminal, self.first_line = found.stdout, found.first_line()
         self.reports = {
-            "terminal": _one_line(self.compared.stdout),
-            "markdown": _one_line(self.compared.markdown.replace("`", "").replace("\\", "")),
-            "html": _one_line(html.unescape(visible)),
+            "terminal": found.stdout,
+            "markdown": found.markdown.replace("`", "").replace("\\", ""),
+            "html": html.unescape(visible),
         }
+        self.verdicts = {case["verdict"] for case in found.cases()}
+        self.files = {row["path"]: row for row in found.run["reach"]["files"]}
 
     def all_say(self, words: str) -> None:
         for name, text in self.reports.items():
-            assert words in text, name
-
-    def verdicts(self) -> dict[str, str]:
-        return {case["id"].split("@")[0]: case["verdict"] for case in self.compared.cases()}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+            assert words in " ".join(text.split()), name
 
 
 def changed(name: str) -> dict[str, str]:
     return {f"src/kernels/{name}.py": KERNEL.format(value=VALUES[name] + " - 0.5")}
 
 
-def test_some_files_are_read_and_some_are_not(shared_cache: Path, tmp_path: Path) -> None:
-    edited = {path: text for name in VALUES for path, text in changed(name).items()}
-    found = Reached(edited, tmp_path, shared_cache)
-    assert set(found.verdicts().values()) == {"changed"}
+def test_some_files_are_read_and_some_are_not(cache: Path, tmp_path: Path) -> None:
+    """A second run, which takes its compilations from the store, says the same."""
+    found = Reached({path: text for name in VALUES for path, text in changed(name).items()}, tmp_path, cache)
+    assert found.verdicts == {"changed"}
     found.all_say(
         "changed files: 5; 3 are read by 4 cases; "
         "no launch runs kernel (src/kernels/norm.py), kernel (src/kernels/rope.py), which changed: not compared; "
         "src/kernels/norm.py and src/kernels/rope.py are read by none: not compared"
     )
-    assert UNREAD not in found.compared.first_line()
+    assert UNREAD not in found.first_line
+    said = [re.findall("changed files: .*", text) for text in (found.terminal, found.again().stdout)]
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(
     "edited",
-    [
-        {**changed("norm"), **changed("rope")},
-        changed("norm"),
-        {"src/kernels/unread.csv": "3.0\n", **changed("rope")},
-        {"src/kernels/fresh.py": KERNEL.format(value="x")},
-    ],
-    ids=["kernels", "one-kernel", "kernel-and-data", "new-kernel"],
+    [changed("norm"), {"src/kernels/unread.csv": "3\n", "src/kernels/fresh.py": KERNEL, **changed("rope")}],
+    ids=["one-kernel", "kernel-data-and-new-file"],
 )
-def test_no_file_is_read(edited: dict[str, str], shared_cache: Path, tmp_path: Path) -> None:
-    found = Reached(edited, tmp_path, shared_cache)
-    assert set(found.verdicts().values()) == {"unchanged"}
-    assert UNREAD in found.compared.first_line()
-    assert "is the same" not in found.compared.first_line()
+def test_no_file_is_read(edited: dict[str, str], cache: Path, tmp_path: Path) -> None:
+    found = Reached(edited, tmp_path, cache)
+    assert found.verdicts == {"unchanged"}
+    assert UNREAD in found.first_line
+    assert "is the same" not in found.first_line
     found.all_say(UNREAD)
     found.all_say(f"changed files: {len(edited)}; ")
     for path in edited:
         found.all_say(path)
 
 
-@pytest.mark.parametrize(
-    ("edited", "cases"),
-    [
-        ({"src/kernels/matmul.py": BASE["src/kernels/matmul.py"] + UNUSED}, 2),
-        ({"src/kernels/host.py": "def size():\n    return 8192\n"}, 1),
-        ({"src/kernels/table.csv": "3.0\n"}, 1),
-        ({"bench/ops/matmul.py": BASE["bench/ops/matmul.py"] + UNUSED}, 2),
-    ],
-    ids=["kernel", "host", "data", "workload"],
-)
-def test_what_is_read_and_does_not_matter(
-    edited: dict[str, str], cases: int, shared_cache: Path, tmp_path: Path
-) -> None:
-    found = Reached(edited, tmp_path, shared_cache)
-    assert set(found.verdicts().values()) == {"unchanged"}
-    assert "; launches read 1 changed file." in found.compared.first_line()
-    assert UNREAD not in found.compared.first_line()
-    found.all_say("changed files: 1; ")
-    found.all_say(f"read by {cases} case{'s' if cases > 1 else ''}")
-
-
-def test_a_second_run_gives_the_same_answer(shared_cache: Path, tmp_path: Path) -> None:
-    """It takes its compilations from the store."""
-    repo = Repository.new(tmp_path / "kernels")
-    repo.commit("base", BASE)
-    repo.commit("head", {**BASE, **changed("matmul"), **changed("norm")})
-    cache = comparing.new_cache(tmp_path / "cache", shared_cache)
-    said = [comparing.compare_commits(repo, "base", "head", cache=cache) for _ in range(2)]
-    for found in said:
-        assert "changed files: 2; " in found.stdout
-        assert "src/kernels/norm.py" in found.stdout
-    first, second = (re.findall("changed files: .*", found.stdout) for found in said)
-    assert first == second
-
-
-def test_a_link_that_leads_elsewhere_is_read(shared_cache: Path, tmp_path: Path) -> None:
-    workload = WORKLOAD.format(name="gelu", labels='("fp32",)').replace(
-        "def run", 'with open("src/kernels/chosen.csv") as file:\n    file.read()\n\n\ndef run'
+def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
+    read_by = {
+        "bench/ops/matmul.py": 2,
+        "kernels/softmax.py": 1,
+        "kernels/host.py": 1,
+        "kernels/table.csv": 1,
+    }
+    read_by = {path if path.startswith("bench") else f"src/{path}": n for path, n in read_by.items()}
+    found = Reached(
+        {path: BASE[path] + ("3.0\n" if path.endswith(".csv") else UNUSED) for path in read_by},
+        tmp_path,
+        cache,
     )
+    assert found.verdicts == {"unchanged"}
+    assert "; launches read 4 changed files." in found.first_line
+    assert UNREAD not in found.first_line
+    found.all_say("changed files: 4; ")
+    found.all_say("read by 4 cases")
+    assert {path: max(row["read_by"], row["compiled_by"]) for path, row in found.files.items()} == read_by
+
+
+def test_a_link_that_leads_elsewhere_is_read(cache: Path, tmp_path: Path) -> None:
+    workload = BASE["bench/ops/gelu.py"].replace("table.csv", "chosen.csv")
     files = {"src/kernels/one.csv": "1.0\n", "src/kernels/two.csv": "2.0\n", "bench/ops/gelu.py": workload}
     repo = Repository.new(tmp_path / "kernels")
     for name, chosen in (("base", "one.csv"), ("head", "two.csv")):
         repo.commit(name, {**BASE, **files, "src/kernels/chosen.csv": comparing.LINK + chosen})
-    cache = comparing.new_cache(tmp_path / "cache", shared_cache)
     compared = comparing.compare_commits(repo, "base", "head", cache=cache)
     assert compared.run is not None, compared.stderr
-    assert compared.run["reach"]["files"] == [
-        {
-            "path": "src/kernels/chosen.csv",
-            "change": "changed",
-            "compiled_by": 0,
-            "read_by": 1,
-            "not_run": [],
-        }
-    ]
+    path = "src/kernels/chosen.csv"
+    row = {"path": path, "change": "changed", "compiled_by": 0, "read_by": 1, "not_run": []}
+    assert compared.run["reach"]["files"] == [row]

@@ -258,6 +258,7 @@ def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> R
         edited=None,
         edited_lines=None,
         cut_from="",
+        runtime=(),
         notes=(),
         duration_s=12.5,
     )

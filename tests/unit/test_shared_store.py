@@ -103,22 +103,6 @@ def test_nothing_is_fetched_or_sent_twice(machines: Machines) -> None:
     assert machines.store("three").get(sha256(b"more")) == b"more"
 
 
-def test_a_toolchain_has_all_that_was_used_with_it(machines: Machines) -> None:
-    """Also what another one had there already: its own readers do not ask for that one's."""
-    machines.run("one", "text")
-    machines.run("one", "text", sides=(HEAD, OTHER))
-    machines.reads("two", OTHER)
-    assert machines.store("two").get(TEXT) == b"text"
-
-
-def test_what_is_large_becomes_several_bundles(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "_BUNDLE_BYTES", 50)
-    texts = [f"text {n}" for n in range(40)]
-    assert machines.run("one", *texts).traffic.sent_bundles > 10
-    machines.reads("two")
-    assert all(machines.store("two").get(sha256(text.encode())) for text in texts)
-
-
 def test_what_readers_made_is_sent_when_they_may_write(machines: Machines) -> None:
     machines.run("one", "text", write=False)
     assert machines.files() == set()
@@ -128,15 +112,6 @@ def test_what_readers_made_is_sent_when_they_may_write(machines: Machines) -> No
     assert later.traffic.sent_bundles == 1
     machines.reads("two", HEAD)
     assert machines.store("two").get_record("compile", KEY) == {"artifact": TEXT}
-
-
-def test_a_web_server_is_read_by_its_list(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    machines.run("one", "text")
-    reader = machines.shared("two")
-    monkeypatch.setattr(reader, "url", "https://host/path")
-    monkeypatch.setattr(reader, "_listed", None)
-    reader.pull([BASE, OTHER], [PLACE], print)
-    assert reader.traffic.bundles == 1
 
 
 # damage

@@ -6,7 +6,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.store_commands import parse_size, store_group
+from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.model import Sides
-from irdiff.parallel import of_both
 from irdiff.store import Store, key_of
 from irdiff.store.interning import interned, read_once
 from irdiff.worker import assembling
@@ -71,23 +68,6 @@ def test_keys_and_interned_values_tell_different_ones_apart() -> None:
     text = f'{{"a": {time.time_ns()}}}'
     assert read_once("one", str(text.encode(), "utf-8"), json.loads) is read_once("one", text, json.loads)
     assert read_once("other", text, len) == len(text)
-
-
-@pytest.mark.parametrize("failing", ["base", "head", None])
-def test_both_sides_are_asked_at_once(failing: str | None) -> None:
-    meeting = threading.Barrier(2, timeout=60)
-
-    def ask(side: str) -> str:
-        meeting.wait()
-        if side == failing:
-            raise KeyError(side)
-        return side.upper()
-
-    if failing:
-        with pytest.raises(KeyError, match=failing):
-            of_both(ask)
-    else:
-        assert of_both(ask) == Sides(base="BASE", head="HEAD")
 
 
 # damage
@@ -337,13 +317,6 @@ def test_prune_removes_nothing_that_the_store_did_not_make(tmp_path: Path) -> No
     assert not (root / "tmp" / "09999999-00000001").exists(), "of a process that is gone"
     assert {(root / name).read_bytes() for name in FOREIGN} == {b"mine"}
     assert (outside / "file").read_bytes() == b"mine"
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("2GB", 2 << 30), ("1.5 MiB", 3 << 19), ("10B", 10), ("3k", 3072)]
-)
-def test_sizes(text: str, size: int) -> None:
-    assert parse_size(text) == size
 
 
 MISTAKES = {"2": "--max-size 2GB?", "500": "--max-size 500MB?", "0": "--max-size 0GB?"}

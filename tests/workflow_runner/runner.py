@@ -24,7 +24,7 @@ from tests.workflow_runner.services import Artifacts, Caches, emptied
 ROOT = Path(__file__).parents[2]
 TOKEN = "ghs_verysecrettoken"
 INSTALL = "Install irdiff"
-"""The step that is run in the first job of a repository alone: later ones have what it installed."""
+"""The step that is run in the first job alone: later ones have what it installed."""
 
 
 @dataclass
@@ -61,6 +61,8 @@ class Machine:
     """GitHub's side of one repository: where runs, caches and artifacts live."""
 
     folder: Path
+    place: Path
+    """Where its machines are, one at a time, with what was installed for one of any repository."""
     origin: Path
     """The repository, bare; pull requests are `refs/pull/N/merge` in it."""
     api_url: str
@@ -72,7 +74,9 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.caches = Caches(self.folder / "caches")
-        self.actions = _exported(self.folder / "irdiff")
+        self.actions = self.place / "irdiff"
+        if not self.actions.exists():
+            _export(self.actions)
 
     def run(self, workflow: str, text: str, event: Event, number: int | None = None) -> Outcome:
         number = number or 1000 + len(self.runs)
@@ -84,7 +88,7 @@ class Machine:
         return outcome
 
 
-def _exported(place: Path) -> Path:
+def _export(place: Path) -> None:
     """Irdiff as GitHub has it at a commit: what git tracks or would."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
@@ -92,7 +96,6 @@ def _exported(place: Path) -> Path:
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, place / name)
-    return place
 
 
 @dataclass
@@ -164,7 +167,7 @@ class _Job:
 
     def __init__(self, run: _Run, name: str, job: dict[str, Any], context: dict[str, Any]) -> None:
         self.run, self.name, self.job = run, name, job
-        machine = run.machine.folder / "machine"
+        machine = run.machine.place / "machine"
         emptied(machine)
         self.temp, self.home, self.work, self.tools = (
             machine / part for part in ("temp", "home", "work", "tools")
@@ -234,7 +237,7 @@ class _Job:
         summary.write_text("")
         env = {name: fill(_text(value) or "") for name, value in step.get("env", {}).items()}
         name = step.get("name") or step["run"]
-        installed = self.run.machine.folder / f"installed-{env.get('EXTRAS') or 'plain'}"
+        installed = self.run.machine.place / f"installed-{env.get('EXTRAS') or 'plain'}"
         if name == INSTALL and installed.exists():
             emptied(self.tools)
             shutil.copytree(installed, self.tools, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
@@ -329,7 +332,7 @@ class _Job:
         subprocess.run([*git, "checkout", "-q", "--detach", "refs/remotes/event"], check=True)
 
     def _setup_python(self, given: dict[str, str]) -> None:
-        fresh = self.run.machine.folder / "python"
+        fresh = self.run.machine.place / "python"
         if fresh.exists():  # as it was made: with nothing in it
             shutil.copytree(fresh, self.tools, symlinks=True)
         else:

@@ -22,7 +22,7 @@ from typing import Any
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
-from irdiff.model import Toolchain
+from irdiff.model import RuntimeFile, Toolchain
 from irdiff.store import Store, key_of
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
@@ -64,7 +64,11 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
         path=str(path),
         python=python,
         root=reply["root"],
-        runtime={name: digest for name, digest in rows.items() if _RUNTIME.fullmatch(name)},
+        runtime={
+            name: RuntimeFile(digest, str(files[name]))
+            for name, digest in rows.items()
+            if _RUNTIME.fullmatch(name)
+        },
         programs={str(place.resolve()): digests[place] for place in programs if place not in scripts},
         notes=tuple(
             f"{spec}: {script.name} is a script ({script}): nobody knows what it runs, so everything is "

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import shutil
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from irdiff.config import Config
 from irdiff.model import Toolchain
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import checkouts
+from tests.integration.commits import checkouts
+from tests.integration.conftest import Result
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +43,11 @@ def own_cache(cache: Path) -> Path:
 def own_config(own_cache: Path, config: Config) -> Config:
     del own_cache
     return config
+
+
+@pytest.fixture
+def adopted(irdiff: Callable[..., Result], own_cache: Path, triton_repository: Path) -> Path:
+    """The checkout, over the release that it is the Python part of."""
+    done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=triton_repository)
+    assert done.code == 0, done.stderr
+    return triton_repository

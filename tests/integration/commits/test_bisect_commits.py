@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, write
+
+from tests.integration.commits.checkouts import commit, edit, git, write
 
 pytestmark = pytest.mark.integration
 
@@ -16,12 +17,9 @@ AMD = "third_party/amd/backend/compiler.py"
 SEMANTIC = "python/triton/language/semantic.py"
 
 
-@pytest.fixture
-def history(irdiff, own_cache: Path, triton_repository: Path) -> tuple[Path, dict[str, str]]:
-    """A line of commits of every kind, with a side branch merged and a commit that does not start."""
-    repo, commits = triton_repository, {}
-    assert irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=repo).code == 0
-    commits["first"] = git(repo, "rev-parse", "HEAD")
+def test_each_commit_is_found(irdiff, adopted: Path, tmp_path: Path) -> None:
+    """On a line of commits of every kind, with a side branch merged and a commit that does not start."""
+    repo, commits = adopted, {"first": git(adopted, "rev-parse", "HEAD")}
 
     def step(name: str, path: str, before: str, after: str) -> None:
         edit(repo, path, before, after)
@@ -42,51 +40,30 @@ def history(irdiff, own_cache: Path, triton_repository: Path) -> tuple[Path, dic
     step("frontend", SEMANTIC, "create_fadd(input.handle", "create_fsub(input.handle")
     step("raises", NVIDIA, "        emuTF32", "        raise ValueError('on purpose')\n        emuTF32")
     commits["last"] = commit(repo, "last")
-    return repo, commits
+    names = {sha: name for name, sha in commits.items()}
 
+    def bisect(good: str, bad: str, target: str, *more: str):
+        return irdiff("bisect", commits[good], commits[bad], "--case", f"{ADD}@{target}", *more, cwd=repo)
 
-def test_each_commit_is_found(irdiff, history, tmp_path: Path) -> None:
-    repo, commits = history
-
-    def found(good: str, bad: str, target: str, *more: str) -> dict:
+    def found(*words: str) -> tuple[list[str], dict, str]:
         path = tmp_path / "finding.json"
-        words = ("bisect", commits[good], commits[bad], "--case", f"{ADD}@{target}", *more)
-        done = irdiff(*words, "--json", str(path), cwd=repo)
+        done = bisect(*words, "--json", str(path))
         assert done.code == 0, done.stderr
         finding = json.loads(path.read_text())
-        names = {sha: name for name, sha in commits.items()}
-        finding["names"] = [names[sha] for sha in finding["commits"]]
-        finding["stdout"] = done.stdout
-        return finding
+        return [names[sha] for sha in finding["commits"]], finding, " ".join(finding["diff"])
 
-    amd = found("first", "cured", "gfx942")
-    assert amd["names"] == ["amd"]
-    assert (amd["verdict"], amd["origin"]) == ("changed", "ttgir")
-    assert any(line.startswith("-") for line in amd["diff"])
-    assert "first commit that changes" in amd["stdout"]
+    named, finding, diff = found("first", "cured", "gfx942")
+    assert (named, finding["verdict"], finding["origin"]) == (["amd"], "changed", "ttgir")
+    assert "-" in diff
+    named, _, _ = found("first", "cured", "sm_90")
+    assert named == ["nvidia"], "inside of the side branch, not its merge"
+    named, finding, diff = found("frontend", "last", "sm_90")
+    assert (named, finding["verdict"]) == (["raises"], "broken")
+    assert "on purpose" in diff, "the traceback stands for the diff"
+    named, finding, diff = found("merge", "frontend", "gfx942", "--stage", "ttir")
+    assert named == ["frontend"] and "subf" in diff
+    assert set(finding["skipped"]) == set(finding["tried"]) & {commits["unbuildable"]}
 
-    nvidia = found("first", "cured", "sm_90")
-    assert nvidia["names"] == ["nvidia"], "inside of the side branch, not its merge"
-
-    frontend = found("first", "frontend", "sm_90", "--stage", "ttir")
-    assert frontend["names"] == ["frontend"]
-    assert any("subf" in line for line in frontend["diff"])
-
-    raises = found("frontend", "last", "sm_90")
-    assert raises["names"] == ["raises"]
-    assert raises["verdict"] == "broken"
-    assert any("on purpose" in line for line in raises["diff"]), "the traceback stands for the diff"
-
-    skipping = found("merge", "frontend", "gfx942")
-    assert skipping["names"] == ["frontend"]
-    assert set(skipping["skipped"]) == set(skipping["tried"]) & {commits["unbuildable"]}
-
-
-def test_nothing_to_find(irdiff, history) -> None:
-    repo, commits = history
-    same = irdiff("bisect", commits["first"], commits["comment"], "--case", f"{ADD}@sm_90", cwd=repo)
-    assert same.code == 2
-    assert "is the same at" in same.stderr
-    turned = irdiff("bisect", commits["cured"], commits["first"], "--case", f"{ADD}@sm_90", cwd=repo)
-    assert turned.code == 2
-    assert "no ancestor" in turned.stderr
+    same, turned = bisect("first", "comment", "sm_90"), bisect("cured", "first", "sm_90")
+    assert (same.code, turned.code) == (2, 2)
+    assert "is the same at" in same.stderr and "no ancestor" in turned.stderr

@@ -3,77 +3,61 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, write
+
+from tests.integration.commits.checkouts import commit, edit, git, write
 
 pytestmark = pytest.mark.integration
 
 RELEASE = "triton==3.9.0"
 ADD = "elementwise/vector_add:fp32-16m"
-CASES = ("--case", ADD, "--target", "sm_90", "--target", "gfx942")
+CASES = ("--case", ADD, "--target", "sm_90", "--no-recheck")
+BOTH = (*CASES, "--target", "gfx942")
 NVIDIA = "third_party/nvidia/backend/compiler.py"
 AMD = "third_party/amd/backend/compiler.py"
 SEMANTIC = "python/triton/language/semantic.py"
 FADD, FSUB = "create_fadd(input.handle, other.handle)", "create_fsub(input.handle, other.handle)"
 
 
-@pytest.fixture
-def adopted(irdiff, own_cache: Path, triton_repository: Path) -> Path:
-    done = irdiff("toolchain", "adopt", "HEAD", RELEASE, cwd=triton_repository)
-    assert done.code == 0, done.stderr
-    return triton_repository
-
-
 def test_the_release_is_its_revision_and_comments_change_nothing(irdiff, adopted: Path) -> None:
     result = irdiff("compare", RELEASE, "HEAD", *CASES, cwd=adopted)
     assert result.run["base"]["digest"] == result.run["head"]["digest"]
-    assert result.verdicts() == {"unchanged": 2}
+    assert result.verdicts() == {"unchanged": 1}
     edit(adopted, SEMANTIC, "class ", "# a comment that moves every line\n\nclass ")
     signature = "    def make_ttir(mod, metadata, opt, capability):\n"
     edit(adopted, NVIDIA, signature, signature + '        """Says what it does."""\n')
     commit(adopted, "Document")
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
-    assert result.verdicts() == {"unchanged": 2}, result.stderr
+    assert result.verdicts() == {"unchanged": 1}, result.stderr
     for case in result.run["cases"]:
         assert set(case["stages"].values()) <= {"identical", "equivalent"}
     assert result.run["base"]["digest"] != result.run["head"]["digest"]
     assert "adopted" in result.run["head"]["note"]
 
 
-@pytest.mark.parametrize(
-    ("edited", "target", "other"),
-    [
-        pytest.param((NVIDIA, "passes.ttgpuir.add_coalesce(pm)", "pass"), "sm_90", "gfx942", id="nvidia"),
-        pytest.param((AMD, "if knobs.amd.use_buffer_ops:", "if False:"), "gfx942", "sm_90", id="amd"),
-    ],
-)
-def test_a_pipeline_of_one_vendor(irdiff, adopted: Path, edited, target, other) -> None:
-    edit(adopted, *edited)
+def test_a_pipeline_of_one_vendor(irdiff, adopted: Path) -> None:
+    edit(adopted, NVIDIA, "passes.ttgpuir.add_coalesce(pm)", "pass")
     commit(adopted, "Change a pass")
-    result = irdiff("compare", "main~1", "main", *CASES, cwd=adopted)
-    changed, untouched = result.case(f"{ADD}@{target}"), result.case(f"{ADD}@{other}")
-    assert changed["verdict"] == "changed"
-    assert changed["origin"]["stage"] == "ttgir"
+    result = irdiff("compare", "main~1", "main", *BOTH, cwd=adopted)
+    changed = result.case(f"{ADD}@sm_90")
+    assert (changed["verdict"], changed["origin"]["stage"]) == ("changed", "ttgir")
     assert changed["stages"]["ttir"] == "identical"
-    assert untouched["verdict"] == "unchanged"
-    assert result.run["summary"]["radius"][other]["changed"] == 0
+    assert result.case(f"{ADD}@gfx942")["verdict"] == "unchanged"
+    assert result.run["summary"]["radius"]["gfx942"]["changed"] == 0
 
 
 def test_an_exception_in_a_stage(irdiff, adopted: Path) -> None:
     edit(adopted, NVIDIA, "        emuTF32", "        raise ValueError('on purpose')\n        emuTF32")
     commit(adopted, "Break a stage")
-    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, "--exit-code", cwd=adopted)
+    result = irdiff("compare", "HEAD~1", "HEAD", *BOTH, "--exit-code", cwd=adopted)
     assert result.code == 1
     broken = result.case(f"{ADD}@sm_90")
-    assert broken["verdict"] == "broken"
-    assert "on purpose" in broken["error"]
     failure = broken["failures"]["head"]
-    assert failure["stage"] == "ttgir"
-    assert "Traceback" in failure["stderr"]
-    assert "raise ValueError('on purpose')" in failure["stderr"]
+    assert (broken["verdict"], failure["stage"]) == ("broken", "ttgir")
+    assert "on purpose" in broken["error"]
+    assert "raise ValueError('on purpose')" in failure["stderr"].partition("Traceback")[2]
     assert result.case(f"{ADD}@gfx942")["verdict"] == "unchanged"
 
 
@@ -86,9 +70,6 @@ def test_a_frontend_lowering_and_its_revert(irdiff, adopted: Path) -> None:
         assert [case["stages"][name] for name in ("ttir", "ttgir", "llir")] == ["changed"] * 3
     git(adopted, "revert", "--no-edit", "HEAD")
     assert "identical compilers" in irdiff("compare", "HEAD~2", "HEAD", *CASES, cwd=adopted).stdout
-    result = irdiff("compare", "HEAD~2", "HEAD", "--no-cache", *CASES, cwd=adopted)
-    assert result.verdicts() == {"unchanged": 2}
-    assert result.run["base"]["digest"] == result.run["head"]["digest"]
 
 
 def test_specialization(irdiff, adopted: Path) -> None:
@@ -96,8 +77,7 @@ def test_specialization(irdiff, adopted: Path) -> None:
     commit(adopted, "Specialize on less")
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
     case = result.case(f"{ADD}@sm_90")
-    assert case["verdict"] == "changed"
-    assert case["origin"]["stage"] == "ttir"
+    assert (case["verdict"], case["origin"]["stage"]) == ("changed", "ttir")
     assert any(finding.startswith("specialization-differs") for finding in case["findings"])
 
 
@@ -116,7 +96,7 @@ def test_defaults_see_the_working_tree(irdiff, adopted: Path) -> None:
     edit(adopted, SEMANTIC, "self.builder.create_fadd(input.handle, other.handle)", untracked)
     before = _state(adopted)
     result = irdiff("compare", *CASES, cwd=adopted)
-    assert result.verdicts() == {"changed": 2}, result.stderr
+    assert result.verdicts() == {"changed": 1}, result.stderr
     assert result.run["base"]["spec"].startswith(git(adopted, "merge-base", "main", "feature")[:10])
     assert result.run["head"]["spec"].startswith("working tree")
     assert _state(adopted) == before, "the checkout is never written to"
@@ -143,9 +123,8 @@ def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, trito
 
 
 def test_a_revision_that_does_not_start(irdiff, adopted: Path) -> None:
-    edit(
-        adopted, "python/triton/__init__.py", "__version__", "import a_module_that_is_not_there\n__version__"
-    )
+    package, missing = "python/triton/__init__.py", "import a_module_that_is_not_there\n__version__"
+    edit(adopted, package, "__version__", missing)
     commit(adopted, "Want another module")
     done = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
     assert done.code == 3
@@ -162,33 +141,13 @@ def test_different_llvms_are_said_loudly(irdiff, adopted: Path) -> None:
     assert any("different LLVMs" in note for note in result.run["notes"])
 
 
-def test_a_python_only_commit_is_ready_in_seconds(irdiff, adopted: Path) -> None:
-    """Seconds beyond those of an installed release: the best of three, since this machine may be busy."""
-
-    def took_s(*words: str) -> float:
-        started = time.monotonic()
-        done = irdiff("toolchain", *words, cwd=adopted)
-        assert done.code == 0, done.stderr
-        return time.monotonic() - started
-
-    took_s("install", RELEASE)  # what is known of its files is known
-    beyond_s = []
-    for number in range(3):
-        edit(adopted, SEMANTIC, "class ", f"# new {number}\nclass ")
-        commit(adopted, "Python only")
-        beyond_s.append(took_s("build", "HEAD") - took_s("install", RELEASE))
-        if beyond_s[-1] <= 5.0:
-            break
-    assert min(beyond_s) <= 5.0, beyond_s
-
-
 def test_bare_repository_and_worktree(irdiff, adopted: Path, tmp_path: Path) -> None:
     edit(adopted, SEMANTIC, "class ", "# new\nclass ")
     commit(adopted, "Python only")
     bare, tree = tmp_path / "bare.git", tmp_path / "tree"
     subprocess.run(["git", "clone", "-q", "--bare", adopted, bare], check=True)
     done = irdiff("compare", "main~1", "main", "--repo", str(bare), *CASES)
-    assert done.verdicts() == {"unchanged": 2}, done.stderr
+    assert done.verdicts() == {"unchanged": 1}, done.stderr
     git(adopted, "worktree", "add", "-q", "--detach", str(tree), "HEAD")
     done = irdiff("compare", "HEAD~1", ".", *CASES, cwd=tree)
-    assert done.verdicts() == {"unchanged": 2}, done.stderr
+    assert done.verdicts() == {"unchanged": 1}, done.stderr

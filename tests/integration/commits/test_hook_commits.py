@@ -7,32 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, new_repository, write
+
+from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, git, new_repository, write
 
 pytestmark = pytest.mark.integration
-
-KERNEL = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def scale(x_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(x_ptr + offsets, x * 2.0, mask=offsets < n)
-"""
-WORKLOAD = """\
-from irdiff_corpus import launch, tensor
-from scaling import scale
-
-
-def run(x):
-    scale[(64,)](x, x.numel(), BLOCK=1024)
-
-
-LAUNCHES = {"fp32": launch(run, tensor((1 << 16,), "fp32"))}
-"""
 
 
 @pytest.fixture
@@ -41,9 +19,7 @@ def pushing(tmp_path: Path) -> Path:
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", remote], check=True)
     repo = new_repository(tmp_path / "kernels")
-    plan = '[kernels]\nworkloads = "irdiff"\ntoolchain = "triton==3.9.0"\n'
-    files = {"irdiff.toml": plan, "scaling.py": KERNEL, "irdiff/a/scale.py": WORKLOAD, "README.md": "x\n"}
-    write(repo, files)
+    write(repo, {**SQUARE, "irdiff.toml": PLAN, "README.md": "x\n"})
     commit(repo, "first")
     git(repo, "remote", "add", "origin", str(remote))
     git(repo, "push", "-q", "-u", "origin", "main")
@@ -62,25 +38,22 @@ def push(repo: Path, cache: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_push(irdiff, pushing: Path, cache: Path) -> None:
+def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing: Path, cache: Path) -> None:
     assert irdiff("hook", "install", "--", "--target", "sm_90", cwd=pushing).code == 0
     edit(pushing, "README.md", "x", "y")
     commit(pushing, "documents")
     quiet = push(pushing, cache)
     assert (quiet.returncode, quiet.stderr) == (0, ""), "no relevant path changed"
 
-    edit(pushing, "scaling.py", "2.0", "3.0")
+    edit(pushing, "mykernels.py", "x * x", "x + x")
     commit(pushing, "a kernel")
     told = push(pushing, cache)
     assert told.returncode == 0, "it never stops a push unless asked to"
-    assert "1 of 1 kernel changed (scale)" in told.stderr
-    assert "changed" in told.stderr
+    assert "1 of 1 kernel changed (square)" in told.stderr
 
-
-def test_blocking_and_the_budget(irdiff, pushing: Path, cache: Path) -> None:
+    edit(pushing, "mykernels.py", "x + x", "x - x")
+    commit(pushing, "again")
     assert irdiff("hook", "install", "--block", "--", "--target", "sm_90", cwd=pushing).code == 0
-    edit(pushing, "scaling.py", "2.0", "3.0")
-    commit(pushing, "a kernel")
     stopped = push(pushing, cache)
     assert stopped.returncode == 1
     assert "--no-verify" in stopped.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, new_repository, write
 
 from irdiff.config import Config
 from irdiff.resolve import sides
 from irdiff.store import Store
+from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -20,6 +20,8 @@ import = ["src"]
 pin = "requirements.txt"
 """
 
+RELEASE = "triton==3.9.0"
+ACTIVATIONS = "src/mykernels/activations.py"
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
 
 
@@ -78,18 +80,15 @@ def verdicts(result) -> dict[str, str]:
 
 
 def test_renamed_edited_untouched_added_removed(irdiff, kernels: Path) -> None:
-    activations = "src/mykernels/activations.py"
-    edit(kernels, activations, "x * x\n", "x * x + 1.0\n")
-    edit(kernels, activations, "def gate(", "def swish_gate(")
+    edit(kernels, ACTIVATIONS, "x * x\n", "x * x + 1.0\n")
+    edit(kernels, ACTIVATIONS, "def gate(", "def swish_gate(")
     git(kernels, "mv", "bench/irdiff/activations/gate.py", "bench/irdiff/activations/swish_gate.py")
     write(kernels, {"bench/irdiff/activations/swish_gate.py": workload("activations", "swish_gate")})
     git(kernels, "rm", "-q", "src/mykernels/old.py", "bench/irdiff/old/doomed.py")
+    fresh = HEADER + kernel("fresh", "tl.sqrt(tl.log(x + 2.0))")
     write(
         kernels,
-        {
-            "src/mykernels/fresh.py": HEADER + kernel("fresh", "tl.sqrt(tl.log(x + 2.0))"),
-            "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh"),
-        },
+        {"src/mykernels/fresh.py": fresh, "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh")},
     )
     commit(kernels, "Everything at once")
     result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)
@@ -114,20 +113,15 @@ def test_a_bump_of_the_pin(irdiff, kernels: Path) -> None:
     assert (result.run["base"]["version"], result.run["head"]["version"]) == ("3.9.0", "3.8.0")
     assert len(result.run["cases"]) == 4
     assert all(set(case["stages"].values()) != {"absent"} for case in result.run["cases"])
-    chosen = irdiff(
-        "compare", "HEAD~1", "HEAD", "--triton", "triton==3.9.0", "--target", "sm_90", cwd=kernels
-    )
+    one = ("--triton", "triton==3.9.0", "--target", "sm_90")
+    chosen = irdiff("compare", "HEAD~1", "HEAD", *one, cwd=kernels)
     assert chosen.verdicts() == {"unchanged": 4}, "one compiler for both, and no kernel changed"
 
 
 def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: Path, cache: Path) -> None:
     """The text of an assertion names the kernel's file: below the repository, not below the cache."""
-    edit(
-        kernels,
-        "src/mykernels/activations.py",
-        "    result = tl.max",
-        "    tl.device_assert(x < 9, 'x')\n    result = tl.max",
-    )
+    before = "    result = tl.max"
+    edit(kernels, ACTIVATIONS, before, f"    tl.device_assert(x < 9, 'x')\n{before}")
     edit(kernels, "bench/irdiff/activations/relu.py", "BLOCK=1024)", "BLOCK=1024, debug=True)")
     commit(kernels, "Assert")
     write(kernels, {"NOTES": "another tree"})
@@ -143,18 +137,14 @@ def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: P
     assert all(str(cache.resolve()).encode() not in text for text in asserting)
 
 
-def test_a_release_beside_a_revision(irdiff, kernels: Path) -> None:
-    """The same kernels, those of the revision, under the release and under what the revision pins."""
-    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
+def test_uncommitted_kernels_and_a_release_beside_a_revision(irdiff, kernels: Path) -> None:
+    """A release has the kernels of the revision, without what is not committed."""
+    edit(kernels, ACTIVATIONS, "x * x\n", "x * x * x\n")
+    result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
+    assert result.verdicts() == {"changed": 1, "unchanged": 3}, result.stderr
     result = irdiff("compare", "triton==3.9.0", "HEAD", "--target", "sm_90", cwd=kernels)
     assert result.verdicts() == {"unchanged": 4}, result.stderr
     assert "kernels of HEAD" in result.run["base"]["note"]
-
-
-def test_uncommitted_kernels(irdiff, kernels: Path) -> None:
-    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
-    result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
-    assert result.verdicts() == {"changed": 1, "unchanged": 3}, result.stderr
 
 
 def test_the_kernels_that_the_versions_of_a_series_share(
@@ -164,22 +154,15 @@ def test_the_kernels_that_the_versions_of_a_series_share(
     write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {}\n"})
 
     def shared(spec: str, repo: Path) -> str:
-        options = sides.SideOptions(
-            repo=repo,
-            corpus=None if repo == kernels else tmp_path / "corpus",
-            triton=None,
-            build=False,
-            progress=print,
-        )
+        corpus = None if repo == kernels else tmp_path / "corpus"
+        options = sides.SideOptions(repo=repo, corpus=corpus, triton=None, build=False, progress=print)
         return sides.shared_corpus(spec, options, config)
 
     def all_of_them() -> list[str]:
-        return [shared("triton==3.9.0", kernels), shared("HEAD", kernels)] + [
-            shared(spec, triton_repository) for spec in ("triton==3.9.0", "HEAD")
-        ]
+        return [shared(spec, repo) for repo in (kernels, triton_repository) for spec in (RELEASE, "HEAD")]
 
     before = all_of_them()
-    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
+    edit(kernels, ACTIVATIONS, "x * x\n", "x * x * x\n")
     write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {1: 2}\n"})
     after = all_of_them()
     assert before[1] == after[1] == "", "each commit has its own"
@@ -189,9 +172,8 @@ def test_the_kernels_that_the_versions_of_a_series_share(
 
 def test_a_repository_without_a_description(irdiff, tmp_path: Path) -> None:
     repo = new_repository(tmp_path / "plain")
-    write(repo, {"a.py": ""})
-    commit(repo, "one")
-    commit(repo, "two")
+    for name in ("one", "two"):
+        commit(repo, name)
     done = irdiff("compare", "HEAD~1", "HEAD", cwd=repo)
     assert done.code == 2
     assert "irdiff init" in done.stderr

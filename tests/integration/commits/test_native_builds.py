@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, new_repository, write
 from click.testing import CliRunner
 
 from irdiff.cli.toolchain_commands import toolchain_group
@@ -21,6 +20,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import checkout, commits, native, repository
+from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -153,10 +153,8 @@ def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Bu
     edit(project, "python/triton/__init__.py", "VALUE =", "X = 'python'\nVALUE =")
     write(project, {"docs/index.md": "more\n"})
     commit(project, "Python and documents")
-    started = time.monotonic()
     assert build("HEAD") == "1 python"
     assert build.builds == 1, "the digest is equal: no build"
-    assert time.monotonic() - started < 10
 
     edit(project, "include/value.h", "1", "2")
     assert build(".") == "2 python", "uncommitted native changes count"
@@ -178,11 +176,9 @@ def test_the_build_environment_counts(build: Builder) -> None:
     def name(**variables: str) -> str:
         return native.key_of_build(build.read("HEAD"), with_variables(build.config, variables)).name
 
-    names = {name(), name(DEBUG="1"), name(LLVM_SYSPATH="/nowhere"), name(TRITON_BUILD_PROTON="OFF")}
-    assert len(names) == 4
-    assert {name(MAX_JOBS="1"), name(CCACHE_DIR="/x"), name(TRITON_CACHE_DIR="/y"), name(HOME="/z")} == {
-        name()
-    }
+    assert len({name(), name(DEBUG="1"), name(LLVM_SYSPATH="/nowhere"), name(TRITON_BUILD_PROTON="OFF")}) == 4
+    others = ("MAX_JOBS", "CCACHE_DIR", "TRITON_CACHE_DIR", "HOME")
+    assert {name(**{other: "/x"}) for other in others} == {name()}
 
 
 def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, build: Builder) -> None:
@@ -201,9 +197,8 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     commit(project, "Does not compile")
     with pytest.raises(ToolchainError) as caught:
         build("HEAD")
-    assert "its native build failed" in caught.value.what
-    assert "VALU" in caught.value.what
-    assert "error:" in caught.value.what
+    for said in ("its native build failed", "VALU", "error:"):
+        assert said in caught.value.what
     assert "[2/3] Building C object" in Path(caught.value.log_path).read_text()
     assert native_environments(build.config) == [], "no half-made environment stays"
     [name] = build.kept
@@ -224,12 +219,8 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
 
 
 def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> None:
-    edit(
-        project,
-        "lib/native.c",
-        "PyInit_native(void) {",
-        "PyInit_native(void) { extern int gone(void); gone();",
-    )
+    init = "PyInit_native(void) {"
+    edit(project, "lib/native.c", init, f"{init} extern int gone(void); gone();")
     commit(project, "Builds and does not start")
     with pytest.raises(ToolchainError) as caught:
         build("HEAD")
@@ -242,14 +233,14 @@ def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> N
 
 
 def test_kept_trees_have_a_bound(project: Path, build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "MAX_TREES", 2)
-    for number in range(3):
+    monkeypatch.setattr(native, "MAX_TREES", 1)
+    for number in range(2):
         write(project, {"lib/native.c": f"#error number {number}\n"})
         commit(project, f"Fails {number}")
         with pytest.raises(ToolchainError):
             build("HEAD")
     sources = [build.config.toolchains / f"{name}.tree/source/lib/native.c" for name in build.kept]
-    assert [path.read_text()[-2:-1] for path in sources] == ["1", "2"], "the oldest goes"
+    assert [path.read_text()[-2:-1] for path in sources] == ["1"], "the oldest goes"
 
 
 def _start(project: Path, config: Config, sleep_s: float, **more: str) -> subprocess.Popen[bytes]:
@@ -260,13 +251,16 @@ def _start(project: Path, config: Config, sleep_s: float, **more: str) -> subpro
     )
 
 
-ENDING = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+ENDING = [
+    signal.SIGKILL,
+    signal.SIGINT,
+    *(pytest.param(number, marks=pytest.mark.wide) for number in (signal.SIGTERM, signal.SIGHUP)),
+]
 
 
-@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
+@pytest.mark.parametrize("number", ENDING)
 def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signals) -> None:
     running = _start(project, build.config, 60)
-    log = None
     for _ in range(600):
         log = next(iter(build.config.toolchains.glob("native-*.log")), None)
         if log and "[1/3]" in log.read_text():

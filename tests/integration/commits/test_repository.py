@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from checkouts import commit, git, new_repository, write
 
 from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve.toolchains import repository
+from tests.integration.commits.checkouts import commit, git, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -27,9 +27,8 @@ def here(tmp_path: Path) -> Config:
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     made = new_repository(tmp_path / "with space" / "naïve-路")
-    write(
-        made, {"a.txt": "one\n", "dir/ünï code.txt": "x", "dir/tab\there.txt": "t", ".gitignore": "*.log\n"}
-    )
+    names = {"a.txt": "one\n", "dir/ünï code.txt": "x", "dir/tab\there.txt": "t"}
+    write(made, {**names, ".gitignore": "*.log\n"})
     (made / "run.sh").write_text("#!/bin/sh\n")
     (made / "run.sh").chmod(0o755)
     (made / "link").symlink_to("a.txt")
@@ -37,8 +36,12 @@ def repo(tmp_path: Path) -> Path:
     return made
 
 
+def snapshot(repo: Path, spec: str, config: Config) -> repository.Snapshot:
+    return repository.snapshot(repository.open_store(repo, config), spec, config)
+
+
 def contents(repo: Path, spec: str, config: Config) -> dict[str, str]:
-    snap = repository.snapshot(repository.open_store(repo, config), spec, config)
+    snap = snapshot(repo, spec, config)
     files = [entry for entry in repository.entries(snap, config) if entry.is_file]
     return {name: text.decode() for name, text in repository.read(files).items()}
 
@@ -47,7 +50,7 @@ def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> Non
     found = contents(repo / "dir", "HEAD", here)
     assert found["dir/ünï code.txt"] == "x"
     assert found["dir/tab\there.txt"] == "t"
-    snap = repository.snapshot(repository.open_store(repo, here), "main", here)
+    snap = snapshot(repo, "main", here)
     repository.export(snap, tmp_path / "out", here)
     assert (tmp_path / "out" / "dir" / "ünï code.txt").read_text() == "x"
     assert os.access(tmp_path / "out" / "run.sh", os.X_OK)
@@ -56,7 +59,7 @@ def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> Non
 
 
 def test_working_tree(repo: Path, here: Config) -> None:
-    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
+    clean = snapshot(repo, ".", here)
     assert clean.commit == git(repo, "rev-parse", "HEAD"), "a clean working tree is its commit"
     write(repo, {"a.txt": "staged\n"})
     git(repo, "add", "a.txt")
@@ -78,7 +81,7 @@ def test_files_that_git_was_told_to_pass_over(repo: Path, here: Config) -> None:
     git(repo, "update-index", "--assume-unchanged", "a.txt", "run.sh")
     git(repo, "update-index", "--skip-worktree", "a.txt", "dir/ünï code.txt", "dir/tab\there.txt")
     (repo / "dir" / "tab\there.txt").unlink()
-    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
+    clean = snapshot(repo, ".", here)
     assert clean.commit == git(repo, "rev-parse", "HEAD"), "what a sparse checkout left out is not deleted"
     flagged = git(repo, "ls-files", "-v")
     edits = {"a.txt": "two\n", "run.sh": "#!/bin/bash\n", "dir/ünï code.txt": "y"}
@@ -92,7 +95,7 @@ def test_files_outside_of_a_sparse_checkout(repo: Path, here: Config) -> None:
     commit(repo, "folders")
     git(repo, "sparse-checkout", "set", "kernels")
     assert not (repo / "docs").exists()
-    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
+    clean = snapshot(repo, ".", here)
     assert clean.commit == git(repo, "rev-parse", "HEAD")
     write(repo, {"dir/ünï code.txt": "edited\n", "new/file.txt": "untracked\n"})
     found = contents(repo, ".", here)
@@ -110,16 +113,13 @@ def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
     write(repo, {"third_party/lib ä/lib.c": "int two;\n"})
     assert contents(repo, ".", here)["third_party/lib ä/lib.c"] == "int two;\n"
     assert contents(repo, "HEAD", here)["third_party/lib ä/lib.c"] == "int one;\n"
-    repository.export(
-        repository.snapshot(repository.open_store(repo, here), ".", here), tmp_path / "out", here
-    )
+    repository.export(snapshot(repo, ".", here), tmp_path / "out", here)
     assert (tmp_path / "out/third_party/lib ä/lib.c").read_text() == "int two;\n"
 
     subprocess.run(["git", "clone", "-q", repo, tmp_path / "without"], check=True)
-    snap = repository.snapshot(repository.open_store(tmp_path / "without", here), "HEAD", here)
-    assert [entry.path for entry in repository.entries(snap, here) if entry.is_submodule] == [
-        "third_party/lib ä"
-    ]
+    snap = snapshot(tmp_path / "without", "HEAD", here)
+    modules = [entry.path for entry in repository.entries(snap, here) if entry.is_submodule]
+    assert modules == ["third_party/lib ä"]
     with pytest.raises(UsageError, match="submodule third_party/lib ä is not there"):
         repository.export(snap, tmp_path / "none", here)
 
@@ -130,18 +130,15 @@ def test_shallow_clone(repo: Path, here: Config, tmp_path: Path) -> None:
         write(repo, {"a.txt": name})
         commit(repo, name)
     clone = tmp_path / "shallow"
-    subprocess.run(
-        ["git", "clone", "-q", "--depth=1", "--no-single-branch", f"file://{repo}", clone], check=True
-    )
+    words = ("--depth=1", "--no-single-branch", f"file://{repo}", clone)
+    subprocess.run(["git", "clone", "-q", *words], check=True)
     git(clone, "remote", "set-head", "origin", "main")
     assert contents(clone, "HEAD", here)["a.txt"] == "three"
     store = repository.open_store(clone, here)
-    with pytest.raises(UsageError) as caught:
-        repository.snapshot(store, "HEAD~1", here)
-    assert "--unshallow" in caught.value.hint
-    with pytest.raises(UsageError) as caught:
-        repository.default_base(store, "HEAD")
-    assert "--unshallow" in caught.value.hint
+    for ask in (repository.snapshot, lambda store, *_: repository.default_base(store, "HEAD")):
+        with pytest.raises(UsageError) as caught:
+            ask(store, "HEAD~1", here)
+        assert "--unshallow" in caught.value.hint
 
 
 def test_detached_head_and_default_base(repo: Path, here: Config) -> None:
@@ -173,13 +170,12 @@ def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nothing to compare"):
         repository.default_base(store, "HEAD")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="is in no git repository"):
-        repository.open_store(tmp_path / "empty", here)
-    with pytest.raises(UsageError, match="is in no git repository"):
-        repository.open_store(tmp_path / "absent", here)
+    for name in ("empty", "absent"):
+        with pytest.raises(UsageError, match="is in no git repository"):
+            repository.open_store(tmp_path / name, here)
     empty = new_repository(tmp_path / "no commits")
     with pytest.raises(UsageError, match="is no revision"):
-        repository.snapshot(repository.open_store(empty, here), "HEAD", here)
+        snapshot(empty, "HEAD", here)
     with pytest.raises(UsageError, match="there is no main branch"):
         git(repo, "branch", "-m", "main", "trunk")
         repository.default_base(store, "HEAD")
@@ -196,11 +192,9 @@ def test_nothing_that_the_configuration_names_is_run(repo: Path, here: Config, t
     (hooks := tmp_path / "hooks").mkdir()
     for name in ("post-index-change", "fsmonitor-watchman", "post-checkout", "pre-commit"):
         (hooks / name).symlink_to(program)
-    settings = {
-        "core.hooksPath": str(hooks), "core.fsmonitor": str(program), "core.pager": str(program),
-        "core.editor": str(program), "diff.external": str(program), "gpg.program": str(program),
-        "log.showSignature": "true", "core.askPass": str(program), "credential.helper": str(program),
-    }  # fmt: skip
+    named = "core.fsmonitor core.pager core.editor diff.external gpg.program core.askPass credential.helper"
+    settings = dict.fromkeys(named.split(), str(program))
+    settings |= {"core.hooksPath": str(hooks), "log.showSignature": "true"}
     for name, value in settings.items():
         git(repo, "config", name, value)
     for path in traces.iterdir():

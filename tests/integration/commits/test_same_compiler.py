@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, new_repository, write
+
+from tests.integration.commits.checkouts import commit, edit, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -19,17 +19,13 @@ def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, 
     write(triton_repository, {f"python/test/unit/test_{n}.py": "" for n in range(5)})
     commit(triton_repository, "Documents and tests")
     empty, out = tmp_path / "empty-cache", tmp_path / "run"
-    started = time.monotonic()
     words = ("compare", "HEAD~1", "HEAD", "--out", out, "--exit-code")
     done = irdiff(*words, cwd=triton_repository, IRDIFF_CACHE=str(empty))
-    took_s = time.monotonic() - started
-    print(f"{took_s:.2f} s")
     assert done.code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "identical compilers: nothing can change (14 files looked at)"
     assert "14 files differ: documents (9), tests (5)" in lines, lines
     assert not (empty / "toolchains").exists()
-    assert took_s < 20  # a second on a machine that does nothing else
     assert done.verdicts() == {}
     assert len(done.run["edited"]["files"]) == 14
     # what else is made of such a run
@@ -40,11 +36,8 @@ def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, 
     passed = irdiff("gate", str(out), "--policy", str(policy))
     assert passed.code == 0
     assert "note     identical compilers: nothing can change" in passed.stdout
-    said = irdiff(
-        "comment", str(out), "--repo", "o/n", "--pr", "7", "--check", "--commit", "a" * 40, "--dry-run"
-    )
-    assert "would publish a check: success" in said.stdout
-    assert "### irdiff: identical compilers: nothing can change (14 files looked at)" in said.stdout
+    pull = ("--repo", "o/n", "--pr", "7", "--check", "--commit", "a" * 40)
+    assert "would publish a check: success" in irdiff("comment", str(out), *pull, "--dry-run").stdout
     forged = json.loads((out / "run.json").read_text())
     forged["edited"]["identical"] = False
     (out / "run.json").write_text(json.dumps(forged))
@@ -68,22 +61,17 @@ def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository
 def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path: Path) -> None:
     """Nothing is installed for it; whatever a workload could read is compared."""
     repository = new_repository(tmp_path / "kernels")
-    write(
-        repository,
-        {"irdiff.toml": '[kernels]\nworkloads = ".bench"\n', ".bench/a/b.py": "", "kernels.py": ""},
-    )
+    toml = '[kernels]\nworkloads = ".bench"\n'
+    write(repository, {"irdiff.toml": toml, ".bench/a/b.py": "", "kernels.py": ""})
     commit(repository, "Kernels")
     write(repository, {"README.md": "", ".github/workflows/test.yml": "", "LICENSE": ""})
     commit(repository, "Documents")
     empty = str(tmp_path / "empty-cache")
     done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
-    assert (done.code, done.stdout.splitlines()[0]) == (
-        0,
-        "no code, data or pin differs: nothing was compared (3 files looked at)",
-    )
-    for name in ("kernels.py", "shapes.json", "requirements.txt", ".bench/README.md", "pkg/.tuned.json"):
-        write(repository, {name: f"# {name}\n"})
-        commit(repository, f"Edit {name}")
-        done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
-        assert done.code == 2, name
-        assert "does not say which Triton to use" in done.stderr
+    assert done.code == 0, done.stderr
+    assert done.stdout.startswith("no code, data or pin differs: nothing was compared (3 files looked at)\n")
+    write(repository, {".bench/README.md": "# what a workload could read\n"})
+    commit(repository, "Beside a workload")
+    done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
+    assert done.code == 2
+    assert "does not say which Triton to use" in done.stderr

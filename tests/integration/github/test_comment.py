@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -22,6 +21,7 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
 from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
 from irdiff.github.comment import Done
+from tests.integration.github.fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "github" / "requests.json"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
 from pytest_httpserver import HTTPServer
 
 from irdiff.cli import github_commands
 from irdiff.errors import UsageError
 from irdiff.run import failure
+from tests.integration.github.fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
 
 PLAN = {
     "name": "plan",

@@ -13,27 +13,34 @@ from __future__ import annotations
 import json
 import os
 import re
-import runpy
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from checkouts import commit, edit, git, new_repository, write
-from fake_github import FakeGithub, WorkflowRun
 from pytest_httpserver import HTTPServer
 
 from irdiff.github import asked
-from irdiff.model import Verdict
+from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
+from tests.integration.commits.checkouts import (
+    SQUARE,
+    commit,
+    edit,
+    git,
+    new_repository,
+    triton_checkout,
+    write,
+)
+from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
+from tests.unit import runs
 from tests.workflow_runner.runner import TOKEN, Event, Machine, Outcome
-from tests.workflow_runner.services import DEFAULT
+from tests.workflow_runner.services import DEFAULT, Artifacts
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
@@ -41,6 +48,7 @@ ROOT = Path(__file__).parents[3]
 NVIDIA = "third_party/nvidia/backend/compiler.py"
 ACTION = KINDS["kernels"].action
 MERGE = "refs/pull/7/merge"
+JOBS = ("plan", "toolchains", "compare", "finish")
 
 
 @dataclass
@@ -66,13 +74,8 @@ class Project:
     def start(self, workflow: str, name: str, ref: str, payload: dict[str, Any], **more: Any) -> Outcome:
         """As GitHub starts it: `pull_request` by the file of the merge, everything else by the default branch's."""
         where = ref if name == "pull_request" else DEFAULT
-        text = git(
-            self.work,
-            "--git-dir",
-            str(self.machine.origin),
-            "show",
-            f"{where}:.github/workflows/{workflow}.yml",
-        )
+        path = f"{where}:.github/workflows/{workflow}.yml"
+        text = git(self.work, "--git-dir", str(self.machine.origin), "show", path)
         return self.machine.run(workflow, text, Event(name, ref, self.head, payload), **more)
 
     def compare(self, action: str = "synchronize", number: int | None = None, **more: Any) -> Outcome:
@@ -86,11 +89,7 @@ class Project:
         done = self.start("irdiff-pr", "pull_request", MERGE, payload, number=number)
         kept = [done.artifacts.place(name) for name in done.artifacts.names()]
         jobs = [{"name": name, "conclusion": result} for name, result in done.jobs.items()]
-        self.hub.runs.append(
-            WorkflowRun(
-                number=done.number, head=self.head, conclusion=done.conclusion, artifacts=kept, jobs=jobs
-            )
-        )
+        self.hub.runs.append(WorkflowRun(done.number, self.head, "completed", done.conclusion, kept, jobs))
         return done
 
     def comment(self, done: Outcome) -> Outcome:
@@ -129,9 +128,15 @@ def hub(httpserver: HTTPServer) -> FakeGithub:
     return FakeGithub(httpserver, permissions={"maintainer": "write", "admin": "admin", "visitor": "read"})
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all machines here: irdiff is installed in the first of them."""
+    return tmp_path_factory.mktemp("place")
+
+
 @pytest.fixture
 def project(
-    tmp_path: Path, hub: FakeGithub, httpserver: HTTPServer, shared_cache: Path
+    tmp_path: Path, place: Path, hub: FakeGithub, httpserver: HTTPServer, shared_cache: Path
 ) -> Callable[..., Project]:
     """Makes a project of a repository whose `main` is what its clones see."""
 
@@ -146,9 +151,8 @@ def project(
                 (temp / "irdiff" / "toolchains" / path.name).symlink_to(path.resolve())
             more(temp / "irdiff")
 
-        machine = Machine(
-            folder=tmp_path / "github", origin=origin, api_url=httpserver.url_for("/api/v3"), prepare=prepare
-        )
+        api_url = httpserver.url_for("/api/v3")
+        machine = Machine(tmp_path / "github", place, origin, api_url, prepare=prepare)
         return Project(hub=hub, machine=machine, work=work)
 
     return make
@@ -166,42 +170,10 @@ def typed(cwd: Path, *words: str) -> str:
 # a maintainer of kernels sets up CI
 
 
-KERNEL = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def square(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(out_ptr + offsets, x * x, mask=offsets < n)
-"""
-WORKLOAD = """\
-import triton
-from irdiff_corpus import empty, launch, tensor
-from mykernels import square
-
-
-def run(x):
-    out = empty(x.shape, x.dtype)
-    square[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
-    return out
-
-
-LAUNCHES = {"fp32": launch(run, tensor((1 << 20,), "fp32"))}
-"""
-
-
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
     source = new_repository(tmp_path / "kernels")
-    files = {
-        "mykernels.py": KERNEL,
-        "bench/elementwise/square.py": WORKLOAD,
-        "requirements.txt": "triton==3.9.0\n",
-    }
-    write(source, files)
+    write(source, {**SQUARE, "requirements.txt": "triton==3.9.0\n"})
     commit(source, "Kernels")
     return source
 
@@ -209,10 +181,7 @@ def kernels(tmp_path: Path) -> Path:
 def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path) -> None:
     """The first hour of a maintainer: two commands, then pull requests of each kind."""
     ours = project(kernels)
-    started = time.monotonic()
-    said = typed(ours.work, "init", "--github", "--action", ACTION)
-    assert "wrote irdiff.toml" in said
-    assert "What you must still do:\n  1. Read irdiff.toml" in said
+    assert "wrote irdiff.toml" in typed(ours.work, "init", "--github", "--action", ACTION)
     commit(ours.work, "Set up irdiff")
     git(ours.work, "push", "-q", "origin", "HEAD:main")
     git(ours.work, "fetch", "-q", "origin")
@@ -222,41 +191,23 @@ def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path)
     edit(ours.work, "mykernels.py", "x * x", "x * x + 1.0")
     ours.push("Another function <!-- $(id) `id` -->")
     done = ours.compare("opened")
-    assert done.jobs == {
-        "plan": "success",
-        "toolchains": "success",
-        "compare": "success",
-        "finish": "success",
-    }, done.log
+    assert done.jobs == dict.fromkeys(JOBS, "success"), done.log
     assert ours.comment(done).conclusion == "success"
     assert re.search(r"4 of 4 kernels changed", ours.report().splitlines()[1]), ours.report()
     assert ours.check()["conclusion"] == "neutral"
-    print(
-        f"first true answer: {time.monotonic() - started:.0f} s, of which {sum(done.took_s.values()):.0f} s in jobs"
-    )
-    assert {scope for scope, _ in ours.machine.caches.saved} == {MERGE}, (
-        "a pull request writes for itself alone"
-    )
-    assert {re.sub("-Linux.*", "", key) for _, key in ours.machine.caches.saved} == {
-        "irdiff-toolchains", "irdiff-results",
-    }  # fmt: skip
+    saved = {(scope, re.sub("-Linux.*", "", key)) for scope, key in ours.machine.caches.saved}
+    assert saved == {(MERGE, "irdiff-toolchains"), (MERGE, "irdiff-results")}, "for itself alone"
 
     # documents alone: one job, no toolchain, and the comment follows
     git(ours.work, "reset", "-q", "--hard", "origin/main")
     ours.push("Documents", {"README.md": "# Kernels\n"})
     done = ours.compare()
-    assert done.jobs == {
-        "plan": "success",
-        "toolchains": "skipped",
-        "compare": "skipped",
-        "finish": "skipped",
-    }, done.log
+    assert done.jobs == {**dict.fromkeys(JOBS, "skipped"), "plan": "success"}, done.log
     assert done.artifacts.names() == ["irdiff-run"]
     assert "no code, data or pin differs" in done.summary
     ours.comment(done)
-    assert (
-        "### irdiff: no code, data or pin differs: nothing was compared (1 file looked at)" in ours.report()
-    )
+    said = "### irdiff: no code, data or pin differs: nothing was compared (1 file looked at)"
+    assert said in ours.report()
     assert ours.check()["conclusion"] == "success"
 
     # a label that means nothing here starts nothing
@@ -324,32 +275,34 @@ class Story:
 
     name: str
     edited: tuple[str, str, str]
-    verdict: str
     headline: str
     conclusion: str
 
 
 STORIES = [
-    Story(
-        "changes-nothing",
-        (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
-        "unchanged",
-        r"None of \d+ kernels? changed",
-        "success",
+    pytest.param(
+        Story(
+            "changes-nothing",
+            (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
+            r"None of \d+ kernels? changed",
+            "success",
+        ),
+        marks=pytest.mark.wide,
     ),
     Story(
         "changes-an-option",
         (NVIDIA, "num_warps: int = 4", "num_warps: int = 8"),
-        "changed",
         r"\d+ of \d+ kernels? changed",
         "neutral",
     ),
-    Story(
-        "breaks-the-compiler",
-        (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
-        "broken",
-        r"\d+ kernels? no longer compile",
-        "failure",
+    pytest.param(
+        Story(
+            "breaks-the-compiler",
+            (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
+            r"\d+ kernels? no longer compile",
+            "failure",
+        ),
+        marks=pytest.mark.wide,
     ),
 ]
 ONLY = (
@@ -361,10 +314,8 @@ ONLY = (
 @pytest.fixture
 def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., Project]) -> Project:
     """A repository of Triton's Python part, with its workflows and a runner that knows the release for it."""
-    import checkouts
-
     source = tmp_path / "triton"
-    checkouts.triton_checkout(source, Path(newest.root).parent)
+    triton_checkout(source, Path(newest.root).parent)
     typed(source, "init", "--github", "--action", ACTION, "--shards", "2")
     commit(source, "Set up irdiff")
     done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=source)
@@ -375,7 +326,7 @@ def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., P
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, tmp_path: Path) -> None:
+def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, place: Path) -> None:
     edit(triton.work, *story.edited)
     triton.push("The pull request")
     triton.hub.runs.append(WorkflowRun(number=500, head=triton.head))
@@ -396,7 +347,7 @@ def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, tmp_pat
 
     # what this repository shows of it
     example = examples.EXAMPLES / f"comment-{story.name}.md"
-    text = triton.report().replace(f"{tmp_path}/github/machine/temp/", "")
+    text = triton.report().replace(f"{place}/machine/temp/", "")
     if os.environ.get("IRDIFF_EXAMPLES"):
         examples.keep(example, text)
     assert examples.settled(text) == examples.settled(examples.read(example)), "stale: `make examples`"
@@ -405,35 +356,31 @@ def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, tmp_pat
 # the other workflows
 
 
-@pytest.mark.parametrize(("verdict", "passes"), [(Verdict.UNCHANGED, True), (Verdict.BROKEN, False)])
-@pytest.mark.parametrize("workflow", ["irdiff-release", "irdiff-nightly"])
+@pytest.mark.parametrize(
+    ("workflow", "verdict", "passes"),
+    [("irdiff-release", Verdict.BROKEN, False), ("irdiff-nightly", Verdict.UNCHANGED, True)],
+)
 def test_a_run_is_reported_and_gated(
     project: Callable[..., Project], kernels: Path, workflow: str, verdict: Verdict, passes: bool
 ) -> None:
     """The last job of a release and of the night, over what the jobs before it keep."""
-    build = runpy.run_path(str(ROOT / "tests/unit/conftest.py"))["Build"]
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")
     ours = project(kernels)
-    cases = [build.case(f"a/x:{n}@sm_90", verdict if n == 3 else Verdict.UNCHANGED) for n in range(24)]
+    cases = [runs.case(f"a/x:{n}@sm_90", verdict if n == 3 else Verdict.UNCHANGED) for n in range(24)]
     text = (ours.work / ".github/workflows" / f"{workflow}.yml").read_text()
     head, _, _ = text.partition("\njobs:\n")
     gate = re.search(r"\n  gate:\n(?:    .*\n|\n)+", text)
     assert gate
-    alone = (
-        head
-        + "\njobs:"
-        + gate[0]
-        .replace("    needs: [plan, finish]\n", "")
-        .replace(
-            "    if: ${{ !cancelled() && (needs.finish.result == 'success' || needs.plan.outputs.nothing == 'true') }}\n",
-            "",
-        )
-    )
+    waits = "!cancelled() && (needs.finish.result == 'success' || needs.plan.outputs.nothing == 'true')"
+    alone = head + "\njobs:" + gate[0].replace("    needs: [plan, finish]\n", "")
+    alone = alone.replace(f"    if: ${{{{ {waits} }}}}\n", "")
     event = Event("workflow_dispatch", DEFAULT, git(ours.work, "rev-parse", "HEAD"), {"inputs": {}})
     before = ours.machine.folder / "artifacts" / f"1000-{ours.machine.attempts + 1}"
-    runs = [build.run(*cases[number - 1 :: 2]) for number in (1, 2)]
-    _keep(before, [replace(run, options=replace(run.options, shard=(n, 2))) for n, run in enumerate(runs, 1)])
+    parts = [runs.run(*cases[number - 1 :: 2]) for number in (1, 2)]
+    _keep(
+        before, [replace(run, options=replace(run.options, shard=(n, 2))) for n, run in enumerate(parts, 1)]
+    )
     done = ours.machine.run(workflow, alone, event)
     assert done.jobs == {"gate": "success" if passes else "failure"}, done.log
     headline = "gate passes" if passes else "gate fails: 1 of "
@@ -444,12 +391,10 @@ def test_a_run_is_reported_and_gated(
     assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml", "gate.sarif"}
 
 
-def _keep(place: Path, runs: list[Any]) -> None:
+def _keep(place: Path, shards: list[Run]) -> None:
     """The artifact `irdiff-run`, as `irdiff github finish` makes it of the shards' runs."""
-    from tests.workflow_runner.services import Artifacts
-
     parts = place.parent / f"{place.name}-parts"
-    for number, run in enumerate(runs, 1):
+    for number, run in enumerate(shards, 1):
         (parts / f"irdiff-part-{number}").mkdir(parents=True)
         (parts / f"irdiff-part-{number}" / "run.json").write_bytes(run_folder.dump(run))
     typed(place.parent, "github", "finish", str(parts), "--out", str(place.parent / "joined"))
@@ -497,20 +442,14 @@ def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernel
     ours = project(kernels)
     ours.hub.state = "CLOSED"  # pull request 7
     rows = [
-        (1, MERGE, "irdiff-toolchains-x", 1),
-        (2, DEFAULT, "irdiff-toolchains-y", 5),
-        (3, DEFAULT, "irdiff-old", 4),
+        (MERGE, "irdiff-toolchains-x", 1),
+        (DEFAULT, "irdiff-toolchains-y", 5),
+        (DEFAULT, "irdiff-old", 4),
     ]
     ours.hub.caches = [
-        {
-            "id": number,
-            "ref": ref,
-            "key": key,
-            "size_in_bytes": size << 30,
-            "last_accessed_at": f"2026-01-0{9 - number}",
-        }
-        for number, ref, key, size in rows
-    ]
+        {"id": n, "ref": ref, "key": key, "size_in_bytes": size << 30, "last_accessed_at": f"2026-01-0{9 - n}"}
+        for n, (ref, key, size) in enumerate(rows, 1)
+    ]  # fmt: skip
     ours.hub.caches.append({**ours.hub.caches[0], "id": 4, "key": "somebody-elses"})
     text = (ours.work / ".github/workflows/irdiff-nightly.yml").read_text()
     job = re.search(r"\n  prune:\n(?:    .*\n|\n)+", text)

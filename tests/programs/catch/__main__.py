@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import Queue, get_context
 from pathlib import Path
 
-from tests.programs.catch.faults import DATA, read
-from tests.programs.catch.planting import LinesOfTests, Outcome, plant, preload
+from tests.programs.catch.faults import DATA, Fault, read
+from tests.programs.catch.planting import LinesOfTests, plant, preload
 
 ROOT = Path(__file__).parents[3]
+_own: tuple[Path, LinesOfTests]
 
 
 def main() -> None:
@@ -28,6 +32,7 @@ def main() -> None:
     running.add_argument(
         "--lines", type=Path, help="keep in this file which tests run which lines of this commit"
     )
+    running.add_argument("--jobs", type=int, default=1, help="how many faults at once")
     running.add_argument("--out", type=Path, default=DATA / "after.tsv")
     comparing = commands.add_parser("compare", help="what is caught before and after")
     comparing.add_argument("before", type=Path, nargs="?", default=DATA / "before.tsv")
@@ -40,27 +45,46 @@ def main() -> None:
 
 
 def run(asked: argparse.Namespace) -> None:
-    """Plants the faults in a worktree of the commit and writes the table, a row a fault as it is known."""
+    """Plants the faults of a commit and writes the table, a row a fault as it is known."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
-        subprocess.run(
-            ["git", "worktree", "add", "--quiet", "--detach", tree, asked.at], cwd=ROOT, check=True
-        )
+        _git("worktree", "add", "--quiet", "--detach", tree, asked.at)
         try:
             preload()
             lines = LinesOfTests(tree, asked.lines or Path(folder) / "lines", asked.tests)
             lines.measure()
-            with asked.out.open("w") as opened:
-                print("fault", "kind", "outcome", "test", sep="\t", file=opened, flush=True)
-                for fault in read():
-                    if fault.name.startswith(tuple(asked.only)) or fault.area in asked.only:
-                        print(*_row(plant(fault, tree, lines)), sep="\t", file=opened, flush=True)
+            processes = get_context("fork")
+            free = processes.Queue()
+            for job in range(asked.jobs):
+                free.put(shutil.copytree(tree, Path(folder) / str(job), symlinks=True))
+            with (
+                ProcessPoolExecutor(asked.jobs, processes, _take, (free, lines)) as jobs,
+                asked.out.open("w") as opened,
+            ):
+                print("fault", "kind", "outcome", "test", sep="\t", file=opened)
+                for row in jobs.map(_row, _chosen(asked.only)):
+                    print(*row, sep="\t", file=opened, flush=True)
         finally:
-            subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+            _git("worktree", "remove", "--force", tree)
     summarize(asked.out)
 
 
-def _row(found: Outcome) -> tuple[str, ...]:
+def _git(*arguments: str | Path) -> None:
+    subprocess.run(["git", *arguments], cwd=ROOT, check=True)
+
+
+def _chosen(only: list[str]) -> list[Fault]:
+    return [fault for fault in read() if fault.name.startswith(tuple(only)) or fault.area in only]
+
+
+def _take(free: Queue[Path], lines: LinesOfTests) -> None:
+    """Gives each process of the pool a copy of the tree to itself."""
+    global _own
+    _own = free.get(), lines
+
+
+def _row(fault: Fault) -> tuple[str, ...]:
+    found = plant(fault, *_own)
     return found.fault.name, found.fault.kind, found.outcome, found.test
 
 

@@ -27,7 +27,8 @@ OWN_TESTS = {
 }
 _LIMIT_S = 60  # of processor time for the tests of one fault, and a second for each
 _SUITE_LIMIT_S = 3600
-_QUIET = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist")
+_QUIET = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
+"""Bounds of time, which are slow, are broken by coverage and by neighbours."""
 _HEAVY = (
     "click", "git", "jinja2", "llvmlite.binding", "msgpack", "numpy", "pydantic",
     "requests", "rich.console", "scipy.stats", "yaml", "zstandard",
@@ -79,7 +80,7 @@ class LinesOfTests:
 
         _enter(self._tree)
         measured.start()
-        pytest.main(["-q", "-p", "no:cacheprovider", "-p", "no:xdist", *self._suite], plugins=[Contexts()])
+        pytest.main([*_QUIET, *self._suite], plugins=[Contexts()])
         measured.stop()
         if failed:
             return f"fails without any fault: {', '.join(failed)}"
@@ -154,7 +155,7 @@ def _failing(tree: Path, tests: Iterable[str]) -> str:
                 failed.append(f"{report.nodeid} (import)")
 
     _enter(tree)
-    code = pytest.main([*_QUIET, *tests], plugins=[Failures()])
+    code = pytest.main([*_QUIET, "-x", *tests], plugins=[Failures()])
     return failed[0] if failed else ("" if code == 0 else f"pytest ended with {code}")
 
 

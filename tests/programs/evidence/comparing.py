@@ -6,7 +6,6 @@ judge any checkout of irdiff.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -14,13 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.integration.commits import checkouts
 
@@ -125,7 +122,7 @@ class Repository:
     def new(path: Path) -> Repository:
         return Repository(checkouts.new_repository(path))
 
-    def commit(self, name: str, files: Mapping[str, str]) -> None:
+    def commit(self, name: str, files: Mapping[str, str | bytes]) -> None:
         """The next commit: these files and `irdiff.toml`, and nothing else."""
         for entry in self.path.iterdir():
             if entry.name != ".git":
@@ -137,9 +134,11 @@ class Repository:
         checkouts.git(self.path, "tag", name)
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if text.startswith(LINK):
+    if isinstance(text, bytes):
+        path.write_bytes(text)
+    elif text.startswith(LINK):
         path.symlink_to(text.removeprefix(LINK))
     elif path.suffix == ".bc":
         from llvmlite import binding
@@ -193,18 +192,3 @@ def compare(base: str, head: str, *words: str, cache: Path, repo: Path) -> Compa
 def compare_commits(repo: Repository, base: str, head: str, *words: str, cache: Path) -> Compared:
     """Two commits of a repository under one compiler."""
     return compare(base, head, "--triton", TRITON, *words, cache=cache, repo=repo.path)
-
-
-def once(
-    factory: pytest.TempPathFactory, name: str, make: Callable[[], Mapping[str, Compared]]
-) -> dict[str, Compared]:
-    """What `make` gives: made by the first of pytest's processes that asks for it, and read by all others."""
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
-    kept = root / f"{name}.json"
-    with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            kept.write_text(json.dumps({way: asdict(compared) for way, compared in make().items()}))
-    return {way: Compared(**row) for way, row in json.loads(kept.read_text()).items()}

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from irdiff.attribute import lit_test
 from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
-from irdiff.attribute.lit_test import LitTest, PassRunner
+from irdiff.attribute.lit_test import LitTest
 from irdiff.errors import IrdiffError
 from irdiff.model import Sides
-from irdiff.store import Store
 from tests.unit.attribute.conftest import FakeReplayer
-from tests.unit.requests import COMPILED, FakeRequests
 
 ENTERING = """#loc = loc("k.py":1:0)
 module {
@@ -125,11 +121,6 @@ def test_a_smaller_text_that_shows_something_else_is_not_taken(lit: Lit, base, h
     assert any(stays in line for line in lit.ir())
 
 
-def test_the_reduction_ends_in_time(lit: Lit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lit_test, "MAX_REDUCTION_S", 0.0)
-    assert any("tt.print" in line for line in lit.ir()), "nothing was left out"
-
-
 @pytest.mark.parametrize(
     ("changes", "mistake"),
     [
@@ -144,57 +135,3 @@ def test_what_does_not_tell_the_sides_apart_is_no_test(lit: Lit, changes: Any, m
         setattr(lit, name, value)
     with pytest.raises(IrdiffError, match=mistake):
         lit.written()
-
-
-def test_the_pipeline_is_that_of_the_side_that_has_the_pass(lit: Lit) -> None:
-    for name, command in (
-        ("any(base-pass)", "builtin.module(base-pass)"),
-        (None, "builtin.module(the-pass)"),
-    ):
-        lit.pipelines = {"head": None, "base": name}
-        assert f"--pass-pipeline='{command}'" in lit.written().text
-
-
-@pytest.mark.parametrize(
-    ("holds", "summary"),
-    [
-        (None, "not checked"),
-        (lambda rows, text: "fence" in text or not any("tt.return" in row for row in rows), "holds on head"),
-    ],
-    ids=["without FileCheck", "where fewer lines tell nothing apart"],
-)
-def test_every_line_is_checked_for(lit: Lit, holds: Any, summary: str) -> None:
-    lit.holds = holds
-    made = lit.written()
-    assert summary in made.summary
-    assert made.text.count("// CHECK-NEXT: ") == len(lit.ir()) - 1
-
-
-@pytest.mark.parametrize(
-    ("result", "expected"),
-    [
-        ({**COMPILED, "pipeline": "any(p)"}, ["made\n", None]),
-        ({**COMPILED, "pipeline": None}, ["one\n", "two\n"]),
-        (None, ["made\n", None]),
-    ],
-    ids=["refuses one text", "a side without the pass gives back its input", "died on the way"],
-)
-def test_both_sides_run_the_pass_on_all_texts_at_once(
-    tmp_path: Path, lit: Lit, requests: FakeRequests, result: Any, expected: list[str | None]
-) -> None:
-    requests.files, requests.result = {"output.0": "made loc(unknown)\n"}, result
-    given: Any = requests
-    runner = PassRunner(lit.subject, "ttgir", STEP, given, Store(tmp_path))
-    assert runner.outputs(["one loc(unknown)\n", "two\n"]) == [Sides(base=row, head=row) for row in expected]
-    assert {row["launch"] for row in requests.rows} == {"old/name:fp16", "matmul/tma:fp16"}
-    assert all(
-        (row["op"], row["argument"], row["stage"]) == ("one_pass", "the-pass", "ttgir")
-        for row in requests.rows
-    )
-    assert runner.pipelines == dict.fromkeys(("base", "head"), result and result["pipeline"])
-
-
-def test_a_pass_whose_text_is_gone_is_reported(tmp_path: Path, lit: Lit) -> None:
-    config: Any = SimpleNamespace(store=tmp_path)
-    with pytest.raises(IrdiffError, match="is gone from the store"):
-        lit_test.generate(lit.subject, STEP, config, print)

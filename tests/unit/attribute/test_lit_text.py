@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from irdiff.attribute import lit_text
 from irdiff.attribute.kernel_lines import Locations
 
@@ -68,26 +66,6 @@ def test_locations_that_double_end_soon() -> None:
     rows = [f"#loc{n} = loc(callsite(#loc{n + 1} at #loc{n + 1}))" for n in range(1, 60)]
     raw = "\n".join(["x loc(#loc1)", *rows, '#loc60 = loc("k.py":1:1)'])
     assert len(Locations(raw).of_line(1)) <= 12
-
-
-SLICE = "#ttg.slice<{dim = 0, parent = #blocked}>"
-
-
-@pytest.mark.parametrize(
-    ("operation", "argument"),
-    [
-        (f"tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {SLICE}>", f"tensor<4xbf16, {SLICE}>"),
-        ("tt.load %p : !tt.ptr<i32>", "i32"),
-        (f"arith.select %m, %a, %b : tensor<4xi1, {SLICE}>, tensor<4xf32, {SLICE}>", f"tensor<4xf32, {SLICE}>"),
-        ("arith.select %m, %a, %b : f32", "f32"),
-        (f"tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {SLICE}>, tensor<4xi32>", f"tensor<4x!tt.ptr<f16>, {SLICE}>"),
-        ("arith.cmpi slt, %p, %p : i32", "i1"),
-    ],
-)  # fmt: skip
-def test_types_of_arguments_where_the_line_prints_another(operation: str, argument: str) -> None:
-    text = f"tt.func @k(%p: i32) {{\n  %x = {operation}\n  use %x\n}}"
-    steps = [step for step in lit_text.steps(text.splitlines()) if step.kind == "argument"]
-    assert [step.argument for step in steps] == [f"%x: {argument}"]
 
 
 def test_brackets_that_filecheck_would_read_are_escaped() -> None:

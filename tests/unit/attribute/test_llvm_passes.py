@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from irdiff.attribute.attribution import Attribution, ResponsiblePass
 from irdiff.attribute.llvm_passes import is_quiet, with_llvm_pass
 from irdiff.attribute.pass_states import END, State
-from irdiff.attribute.replayer import Dump
 from irdiff.model import Component, Origin, Sides
 from tests.unit.attribute.conftest import FakeReplayer, states
 
@@ -35,28 +33,6 @@ def named(replayer: FakeReplayer, found: Attribution, base: Any = "xyb", head: A
         replayer.makes(side, "llir", "t", through=states(*rows))
     given: Any = replayer
     return with_llvm_pass(found, replayer.subject(case), given)
-
-
-@pytest.mark.parametrize(
-    ("release", "is_named"),
-    [("3.7.0", True), ("4.0.0", True), ("10.1", True), ("3.6.0", False), ("2.9.9", False), ("main", False)],
-)
-def test_llvms_pass_is_named_where_llvms_optimizer_is_charged(
-    replayer: FakeReplayer, release: str, is_named: bool
-) -> None:
-    """Releases before 3.7 take minutes to print their passes."""
-    replayer.versions = Sides(base=release, head="3.9.0")
-    origin = named(replayer, attribution(CODEGEN, PTXAS)).origin
-    assert (origin.pass_name, origin.charged) == ("instcombine" if is_named else None, (CODEGEN, PTXAS))
-    assert {replay.dump for replay in replayer.replays} == ({Dump.LLVM} if is_named else set())
-
-
-@pytest.mark.parametrize("change", [{"stage": "ptx"}, {"charged": (LOWERING,)}, {"pass_name": "P"}])
-def test_another_origin_stays(replayer: FakeReplayer, change: dict[str, Any]) -> None:
-    found = attribution(CODEGEN)
-    found = replace(found, origin=replace(found.origin, **change))
-    assert named(replayer, found) == found
-    assert replayer.replays == []
 
 
 def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_origin(

@@ -40,15 +40,6 @@ def test_the_log_of_new_and_old_releases() -> None:
     ]
 
 
-def test_a_pass_ends_where_the_next_one_of_the_pipeline_begins() -> None:
-    passes = ["TritonGPUOptimizeDotOperands: a", "CanonicalizerPass: canonicalize", "CSE: cse"]
-    rows = [HEADING.format(name, "", text) for name, text in zip(passes, "112", strict=True)]
-    found = pass_states.read_mlir_log(lines("".join(rows)), None)
-    assert [(s.name, s.text) for s in found] == [("TritonGPUOptimizeDotOperands", "1"), ("CSE", "2")]
-    alone = pass_states.read_mlir_log(lines("".join(rows[1:])), None)
-    assert [state.name for state in alone] == ["CanonicalizerPass", "CSE"]
-
-
 def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     log = (
         "; *** IR Dump After SROAPass on k ***\n"

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from irdiff.cli.diff_command import diff_command
 from irdiff.cli.run_argument import find_case
-from irdiff.errors import IrdiffError, UsageError
-from irdiff.model import Run, Sides, Verdict
+from irdiff.errors import UsageError
+from irdiff.model import Run, Verdict
 from irdiff.report import group_names
 from tests.unit import runs
 from tests.unit.runs import large_run, three_cases
@@ -40,29 +40,6 @@ def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
     rows = [row for row in call(folder, CASE, "--side-by-side").splitlines() if "│" in row]
     assert len({row.index("│") for row in rows}) == 1, "two columns"
     assert "lines without a change" in call(folder, CASE, "--context", "0")
-
-
-def test_what_cannot_be_shown_says_why(folder: Path) -> None:
-    for words, reason in (
-        ([CASE, "--stage", "ptx"], "holds no ptx text"),
-        (["normalization"], "is broken"),
-        ([CASE, "--stage", "sass"], "holds no cubin of base"),
-    ):
-        with pytest.raises(IrdiffError, match=reason):
-            call(folder, *words)
-
-
-def test_the_same_up_to_registers_is_said_next_to_the_diff(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    golden = Path(__file__).parents[2] / "golden" / "registers" / "sass" / "scalars"
-    base = (golden / "base.sass").read_text()
-    for name, wanted in (("same-moved", True), ("differ-use", False)):
-        texts = Sides(base=base, head=(golden / f"{name}.sass").read_text())
-        monkeypatch.setattr("irdiff.cli.diff_command.disassembled", lambda *_, texts=texts: texts)
-        text = call(folder, CASE, "--stage", "sass")
-        assert ("the same instructions up to register assignment" in text) == wanted
-        assert "in other registers" in text
 
 
 # cases of a run

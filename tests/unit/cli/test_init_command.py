@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from irdiff import config as configuration
-from irdiff.cli import init_command, init_toml
-from irdiff.errors import UsageError
+from irdiff.cli import init_toml
 
-COMMIT = "c" * 40
 FILES = {
     "irdiff/run/rope.py": "from irdiff_corpus import launch\nfrom mine.ops.rope import rope\n\nLAUNCHES = {}\n",
     "src/mine/__init__.py": "import importlib.metadata\nfrom .version import VERSION\n",
@@ -25,8 +20,6 @@ FILES = {
     ),
     "src/mine/unrelated.py": "import pandas\n",
 }
-
-INSTALLED = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
 
 
 @pytest.fixture
@@ -59,27 +52,3 @@ def test_versions_are_left_to_a_lock_file_and_else_taken_from_the_environment(ro
     found = init_toml.look_around(root, ["scipy==1.15.0"])
     assert found.pin == "requirements.txt"
     assert found.packages == ("einops==0.8.2", "packaging", "scipy==1.15.0", "torch")
-
-
-@pytest.mark.parametrize(
-    ("origin", "action"),
-    [
-        *(({"url": address, **INSTALLED}, f"o/irdiff@{COMMIT}") for address in (
-            "https://github.com/o/irdiff", "https://github.com/o/irdiff.git", "git@github.com:o/irdiff.git",
-            "ssh://git@github.com/o/irdiff.git", "https://user:token@github.example/o/irdiff/",
-        )),
-        (None, None), ({}, None), ({"url": "file:///nowhere", "dir_info": {}}, None),
-    ],
-)  # fmt: skip
-def test_jobs_run_the_commit_that_was_installed_or_that_is_named(
-    monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
-) -> None:
-    text = None if origin is None else json.dumps(origin)
-    installed = SimpleNamespace(read_text=lambda file: text)
-    monkeypatch.setattr(init_command.metadata, "distribution", lambda name: installed)
-    monkeypatch.setattr(init_command.irdiff, "__file__", "/nowhere/irdiff/__init__.py")
-    assert init_command.own_action(configuration.load()) == action
-    if action is None:
-        with pytest.raises(UsageError, match="not known which commit of irdiff") as caught:
-            init_command.github_files(None, None, configuration.load(), is_compiler=True, timing=False)
-        assert "--action OWNER/NAME@COMMIT" in caught.value.hint

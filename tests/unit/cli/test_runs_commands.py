@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zipfile
@@ -17,10 +16,9 @@ from irdiff import pipeline
 from irdiff.cli.compare_command import compare_command
 from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
-from irdiff.cli.time_command import time_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
-from irdiff.run import run_folder, run_list
+from irdiff.run import run_folder
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
@@ -54,19 +52,6 @@ def packed(runs: Path, path: Path) -> str:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
     return str(path)
-
-
-def test_the_list_has_date_sides_and_counts(runs: Path) -> None:
-    lines = call(runs_group).splitlines()
-    assert " ".join(lines[0].split()) == "run written base head cases changed broken groups size"
-    assert [line.split()[0] for line in lines[1:3]] == ["20261122-110000", "20261121-100000"]
-    assert lines[1].split()[3:9] == ["triton==3.8.0", "triton==3.9.0", "2", "2", "0", "2"]
-    rows = json.loads(call(runs_group, "--json", "-"))
-    assert [(row["name"], row["groups"], row["verdicts"]["changed"]) for row in rows] == [
-        (NEW, 2, 2),
-        (OLD, 1, 1),
-    ]
-    assert "… and 1 older ones" in call(runs_group, "--limit", "1")
 
 
 def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path: Path, build: Any) -> None:
@@ -147,25 +132,3 @@ def test_last_is_the_run_before_the_one_that_is_made(compared: Path) -> None:
     found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
     assert "new since 20261121-100000: 1 of 1 kernel changed" in found.output
     assert found.return_value == ExitCode.ANSWER_IS_NO
-
-
-def test_compare_writes_each_report_and_last_names_a_run_elsewhere(compared: Path, tmp_path: Path) -> None:
-    starts = {"html": "<!doctype html>", "markdown": "### irdiff: 2 of 2 kernels changed", "json": "{"}
-    words = (word for kind in starts for word in (f"--{kind}", str(tmp_path / kind)))
-    text = call(compare_command, "a", "b", "--out", str(tmp_path / "run"), *words)
-    assert text.startswith("2 of 2 kernels changed")
-    for kind, start in starts.items():
-        assert (tmp_path / kind).read_text().startswith(start)
-    assert run_list.find("last", compared) == tmp_path / "run"
-    text = call(compare_command, "a", "b", "--out", str(tmp_path / "other"), "--html", "-")
-    assert text.startswith("<!doctype html>")
-    assert "run folder:" not in text
-
-
-def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> None:
-    archive = packed(runs, tmp_path / "copy.zip")
-    (tmp_path / "samples.json").write_text("[]")
-    for name in ("copy", "copy-2"):
-        text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
-        assert f"the run is called {name}" in text
-    assert "copy-2" in call(runs_group)

@@ -15,7 +15,7 @@ from irdiff.cluster import dask_cluster, on_worker
 from irdiff.cluster.dask_cluster import parts
 from irdiff.cluster.on_worker import Batch
 from irdiff.config import Config, StoreMode
-from irdiff.errors import NothingComparedError, UsageError
+from irdiff.errors import NothingComparedError
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -89,12 +89,6 @@ def test_what_does_not_come_back_is_noted(asked: Comparison, config: Config, ans
     assert list(config.cache.iterdir()) == [], "the token is gone"
 
 
-def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparison, config: Config) -> None:
-    asked = replace(asked, options=replace(DEFAULT_OPTIONS, shard=(1, 2)))
-    with pytest.raises(UsageError, match="exclude each other"):
-        dask_cluster.fill(asked, config, FakeCluster(), print)
-
-
 # on a machine
 
 
@@ -127,15 +121,6 @@ def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
     for name, empty in (("_warm", {}), ("_opened", [])):
         monkeypatch.setattr(on_worker, name, empty)
     return made
-
-
-def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, filled: Filled) -> None:
-    for name, part in parts(asked):
-        assert on_worker.work(replace(batch, name=name, asked=part)) == ""
-    assert on_worker.work(replace(batch, comparison="second")) == ""
-    assert [part for part, _ in filled] == [*(part for _, part in parts(asked)), batch.asked]
-    opened = [id(steps) for _, steps in filled]
-    assert opened == [opened[0]] * len(NAMES) + [opened[-1]] != [opened[0]] * len(opened)
 
 
 def test_a_machine_refuses_what_is_not_the_same_here(

@@ -57,12 +57,5 @@ def test_what_means_something_else_stays(name: str, text: str) -> None:
     assert rewritten(text, [name]) == (text, ())
 
 
-def test_attributes_go_only_with_declarations_of_intrinsics() -> None:
-    attributes = "attributes #0 = { nounwind }\nattributes #1 = {%s}"
-    text = f"declare float @llvm.fabs.f32(float) #1\ndefine void @k() #0 {{\n}}\n{attributes}"
-    before, after = text % " nocreateundeforpoison speculatable ", text % " nounwind "
-    assert rewritten(before, [ATTRIBUTES]) == (after, (ATTRIBUTES,))
-
-
 def test_a_promise_is_never_called_exact() -> None:
     assert {row.name for row in SPELLINGS if not row.exact} == {CAPTURES, POINTERS, SIGNS, TRUNC}

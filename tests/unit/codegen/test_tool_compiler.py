@@ -92,29 +92,6 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]
     return with_tools
 
 
-def test_an_llvm_makes_the_ptx_and_the_ptxas_of_the_release_the_machine_code(make: Any) -> None:
-    side = substitute(tool())
-    made = make(side)
-    outcome = made.outcome(side)
-    assert list(outcome.artifacts) == ["ttgir", "llir", "ptx", "cubin"]
-    assert made.content(outcome, "ptx").startswith(PTX + b"llvm")
-    assert made.content(outcome, "cubin").startswith(b"/t/ptxas -v --gpu-name=sm_90a")
-    assert (outcome.metadata, outcome.assembler_log) == ({"shared": 4}, "registers")
-    broken = substitute(tool(digest="broken"))
-    outcome = make(broken).outcome(broken)
-    assert (outcome.failure.message, list(outcome.artifacts)) == ("no", ["ttgir", "llir"])
-
-
-def test_a_ptxas_assembles_the_ptx_of_the_release(make: Any) -> None:
-    """Under an ISA that it knows."""
-    sides = [substitute(tool(ToolKind.PTXAS, name)) for name in ("old", "new")]
-    made = make(*sides)
-    outcomes = [made.outcome(side) for side in sides]
-    assert outcomes[1].assembler == Assembler(digest="new", flags=FLAGS)
-    assert dict(made.calls) == {"/old": PTX.decode().replace("8.7", "8.4"), "/new": PTX.decode()}
-    assert any("knows no ISA 8.7" in note for note in made.compiler.notes())
-
-
 def test_a_result_is_kept_for_this_text_tool_and_options_alone(make: Any) -> None:
     one, other = substitute(tool()), substitute(tool(digest="other"))
     made = make(one, other)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.codegen.calls import as_triton_writes, llvm_call, ptxas_flags
+from irdiff.codegen.calls import as_triton_writes, llvm_call
 from irdiff.codegen.tool_runner import TRANSIENT, failure_of, unknown_intrinsics
 from irdiff.model import FailureKind
 from irdiff.process import EndedCommand
@@ -42,16 +42,6 @@ def test_what_an_llvm_is_asked_for(
         assert (
             as_triton_writes(made, call) == f".version {expected[5][0]}\n.target sm_90a\n.address_size 64\n"
         )
-
-
-def test_what_a_ptxas_is_asked_for() -> None:
-    flags = "-lineinfo --fmad=false -v --regAllocOptLevel=2 --maxrregcount 64 --gpu-name=sm_90a"
-    assert ptxas_flags(launch("sm_90", **CHOSEN), "3.9.0", PTX) == tuple(flags.split())
-
-
-def test_a_launch_without_ptx_cannot_be_asked_for() -> None:
-    with pytest.raises(ValueError, match="header"):
-        llvm_call(launch("sm_90"), Build.target("sm_90"), "3.9.0", None)
 
 
 def ended(stderr: str, code: int = 1, *, timed_out: bool = False) -> EndedCommand:
@@ -101,10 +91,6 @@ def test_a_failure_names_the_construct(stderr: str, code: int, kind: FailureKind
     assert (failure.kind, failure.message.removeprefix("LLVM 22 ")) == (kind, message)
     assert "0x00007f" not in failure.stderr
     assert (failure.kind in TRANSIENT) == (kind is FailureKind.MEMORY)
-
-
-def test_a_timeout_is_transient() -> None:
-    assert failure_of(ended("", -9, timed_out=True), "LLVM 22", "ptx", 300).failure.kind in TRANSIENT
 
 
 def test_calls_of_unknown_intrinsics_are_no_code() -> None:

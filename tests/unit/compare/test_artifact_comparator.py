@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.compare import artifact_comparator as module
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.errors import NormalizeError
 from irdiff.normalize import Printed
@@ -43,20 +42,6 @@ def test_what_is_damaged_or_gone_is_the_same_as_nothing(comparator: ArtifactComp
         comparator.same("cubin", *(comparator.store.put(content) for content in (b"no ELF", b"nor this")))
     with pytest.raises(DamagedArtifactError):
         comparator.same("ttgir", comparator.store.put(b"module {\n}\n"), "0" * 64)
-
-
-def test_the_texts_that_were_asked_for_last_are_made_canonical_once(
-    comparator: ArtifactComparator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    artifacts = of_stage("ttgir")[:4]
-    first, second, third, fourth = (comparator.store.put(artifact.content) for artifact in artifacts)
-    sizes = [len(artifact.text) for artifact in artifacts]
-    monkeypatch.setattr(module, "_KEPT_CHARACTERS", max(sum(sizes[:3]), sizes[0] + sizes[2] + sizes[3]))
-    texts = {digest: comparator.text("ttgir", digest) for digest in (first, second, third)}
-    assert not comparator.same("ttgir", first, third)
-    comparator.text("ttgir", fourth)
-    kept = [comparator.text("ttgir", digest) is texts[digest] for digest in (first, third, second)]
-    assert kept == [True, True, False], "the second was asked for longest ago"
 
 
 @pytest.mark.parametrize(("why_not", "times"), [("died", 2), ("unavailable", 2), ("too-long", 1)])

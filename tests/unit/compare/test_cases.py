@@ -11,7 +11,7 @@ from irdiff.compare import cases, radius
 from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.model import Artifact, Failure, FailureKind, Launch, Pair, Sides, StageStatus, Verdict
 from tests.unit import runs
-from tests.unit.findings import findings, told
+from tests.unit.findings import told
 
 TARGET = runs.target()
 BOTH = Sides(base=True, head=True)
@@ -68,22 +68,6 @@ def test_equal_inputs_are_compared_by_their_launch_alone(pair: Pair, launch: Lau
     assert (case.origin and case.origin.stage) == ("launch" if differs else None)
     assert told(case.findings) == ("not-compiled:same-input",)
     assert case.artifacts.head["launch"] == pair.head.launched
-
-
-def test_a_renamed_launch_keeps_its_old_id(pair: Pair, launch: Launch) -> None:
-    renamed = replace(pair, base=replace(launch, id="a/old:c"))
-    assert cases.blank(renamed, Verdict.CHANGED).renamed_from == "a/old:c@sm_90"
-    assert cases.blank(pair, Verdict.CHANGED).renamed_from is None
-
-
-def test_only_a_finding_says_that_code_was_not_compared(pair: Pair) -> None:
-    for written, expected in (
-        ((), False),
-        (("not-compiled:same-input",), False),
-        (("not-compared:asm,x",), True),
-    ):
-        case = replace(cases.blank(pair, Verdict.CHANGED), findings=findings(*written))
-        assert cases.not_compared(case) is expected
 
 
 def test_radius_counts_only_what_was_compared(pair: Pair) -> None:

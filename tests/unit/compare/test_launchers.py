@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-
 import pytest
 
-from irdiff.compare import launchers
+from irdiff.compare import launchers, runtime
 from irdiff.compare.launchers import NEUTRAL
-from irdiff.model import Sides
-from irdiff.report import headline
+from irdiff.compare.runtime import Runtime
+from irdiff.model import RuntimeFile, Sides
 from tests.unit import runs
 
 BOTH = {
@@ -75,31 +72,11 @@ def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...]) -> 
     assert launchers.beyond_code(differing) is (differing in BEYOND)
 
 
-JIT, NVIDIA, AMD = (
-    f"triton/{name}" for name in ("runtime/jit.py", "backends/nvidia/driver.c", "backends/amd/driver.c")
-)
+SAME, OTHER = ({"triton/runtime/jit.py": RuntimeFile(digest, "")} for digest in "12")
 
 
 @pytest.mark.parametrize(
-    ("changed", "backends", "is_named"),
-    [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
-)
-def test_a_report_names_a_runtime_that_differs(changed: str, backends: list[str], is_named: bool) -> None:
-    """No case uses that of a backend without a target."""
-    base = {JIT: "1", NVIDIA: "2", AMD: "3"}
-    without = {name: digest for name, digest in base.items() if name != changed}
-    for head in ({**base, changed: "other"}, without):
-        notes = launchers.notes(Sides(base=base, head=head), backends)
-        assert [changed in note for note in notes] == [True] * is_named
-        run = replace(runs.run(runs.case()), notes=notes)
-        assert ("the runtime differs" in headline.of(run)) is is_named
-
-
-SAME, OTHER = {JIT: "1"}, {JIT: "2"}
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "runtime", "differs"),
+    ("base", "head", "at_launch", "differs"),
     [
         ([4, 1, 0], [4, 1, 0], OTHER, False),
         ([4, 1, 0], [8, 1, 0], SAME, True),
@@ -111,12 +88,12 @@ SAME, OTHER = {JIT: "1"}, {JIT: "2"}
     ids=["same", "value", "value, other launcher", "number", "number, other launcher", "not known"],
 )
 def test_packed_values_are_compared_one_by_one(
-    base: object, head: object, runtime: Mapping[str, str], differs: bool
+    base: object, head: object, at_launch: Runtime, differs: bool
 ) -> None:
     """Launchers that take another number of values are other files, of which the run has a note."""
-    runtimes: Sides[Mapping[str, str]] = Sides(base=SAME, head=runtime)
+    runtimes = Sides(base=SAME, head=at_launch)
     handed = ({} if packed is None else {"packed": packed} for packed in (base, head))
     ours, theirs = (runs.compiled(handed=row) for row in handed)
     both = Sides(base=ours, head=theirs)
     assert launchers.packed_differs(both, runtimes, "cuda") == (("packed",) if differs else ())
-    assert differs or base == head or head is None or launchers.notes(runtimes, ["cuda"])
+    assert differs or base == head or head is None or runtime.differing(runtimes, ["cuda"])

@@ -65,16 +65,6 @@ def test_blocks_and_what_limits_them(
     assert (number, found["occupancy_limit"]) == expected
 
 
-SPECIALIZED: dict[str, Fact] = {"registers": 128, "warps": 4, "reqntid": "384,1,1"}
-
-
-def test_warps() -> None:
-    """Also those that the compiler adds to the option's; one block in place of two halves them (Triton #11127)."""
-    rows: list[dict[str, Fact]] = [{"registers": number, "warps": 16} for number in (64, 72)]
-    found = [occupancy.facts(facts, HOPPER)["warps_per_multiprocessor"] for facts in (SPECIALIZED, *rows)]
-    assert found == [12, 32, 16]
-
-
 @pytest.mark.parametrize(
     ("vgprs", "expected"),
     [(1, 8), (64, 8), (65, 7), (72, 7), (73, 6), (128, 4), (129, 3), (256, 2), (257, 1), (512, 1)],

@@ -102,12 +102,3 @@ def test_a_launch_that_the_frontend_refuses_did_not_compile(check: Check, expect
 def test_only_what_the_patterns_select_is_captured_and_checked(check: Check) -> None:
     assert [row.id for row in check.rows("a/b:two@gfx*")] == ["a/b:two@gfx942"]
     assert check.captured == {"a/b"}
-
-
-def test_who_only_lists_launches_needs_no_frontend_and_workers_are_closed(check: Check) -> None:
-    check.refused = {"a/b:one"}
-    launches = corpus_check.captured(*check.given("a/b"))
-    assert {launch.id for launch in launches} == {"a/b:two"}
-    check.rows()
-    assert [wanted.frontend for wanted in check.wanted] == [False, True]
-    assert check.closed == 2

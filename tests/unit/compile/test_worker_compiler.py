@@ -126,16 +126,6 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
     assert outcomes == [outcomes[0]] * 4
 
 
-def test_what_an_assembler_made_is_taken_unless_nothing_that_was_kept_is_trusted(case: Compilation) -> None:
-    case.compile()
-    (row,) = case.requests.rows
-    assert (row["assembled"], row["programs"]) == (str(case.store.assembled), dict(TOOLCHAIN.programs))
-    case.compile(fresh=True)
-    case.compile(reuse=False)
-    case.recompile()
-    assert ["assembled" in row for row in case.requests.rows] == [True, False, False, False]
-
-
 # what is not kept
 
 
@@ -195,22 +185,3 @@ def test_who_trusts_nothing_writes_what_is_there_anew(case: Compilation) -> None
     case.store.object_path(digest).write_bytes(b"damaged, and not empty")
     assert case.asked(case.compile, lambda: case.compile(fresh=True)) == [0, 1]
     assert case.store.get(digest) == b"module {}"
-
-
-# captures
-
-
-def test_a_host_is_asked_to_capture_what_was_captured(case: Compilation) -> None:
-    """A frontend that dies is left out of the capture, and then of every request for the same workload."""
-    toolchain, corpus, launch, target = case.words()
-    compiler = case.compiler()
-    assert compiler.selection(toolchain, corpus, "a/b", target).frontend
-    case.requests.result = None
-    compiler.catalog(toolchain, corpus, "a/b", target)
-    assert not compiler.selection(toolchain, corpus, "a/b", target).frontend
-    case.requests.result = dict(COMPILED)
-    compiler.compile(toolchain, corpus, launch, target)
-    assert case.requests.rows[-1]["select"]["frontend"] is False
-    elsewhere = replace(corpus, root=corpus.root / "of the other side")
-    assert compiler.selection(toolchain, corpus, "a/other", target).frontend
-    assert compiler.selection(toolchain, elsewhere, "a/b", target).frontend

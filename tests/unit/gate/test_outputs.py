@@ -63,11 +63,6 @@ def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
     (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
     assert waived["settled_by"]["expires"] == "2026-01-02"
-    base, head = (replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0))
-    rules = policies.of({"kind": "nondeterministic"})
-    passed = outputs.text(gate.evaluate(replace(run, base=base, head=head), rules, today=TODAY))
-    assert passed.startswith("gate passes: 1 rules hold\n")
-    assert "HEAD~1 1a2b3c4, triton 3.9.0 → HEAD~0 1a2b3c4, triton 3.9.0" in passed
 
 
 def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
@@ -260,15 +255,8 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
 
 
-def test_the_release_command_reads_runs_and_writes_the_document(
-    tmp_path: Path, folder: Path, rules: Path
-) -> None:
-    out = tmp_path / "release.md"
-    arguments = [str(folder), str(folder / "run.json"), "--out", str(out)]
-    result = CliRunner().invoke(release_report_command, arguments, standalone_mode=False)
-    assert result.exception is None
-    assert result.return_value == 0 and "no policy was given" in out.read_text()
-    result = CliRunner().invoke(
-        release_report_command, [*arguments, "--policy", str(rules)], standalone_mode=False
-    )
-    assert result.return_value == 1 and "the gate fails" in out.read_text()
+def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path: Path, folder: Path, rules: Path) -> None:
+    arguments = [str(folder), "--out", str(tmp_path / "release.md")]
+    for more, code in (([], 0), (["--policy", str(rules)], 1)):
+        result = CliRunner().invoke(release_report_command, [*arguments, *more], standalone_mode=False)
+        assert result.return_value == code

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from irdiff.compare import launchers
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
-from irdiff.model import ChangedFile, FileChange, Reach, Run, Sides, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Verdict
 
 
 def _with_source(run: Run, source: str) -> Run:
@@ -52,11 +51,6 @@ def test_annotations_are_bounded(build: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert len(checks.annotate(run, "corpus")) == 3
 
 
-def test_one_error_of_one_file_is_one_annotation(build: Any) -> None:
-    run = build.run(*(build.case(f"a/x:{n}@sm_90", Verdict.BROKEN) for n in range(9)))
-    assert [row.title for row in checks.annotate(run, "corpus")] == ["broken: a/x:0@sm_90 and 8 more"]
-
-
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
@@ -83,8 +77,8 @@ def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build: A
     case = build.case("a/x:1@sm_90")
     quiet = build.run(case)
     assert checks.conclusion(quiet) is Conclusion.SUCCESS
-    (note,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
-    assert checks.conclusion(replace(quiet, notes=(note,))) is Conclusion.NEUTRAL
+    at_launch = RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",))
+    assert checks.conclusion(replace(quiet, runtime=(at_launch,))) is Conclusion.NEUTRAL
     unsteady = replace(case, nondeterministic=("head",))
     assert checks.conclusion(build.run(unsteady)) is Conclusion.NEUTRAL
     for file, expected in (

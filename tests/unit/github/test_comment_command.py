@@ -65,7 +65,3 @@ def test_a_dry_run_prints_the_comment_and_needs_no_token(folder: Path) -> None:
 def test_a_mistake_is_named(folder: Path, arguments: tuple[object, ...], pattern: str) -> None:
     with pytest.raises(UsageError, match=pattern):
         _invoke(folder, *arguments)
-
-
-def test_there_is_no_option_for_a_token() -> None:
-    assert not any("token" in option for p in comment_command.params for option in p.opts)

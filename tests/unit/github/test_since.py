@@ -21,23 +21,10 @@ def body(run: Run, commit: str, former: str | None) -> str:
     return since.appended(report, since.of_run(run, commit), former)
 
 
-def test_the_first_comment_says_nothing_of_before(build: Any) -> None:
-    text = body(run_of(build, "g1"), FIRST, None)
-    assert "since" not in text
-    assert text.startswith(comment.marker("default"))
-
-
 def test_a_push_is_told_below_the_first_line(build: Any) -> None:
     former = body(run_of(build, "g1", "g2"), FIRST, None)
     text = body(run_of(build, "g2", "g3", "g4"), SECOND, former)
     assert "### irdiff: so many changed\n\n2 new groups, 1 gone since 5d6e7f8\n\nmore" in text
-
-
-def test_a_job_that_runs_again_writes_the_same(build: Any) -> None:
-    former = body(run_of(build, "g1"), FIRST, None)
-    text = body(run_of(build, "g2"), SECOND, former)
-    assert body(run_of(build, "g2"), SECOND, text) == text
-    assert "1 new group, 1 gone since 1a2b3c4" in body(run_of(build, "g3"), THIRD, text)
 
 
 def test_what_is_not_of_the_exact_form_is_not_read(build: Any) -> None:

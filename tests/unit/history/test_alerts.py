@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +60,6 @@ def test_a_slower_case_is_news_with_its_noise_its_change_and_a_command(nights: N
     assert "<b>" not in text
 
 
-def test_what_moved_nothing_or_for_the_better_is_no_news(nights: Nights) -> None:
-    alert = nights.add("3.7.0", "3.8.0", SAME, ratio=1.004)
-    assert not alert.is_news
-    assert alerts.markdown(alert) == "3.8.0 moved nothing beyond the noise of its lines (releases).\n"
-    alert = nights.add("3.8.0", "3.9.0", CHANGED, ratio=0.9)
-    assert (alert.is_news, len(alert.faster)) == (False, 1)
-
-
 def test_facts_that_cost_are_news(tmp_path: Path, build: Any) -> None:
     group = build.group("g1", A, severity="instruction mix in loops")
     for fact, base, head, news in (
@@ -80,17 +71,6 @@ def test_facts_that_cost_are_news(tmp_path: Path, build: Any) -> None:
         case = build.case(A, Verdict.CHANGED, base={fact: base}, head={fact: head})
         alert = Nights(tmp_path / f"{fact} {base}").add("3.7.0", "3.8.0", case, groups=(group,))
         assert alert.is_news is news, (fact, base)
-
-
-def test_a_long_line_is_held_against_its_own_noise(tmp_path: Path) -> None:
-    nights = Nights(tmp_path / "h")
-    labels = [f"3.{minor}.0" for minor in range(13)]
-    histories.kept(nights.file, *(histories.run(*pair, SAME) for pair in itertools.pairwise(labels)))
-    wiggle = itertools.cycle((1.0, 1.03, 0.98, 1.01, 0.97, 1.02))
-    with database.writing(nights.file) as history:
-        histories.session(history, A, {head: (next(wiggle), 0.002) for head in labels[1:]})
-    assert not nights.add("3.12.0", "3.13.0", SAME, ratio=1.05).is_news  # far, for a line that does so
-    assert nights.add("3.13.0", "3.14.0", SAME, ratio=1.3).slower
 
 
 # the command, and issues

@@ -76,15 +76,6 @@ def test_what_was_not_compared_as_a_whole_carries_nothing(file: Path, build: Any
         assert ("3.7.0", "ttgir.dot") not in facts(file), verdict
 
 
-def test_what_was_measured_on_its_own_stays(file: Path, build: Any) -> None:
-    for _ in range(2):
-        histories.measured(file, "3.8.0", histories.made(CASE, registers=10, spills=3))
-    case = build.case(CASE, Verdict.CHANGED, base={"registers": 99}, head={"registers": 12})
-    put(file, histories.run("3.8.0", "3.9.0", case))
-    assert facts(file)["3.8.0", "registers"] == (10, "measured")
-    assert facts(file)["3.9.0", "registers"] == (12, "measured")
-
-
 def test_a_failed_writer_leaves_everything_as_it_was(file: Path, build: Any) -> None:
     put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED)))
     before = dump(file)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irdiff.history import database, lines, page_data, steps
+from irdiff.history import database, lines, steps
 from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Case, Failure, FailureKind, Run, Verdict
+from irdiff.model import Case, Run, Verdict
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -75,16 +74,6 @@ def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_ow
     assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
 
 
-def test_columns_of_the_page_hold_each_line_once(series: SeriesLines) -> None:
-    found = page_data.workload(series, "matmul/tma")
-    assert found["facts"]["registers"] == {A: (100, 140, 100), B: (90, 95, None)}
-    assert found["timings"][A][0]["ratio"] == [1.0, 1.05, 1.001]
-    assert found["verdicts"][B] == ["changed", None]
-    (row,) = page_data.overview([series], {"releases": steps.find(series)}, "now")["series"]
-    pairs = [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]]
-    assert pairs == [(2, 1, 0), (1, 0, 1)]
-
-
 def day(number: int, *cases: Case, **of_group: Any) -> Run:
     """A run of 3.8.0 and 3.9.0 that was made on this day, with one group."""
     group = runs.group(cases[0].group, *(case.id for case in cases), **of_group)
@@ -108,26 +97,3 @@ def test_runs_of_one_pair_are_joined_and_each_has_its_own_group_of_an_edit(tmp_p
         (other,): ("a fence before `tcgen05.mma`", "other"),
     }
     assert len({row.id for row in rows}) == 2
-
-
-def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path) -> None:
-    """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
-    before, after = (day(number, moved(A, 90, 92, name)) for number, name in ((1, "before"), (2, "after")))
-    (pair,) = histories.kept(tmp_path / "h", before, after).pairs
-    assert [group.id for group in pair.groups] == ["after"]
-
-
-def test_what_a_failing_case_cost_is_no_cost_of_compiling(tmp_path: Path) -> None:
-    failing = replace(
-        histories.made(B, registers=10),
-        failure=Failure(kind=FailureKind.UNSUPPORTED, stage="ttgir", message="", signal=None, stderr=""),
-    )
-    histories.measured(tmp_path / "h", "3.8.0", histories.made(A, registers=10), failing)
-    histories.measured(
-        tmp_path / "h", "3.9.0", histories.made(A, registers=10), histories.made(B, registers=10)
-    )
-    with database.reading(tmp_path / "h") as history:
-        found = lines.read(history, "releases")
-    row = page_data.overview([found], {"releases": ()}, "now")["series"][0]
-    assert row["cost_s"] == {"sm_90": (0.375, 0.375)}
-    assert row["cost_cases"] == {"sm_90": 1}

@@ -126,13 +126,6 @@ def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading() ->
         assert not may_be_made_equal(_with(""), artifact.text, reprint), artifact.name
 
 
-def test_the_same_intrinsics_need_no_reading() -> None:
-    def refuse(text: str) -> Printed:
-        raise AssertionError(text)
-
-    assert not may_be_made_equal(_with(_OUTDATED[0]), _with(_OUTDATED[0] + "\n"), refuse)
-
-
 @pytest.mark.parametrize("part", ["a", " a", " <", " [1 x ", ", i32"])
 def test_long_declarations_are_read_in_a_bound(part: str) -> None:
     start = time.process_time()

@@ -3,30 +3,7 @@
 from __future__ import annotations
 
 from irdiff.normalize import instruction_facts
-from irdiff.normalize.opcode_classes import BY_NAME, counted, klass
 from tests.programs.mutation.artifacts import of_stage
-
-
-def test_both_columns() -> None:
-    for stage, opcode, counts, called in (
-        ("ptx", "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma", None),
-        ("ptx", "cp.async.wait_group", "async_copy_sync", None),
-        ("ptx", "cvt.rn.f16.f32", "convert", "conversions"),
-        ("ptx", "cvta.to.global.u64", "convert", "moves"),
-        ("ptx", "bra.uni", "branch", "control flow"),
-        ("ptx", "mul.lo.s32", "", "integer arithmetic"),
-        ("amdgcn", "v_mfma_f32_32x32x8_f16", "mfma", "integer arithmetic"),
-        ("amdgcn", "v_readlane_b32", "warp_exchange", "moves"),
-        ("amdgcn", "ds_bpermute_b32", "warp_exchange", "lane exchange"),
-        ("amdgcn", "v_add_f32_dpp", "", "float"),
-        ("llir", "fptrunc", "", "float conversions"),
-        ("llir", "getelementptr", "", "addresses and casts"),
-        ("ttgir", "tt.dot", "", None),
-    ):
-        assert (counted(stage, opcode), klass(stage, opcode)) == (counts, called)
-    for opcode in ("v_mfma_f32_32x32x8_f16", "s_waitcnt", "mbarrier.arrive", "ld.shared::cluster.b32"):
-        assert BY_NAME.search(opcode), "what a reader must see keeps its name whatever its class"
-
 
 LOOP = """
     %1 = {gpu}.async_copy_global_to_local %0, %b : tensor<64x64x!tt.ptr<f16>> -> <64x64xf16>

@@ -109,11 +109,6 @@ def test_an_assembler_seen_to_disagree_before_is_asked_of_every_case(questions: 
     assert {(case_id, ASSEMBLER) for case_id in IDS[1:]} <= set(questions.asked)
 
 
-def test_nothing_changed_asks_nothing(questions: Questions) -> None:
-    assert questions.run([runs.case(IDS[0])]).notes() == ()
-    assert questions.asked == []
-
-
 def test_a_case_that_does_not_answer_is_named_and_raises_no_doubt(questions: Questions) -> None:
     questions.silent = (IDS[0], WHOLE)
     rounds = questions.run()

@@ -16,7 +16,7 @@ from irdiff import gate
 from irdiff.capture import pairing
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.compare import cases, launchers, radius
+from irdiff.compare import cases, radius, runtime
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
 from irdiff.group import grouping
@@ -27,6 +27,7 @@ from irdiff.model import (
     Failure,
     Launch,
     Run,
+    RuntimeEdit,
     Sides,
     StageStatus,
     Verdict,
@@ -36,7 +37,7 @@ from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.findings import findings
 
-(NOTE,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
+(NOTE,) = runtime.notes([RuntimeEdit(path="triton/runtime/jit.py", diff=())])
 OTHER_NOTES = tuple(f"note {number} of many" for number in range(30))
 TODAY = datetime.date(2026, 1, 2)
 

@@ -3,57 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from irdiff import config as configuration
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building import build_output, cxx_compiler, doctor, line_counting
-from irdiff.resolve.toolchains.building.build_output import BuildOutput
+from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
-from tests.unit.resolve.conftest import CheckoutOf
 
 LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
-STEP = "[{}/100] Building CXX object lib/CMakeFiles/Lib.dir/File.cpp.o"
-
-
-def test_progress(tmp_path: Path) -> None:
-    shown: list[str] = []
-    now_s = 0.0
-    statistics = tmp_path / "ccache-statistics"
-    output = BuildOutput("main (abc)", shown.append, statistics, lambda: now_s)
-    output.on_line("-- The CXX compiler is clang")
-    assert shown == [], "configuring takes seconds"
-    statistics.write_text("# lib/A.cpp\ndirect_cache_hit\nlocal_storage_hit\n# lib/B.cpp\ncache_miss\n")
-    for number in range(1, 52):
-        output.on_line(STEP.format(number) if number > 40 else f"[{number}/100] Generating Ops.h.inc")
-        assert number > 40 or "left" not in shown[-1], "tables tell nothing of the time that C++ takes"
-        now_s += 10 if number > 40 else 0
-    words = "main (abc): native build 51/100, 1 min 40 s, about 8 min 10 s left, ccache 1 of 2 hits: "
-    assert shown[-1].startswith(words)
-
-
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("urllib.error.URLError: <urlopen error [Errno -2]>", "LLVM_SYSPATH"),
-        ("RuntimeError: Requested an offline build but LLVM_SYSPATH is not set", "LLVM_SYSPATH=DIR"),
-        ("python/src/llvm.cc:22:10: fatal error: 'llvm/A.h' file not found\n[-Werror,-Wunused]", "no llvm/A.h"),
-        ("a.cc:1:10: fatal error: zlib.h: No such file or directory", "with zlib.h"),
-        ("lib/A.cpp:5:1: error: 'isa' is deprecated [-Werror,-Wdeprecated-declarations]", "FLAGS=-w"),
-        ("ImportError: /x/libtriton.so: undefined symbol: _ZN4llvm15PassPluginE", "defines _ZN4llvm15Pass"),
-        ("A.cpp:9:3: error: 'visit' marked 'override' but does not override", "not of the checkout's pin"),
-        ("clang++: fatal: Killed signal terminated program cc1plus", "MAX_JOBS"),
-        ("fatal error: No space left on device", "--cache DIR"),
-        ("CMake Error\n  Could not find MLIR", "lib/cmake/mlir"),
-        ("something else went wrong", "irdiff toolchain doctor main"),
-    ],
-)  # fmt: skip
-def test_the_hint_names_the_cause(text: str, hint: str) -> None:
-    assert hint in build_output.what_to_try(text.splitlines(), "main")
 
 
 # the compiler and the LLVM
@@ -111,25 +70,6 @@ def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm: Path) ->
 
 
 # the doctor
-
-
-def test_the_doctor_names_what_is_missing(
-    checkout_of: CheckoutOf, environment: dict[str, str], llvm: Path
-) -> None:
-    def examined(pyproject: str, **variables: str) -> list[doctor.Prerequisite]:
-        config = configuration.load(cache=llvm / "cache")
-        found = checkout_of({"pyproject.toml": pyproject, "cmake/llvm-hash.txt": f"{'62b7cf96' * 5}\n"})
-        caller = {**environment, "PATH": str(llvm), "CXX": "/bin/echo", **variables}
-        return doctor.examine(found, replace(config, tool_environment=caller))
-
-    rows = examined("[build-system]\nrequires = ['setuptools', 'cmake>=3.20,<4.0', 'ninja>=1.11.1']\n")
-    assert doctor.works(rows)
-    assert [row.line.split()[0] for row in rows] == ["ok", "ok", "ok", "ok", "ok", "advised"]
-    assert "62b7cf9662b7, downloaded by the build" in rows[3].line
-    rows = examined("", LLVM_SYSPATH=str(llvm))
-    assert not doctor.works(rows)
-    assert [row.topic for row in rows if not row.is_met and row.is_required] == ["cmake", "ninja", "LLVM"]
-    assert rows[3].text.endswith("has no lib/cmake/lld/LLDConfig.cmake")
 
 
 def test_only_clang_with_its_own_tools_can_count(tmp_path: Path) -> None:

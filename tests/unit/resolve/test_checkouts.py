@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.model import Edited, FileChange, Sides
+from irdiff.model import Edited, Sides
 from irdiff.resolve import tree_edits
 from irdiff.resolve.toolchains import counting, source_parts
 from tests.unit.resolve.conftest import CheckoutOf
@@ -77,12 +77,6 @@ def test_a_script_that_cmake_names_counts_wherever_it_lies(named: str, path: str
     text = f"add_custom_command(COMMAND python {named})"
     assert path not in native({**FILES, path: ""})
     assert path in native({**FILES, path: "", "lib/CMakeLists.txt": text})
-
-
-def test_python_part_goes_where_setup_py_puts_it() -> None:
-    """Every file of a backend: setup.py installs the whole folder, and stages may read any of it."""
-    wanted = {place: path for path, place in {**PYTHON, **BOTH}.items()}
-    assert source_parts.python_part({path: path for path in FILES}, {*wanted}) == wanted
 
 
 # links
@@ -158,13 +152,6 @@ def test_what_a_file_feeds(after: Compared, path: str, feeds: tuple[str, ...], c
     assert found.identical is not counts
 
 
-def test_files_that_came_and_went(after: Compared) -> None:
-    found = after({"python/triton/language/new.py": "", "docs/index.rst": None})
-    rows = [("docs/index.rst", FileChange.REMOVED), ("python/triton/language/new.py", FileChange.ADDED)]
-    assert ([(file.path, file.change) for file in found.files], found.identical) == (rows, False)
-    assert after({}) == Edited(files=(), of_kernels=False, identical=True)
-
-
 def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutOf) -> None:
     link, outside = "python/triton/language/extra/linked", {"other/math.md": "b"}
 
@@ -180,34 +167,6 @@ def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutO
     assert not found.identical
     assert compared(("a", None), ("b", None)).identical
     assert not compared(("a", "outside"), ("a", "other")).identical
-
-
-def test_a_source_has_the_passes_that_it_defines(checkout_of: CheckoutOf) -> None:
-    texts = {
-        "include/Passes.td": 'def Coalesce : Pass<"a", "b"> {}\ndef Pipeline : Pass<"c", "d"> {}\n',
-        "include/Axis.h": "struct Axis;",
-        "lib/Coalesce.cpp": "struct P : impl::CoalesceBase<P> {};",
-        "lib/Driver.cpp": "struct D : impl::UnknownBase<D> {};",
-        "lib/Gone.cpp": "int gone;",
-    }
-    head = {path: f"{text}// edited" for path, text in texts.items() if path != "lib/Gone.cpp"}
-    same = checkout_of(texts)
-    assert tree_edits.passes_of_edits(Sides(base=same, head=same)) == {}
-    assert tree_edits.passes_of_edits(Sides(base=same, head=checkout_of(head))) == {
-        **{path: [] for path in texts},
-        "include/Passes.td": ["Coalesce", "Pipeline"],
-        "lib/Coalesce.cpp": ["Coalesce"],
-    }
-
-
-def test_edited_lines_are_those_of_the_text_after_it() -> None:
-    for before, after, lines in (
-        ("a\nb\nc\n", "a\nx\nc\n", {2: "x"}),
-        ("a\nb\nc\n", "a\nb\nx\ny\nc\n", {3: "x", 4: "y"}),
-        ("a\nb\nc\n", "a\nc\n", {}),
-        ("a\x0cb\nc\n", "a\x0cb\nd\n", {2: "d"}),
-    ):
-        assert counting.edited_lines(before, after) == lines
 
 
 def test_units_hold_the_code_of_the_headers_that_they_include() -> None:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository, pins, programs, pushes, remote_repositories, tree_edits
+from irdiff.resolve import kernel_repository, pins, programs, remote_repositories, tree_edits
 from irdiff.resolve.kernel_repository import Plan
 
 TABLE = "[kernels]\nworkloads = 'w'\n"
-
-
-ALL = "[kernels]\nworkloads = 'a//b/'\nimport = []\npin = 'uv.lock'\ntoolchain = 'triton==3.9.0'\n"
-
-
-def test_plans() -> None:
-    for text, plan in (
-        (TABLE, {"workloads": "w", "import": ["."]}),
-        (TABLE + "import = 'src'\n", {"workloads": "w", "import": ["src"]}),
-        (ALL, {"workloads": "a/b", "import": [], "pin": "uv.lock", "toolchain": "triton==3.9.0"}),
-    ):
-        assert kernel_repository.parse_plan(text.encode(), "irdiff.toml") == Plan(**plan)
 
 
 @pytest.mark.parametrize(
@@ -99,20 +87,6 @@ def test_a_pin_means_what_the_tools_that_write_it_mean(name: str, text: str, ver
     assert pins.version(name, text.encode(), read=files.get) == version
 
 
-def test_any_package_may_be_pinned_or_installed(tmp_path: Path) -> None:
-    requirements = b"flash_attn==2.8\ntorch-geometric==1\n"
-    assert pins.version("requirements.txt", requirements, "flash-attn") == "2.8"
-    assert pins.version("requirements.txt", requirements, "torch") is None
-    assert pins.interpreter(tmp_path) is None and pins.interpreter(None) is None
-    python = tmp_path / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.touch()
-    (tmp_path / ".venv/lib/python3.11/site-packages/flash_attn-2.8.1.dist-info").mkdir(parents=True)
-    assert pins.interpreter(tmp_path) == python
-    assert pins.installed(tmp_path, "flash-attn") == "2.8.1"
-    assert pins.installed(tmp_path, "torch") is None
-
-
 # programs, pushes and repositories elsewhere
 
 
@@ -127,18 +101,6 @@ def test_programs() -> None:
     for wrong in ("", "-m", "/tmp/run.py", "../run.py", "run.py 'open"):
         with pytest.raises(UsageError, match="--program"):
             programs.words_of(wrong)
-
-
-def test_what_is_pushed() -> None:
-    none = "0" * 40
-    lines = [
-        f"refs/heads/feature {'a' * 40} refs/heads/feature {none}\n",
-        f"HEAD {'b' * 40} refs/heads/main {'c' * 40}\n",
-        f"refs/tags/v1 {'d' * 40} refs/tags/v1 {none}\n",
-        f"(delete) {none} refs/heads/gone {'e' * 40}\n",
-        "\n",
-    ]
-    assert pushes.pushed_commits(lines) == [("a" * 40, none), ("b" * 40, "c" * 40)]
 
 
 ELSEWHERE = [

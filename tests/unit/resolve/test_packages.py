@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,9 +12,8 @@ from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.resolve import corpus, extra_packages, packs
-from irdiff.resolve.corpus import Corpus, ExtraPackages, Packages
+from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
-from irdiff.worker import workloads
 from tests.unit import runs
 
 SHIPPED = Path(__file__).parents[3] / "corpus"
@@ -31,7 +27,6 @@ kernels = ["one_kernels"]
 torch = "{INDEX}"
 """
 CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
-SM_90 = runs.target()
 TOOLCHAIN = runs.side("triton==9").toolchain
 
 
@@ -113,29 +108,6 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
     assert {"triton", "pytorch-triton"} <= {*excluded}
 
 
-@pytest.mark.parametrize(
-    ("variables", "ways"),
-    [({}, [True, False]), ({"PIP_FIND_LINKS": "/wheels"}, [False, True]), ({"UV_TORCH_BACKEND": "cu126"}, [False])],
-)  # fmt: skip
-def test_where_torch_is_looked_for(tmp_path: Path, uv: Uv, variables: Any, ways: list[bool]) -> None:
-    """Its index of CPU builds first, unless a user's uv or pip has a place for builds."""
-    uv.fails = lambda call: call[0] == "pip"
-    with pytest.raises(ToolchainError, match="the packages torch cannot be installed") as caught:
-        extra_packages.beside(CORPUS, TOOLCHAIN, ("torch",), config(tmp_path, **variables))
-    assert ["--torch-backend" in call for call in uv.pips] == ways
-    assert "UV_FIND_LINKS" in caught.value.hint and caught.value.log_path
-
-
-def test_uv_gets_the_variables_of_pip(tmp_path: Path) -> None:
-    pips = {"PIP_FIND_LINKS": "/a /b", "PIP_INDEX_URL": "https://i.invalid", "VIRTUAL_ENV": "/v"}
-    found, own = (
-        environments.uv_environment(config(tmp_path, **pips, **more))
-        for more in ({}, {"UV_FIND_LINKS": "/own"})
-    )
-    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/a,/b", "https://i.invalid")
-    assert own["UV_FIND_LINKS"] == "/own" and "VIRTUAL_ENV" not in found
-
-
 # packs
 
 
@@ -215,44 +187,3 @@ def test_the_packages_of_a_pack(root: Path, uv: Uv) -> None:
     write(kernels / "norm.py", "# edited")
     assert installed(root).digest != found.digest
     assert installed(root, "") == corpus.load(root)
-
-
-def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv) -> None:
-    uv.fails = lambda call: call[0] == "pip" and INDEX not in call
-    installed(root)
-    assert len(uv.pips) == 2
-    uv.fails = lambda call: call[0] == "pip"
-    with pytest.raises(ToolchainError, match="pack two: its packages cannot be installed") as caught:
-        installed(root, "two")
-    assert "UV_FIND_LINKS" in caught.value.hint and INDEX in caught.value.hint
-    assert not list((root / "cache" / "toolchains").glob("pack-two*/")), "nothing half-made stays"
-
-
-def test_a_python_that_the_packages_do_not_know(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 9))
-    with pytest.raises(ToolchainError, match=r"need Python 3\.10; triton==9 has 3\.9"):
-        installed(root)
-
-
-def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
-    packages = Packages(site=root, imports=(), kernels=("one_kernels",), torch_compile=False, digest="p")
-    found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
-    assert found.beside("one/norms:rms", SM_90) == ExtraPackages(packages=packages, target=SM_90)
-    without = ExtraPackages(packages=None, target=SM_90)
-    assert found.beside("two/norms:rms", SM_90) == without, "torch, perhaps"
-    assert replace(found, self_contained=True).beside("two/norms:rms", SM_90) is None
-
-
-def test_kernels_of_packages_go_by_paths_within_their_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("path", "path_hooks"):
-        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
-    for name in ("irdiff_kernels", "irdiff_other"):
-        write(tmp_path / name / "__init__.py", "")
-        write(tmp_path / name / "norm.py", "def rms(): pass")
-    workloads.import_packages(str(tmp_path), ["irdiff_kernels"])
-    assert sys.path[-1] == str(tmp_path), "after what the toolchain has"
-    kernels, other = (importlib.import_module(f"{name}.norm") for name in ("irdiff_kernels", "irdiff_other"))
-    assert kernels.rms.__code__.co_filename == "irdiff_kernels/norm.py"
-    assert other.rms.__code__.co_filename == str(tmp_path / "irdiff_other" / "norm.py")

@@ -34,13 +34,6 @@ def test_a_file_adds_a_target(tmp_path: Path) -> None:
         targets.load(tmp_path / "zpu.toml")
 
 
-def test_what_a_file_holds(tmp_path: Path) -> None:
-    target = load(tmp_path, NEEDED)
-    assert (target.name, target.title, target.arch) == ("xpu", "xpu", 90)
-    facts = load(tmp_path, NEEDED + '[facts]\na = 1\nb = 1.0\nc = "one"\n[sources]\na = "book"\n').facts
-    assert [(name, type(fact)) for name, fact in facts.items()] == [("a", int), ("b", float), ("c", str)]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "mistake"),
     [

@@ -11,23 +11,13 @@ from typing import Any
 
 import pytest
 
-from irdiff.capture import kernel_sources
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Artifact, Case, Origin, Run, Sides, Verdict
-from irdiff.resolve.corpus import Corpus
 from irdiff.run import explanation, run_folder
 from irdiff.store import Store
 from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
-PTX = b"//\n.version 8.7\n.target sm_90a\n"
-RAW = """#loc = loc("k.py":1:0)
-    ttg.a loc(#loc2)
-    ttg.b loc(#loc3)
-    ttg.c loc(callsite("matmul/k.py":1:1 at "matmul/k.py":2:3))
-#loc2 = loc("matmul/k.py":2:3)
-#loc3 = loc("gone.py":1:3)
-"""
 
 
 @pytest.fixture
@@ -36,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     store = Store(tmp_path / "store")
 
     def side(name: str) -> dict[str, Artifact]:
-        texts = {"ttir": b"entering", "ttgir": f"text of {name}".encode(), "ptx": PTX}
+        texts = {"ttir": b"entering", "ttgir": f"text of {name}".encode()}
         return {
             stage: Artifact(stage=stage, digest=store.put(text), size_bytes=len(text))
             for stage, text in texts.items()
@@ -87,32 +77,6 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(
     assert asked[-1][1] == f"python:{tmp_path}/commit-1234/bin/python", "a branch may have moved since"
 
 
-def test_lines_of_the_kernel_come_once_in_order_and_with_their_callers(tmp_path: Path) -> None:
-    path = tmp_path / "matmul/k.py"
-    path.parent.mkdir()
-    path.write_text("one\n    two  \n")
-    assert explanation.source_lines(RAW, [2, 3, 2], tmp_path) == ["matmul/k.py:2: two", "gone.py:1: "]
-    called = "matmul/k.py:1: one, called at matmul/k.py:2: two"
-    assert explanation.source_lines(RAW, [4], tmp_path) == [called]
-    for damaged in (b"one\n", b"\xff\n\xfe"):
-        path.write_bytes(damaged)
-        assert explanation.source_lines(RAW, [2], tmp_path) == ["matmul/k.py:2: "]
-
-
-def test_each_side_of_a_repository_has_its_own_files(run: Run, tmp_path: Path) -> None:
-    revision = tmp_path / "export"
-    revision.mkdir()
-    config: Any = SimpleNamespace(cache=tmp_path / "cache", shipped=tmp_path / "shipped")
-    kept = Corpus(root=tmp_path / "copy of this process", workloads=(), digest="a" * 64, kept=revision)
-    for corpus in (kept, replace(kept, digest="b" * 64, kept=None)):
-        kernel_sources.keep_root(corpus, config)
-    run = replace(run, base=replace(run.base, corpus="a" * 64), head=replace(run.head, corpus="b" * 64))
-    assert tuple(explanation.corpus_roots(run, None, config)) == (revision, tmp_path / "shipped" / "corpus")
-    assert kernel_sources.root_of("..", config) is None, "a run folder may be forged"
-    revision.rmdir()
-    assert explanation.corpus_roots(run, tmp_path, config).base == tmp_path
-
-
 def test_each_side_is_compiled_alone_from_what_enters_the_stage(run: Run, case: Case) -> None:
     for stage, entering, wanted in (
         ("ttir", "ttir", "ttir"),
@@ -158,18 +122,3 @@ def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(
     with pytest.raises(RunFolderError, match=r"holds no base\.ttir or head\.ttir of this case"):
         explanation.save(folder, run, replace(case, artifacts=Sides(base={}, head={})), tmp_path / "none")
     assert not (tmp_path / "none").exists()
-
-
-def test_each_side_of_a_tool_has_its_command(folder: Path, run: Run, case: Case) -> None:
-    assert explanation.tool_commands(run, folder, case) == []
-    base, head = (replace(run.base, spec=spec) for spec in ("llvm:/usr/lib/llvm-22", "ptxas:/cuda/bin/ptxas"))
-    metadata = {"triton_version": "3.9.0"}
-    case = replace(case, metadata=Sides(base=metadata, head=metadata))
-    llc, ptxas = explanation.tool_commands(replace(run, base=base, head=head), folder, case)
-    assert llc.startswith(
-        "base: /usr/lib/llvm-22/bin/llc -O3 -mtriple=nvptx64-nvidia-cuda -mcpu=sm_90a -mattr=+ptx87"
-    )
-    assert llc.endswith("base.llir -o base.ptx")
-    assert ptxas.startswith(
-        "head: /cuda/bin/ptxas -lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90a head.ptx"
-    )

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from irdiff.errors import RunFolderError
 from irdiff.report import markdown
-from irdiff.run import failure, run_archive
+from irdiff.run import failure
 from irdiff.run.failure import PartFailure
-
-PART = PartFailure(step="comparing 2/4", code=3, lines=("irdiff: no native build", "  next: build it"))
-
-
-def test_the_end_of_the_output_is_kept_packed_and_read_again(tmp_path: Path) -> None:
-    part = failure.of_output("x" * 900, 124, [f"line {n}" for n in range(500)] + ["", "y" * 9000])
-    assert (len(part.step), len(part.lines), len(part.lines[-1])) == (200, 30, 400)
-    assert failure.in_words(part).endswith("ran out of time")
-    failure.write(tmp_path / "run", [PART, part])
-    with zipfile.ZipFile(tmp_path / "run.zip", "w") as archive:
-        archive.write(tmp_path / "run" / "failure.json", "failure.json")
-    (tmp_path / "out").mkdir()
-    run_archive.unpack(tmp_path / "run.zip", tmp_path / "out")
-    assert failure.load(tmp_path / "out") == failure.load(tmp_path / "run") == (PART, part)
-    assert failure.load(tmp_path) == ()
 
 
 def test_what_is_no_failure_is_refused(tmp_path: Path) -> None:

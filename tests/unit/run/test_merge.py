@@ -49,17 +49,6 @@ def test_shards_make_the_whole_again(build: Any, run: Run) -> None:
         assert members[0] == members[1]
 
 
-def test_the_gravest_part_ranks_a_group(build: Any) -> None:
-    first, second = build.case("a/x:1@sm_90", Verdict.CHANGED), build.case("a/x:2@sm_90", Verdict.CHANGED)
-    runs = [
-        build.run(first, groups=(build.group("g", first.id, score=9.0, severity="risk", likeness=1.0),)),
-        build.run(second, groups=(build.group("g", second.id, score=1.0, severity="low", likeness=0.5),)),
-    ]
-    (group,) = merge.merge(runs).groups
-    assert (group.severity, group.score, group.likeness) == ("risk", 9.0, 0.75)
-    assert group.members == (first.id, second.id)
-
-
 def test_only_runs_of_one_comparison_are_merged_each_once(build: Any) -> None:
     first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
     target = replace(second.targets[0], facts={"sms": 1})

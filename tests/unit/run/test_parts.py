@@ -56,8 +56,6 @@ def test_what_is_common_stands_once_and_is_read_as_it_was(run: Run, folder: Path
     assert [content.count(word) for word in words] == [2, 1, 1, 2, 2]
     read = run_folder.load(folder)
     assert b"".join(run_folder.stored(read)) == content
-    assert len({id(argument) for launch in read.launches.values() for argument in launch.arguments}) == 2
-    assert len({id(case.summary) for case in read.cases}) == 1
 
 
 def test_written_out_or_in_another_layout_it_is_the_same_run(run: Run, folder: Path) -> None:

@@ -60,20 +60,3 @@ def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(
     (runs.parent / calls[0]).mkdir()
     assert run_list.find(calls[0], runs) == Path(calls[0]), "a path comes before a name"
     assert run_list.call_of(runs / NAMES[0], runs) == "20261121-100000-000001", "else it is the folder here"
-
-
-def test_last_is_the_run_that_was_written_last_wherever_it_lies(runs: Path) -> None:
-    elsewhere = runs.parent / "elsewhere"
-    (runs / NAMES[0]).rename(elsewhere)
-    run_list.remember(elsewhere, runs)
-    assert run_list.find("last", runs) == elsewhere
-    assert run_list.call_of(elsewhere, runs) == str(elsewhere)
-    later = (runs / ".last").stat().st_mtime + 1
-    os.utime(runs / NAMES[1] / "run.json", (later, later))
-    assert run_list.find("last", runs) == runs / NAMES[1]
-    run_list.remember(runs / NAMES[1], runs.parent / "new" / "runs")
-    assert run_list.find("last", runs.parent / "new" / "runs") == runs / NAMES[1]
-    run_list.remember(runs.parent / "gone", runs)
-    os.utime(runs / ".last", (later + 1, later + 1))
-    with pytest.raises(RunFolderError, match="gone, and is there no more"):
-        run_list.find("last", runs)

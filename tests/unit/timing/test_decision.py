@@ -101,12 +101,6 @@ def test_at_measured_noise_a_change_is_found_no_change_is_the_same_and_two_humps
     assert found.alone[Speed.UNCLEAR] > 150
 
 
-def test_fewer_processes_than_the_protocols_give_no_verdict():
-    for processes in (2, 17):
-        for change in (0.0, 0.05):
-            assert outcome(ONE_HUMPED, change, 5, processes).alone == {Speed.UNCLEAR: 5}
-
-
 # each reason for no verdict, in words
 
 

@@ -55,14 +55,6 @@ def start(monkeypatch, tmp_path):
     return start
 
 
-def test_replies(start):
-    gpu, _ = start(READY, OPENED, ON_CONTROL, b'{"kind": "timed", "rows": []}\n')
-    assert gpu.ask_first({"op": "open"}, 5.0, "") == {"kind": "opened"}
-    assert gpu.ask({"op": "time"}, 5.0) == {"kind": "timed", "rows": []}
-    assert gpu.log != start()[0].log, "each process has a log of its own"
-    gpu.close()
-
-
 @pytest.mark.parametrize(
     ("line", "code", "status", "side", "message"),
     [

@@ -4,7 +4,7 @@ import pytest
 
 from irdiff.timing import decision, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
-from irdiff.timing.results import OutputStatus, Speed, Unclear
+from irdiff.timing.results import OutputStatus, Speed
 from irdiff.timing.schedule import TimingOptions
 from tests.unit.runs import protocol
 
@@ -99,17 +99,6 @@ def test_every_process_times_every_case_in_abba_order():
     assert {row.measurement.speed for row in rows.values()} == {Speed.SAME}
 
 
-def test_a_fault_while_checking_leaves_the_others():
-    gpu = Pretended({("verify", "bad", 1): FAULT})
-    work, rows = go(["a", "bad", "c"], gpu)
-    assert {case: row.outputs.status for case, row in rows.items()} == {
-        "a": OutputStatus.EQUAL, "bad": FAULT, "c": OutputStatus.EQUAL,
-    }  # fmt: skip
-    assert rows["bad"].outputs.side == "head"
-    assert set(work.samples) == {"a", "c"}
-    assert len(gpu.of("open")) == 1 + 1 + PROCESSES  # the checker, its successor, and those that time
-
-
 @pytest.mark.parametrize(("status", "number"), [(HANG, 1), (FAULT, 3), (FAULT, PROCESSES)])
 def test_a_fault_in_any_process_is_the_result(status, number):
     gpu = Pretended({("time", "bad", number): status})
@@ -134,16 +123,6 @@ def test_a_process_without_samples_to_rely_on_is_a_fault():
         assert (rows["bad"].outputs.status, rows["bad"].measurement) == (FAULT, None)
         assert rows["bad"].note == f"while timing, in process 3 of {PROCESSES}: {words}"
         assert rows["c"].measurement.speed is Speed.SAME
-
-
-def test_a_gpu_that_is_lost_while_timing_leaves_no_verdict():
-    work, rows = go(["a", "bad", "c"], Pretended({("time", "bad", 3): FAULT}, opens=1 + 3))
-    assert work.stopped == "measuring ended early: GPU 0 cannot be opened: no such device"
-    assert rows["bad"].outputs.status is FAULT
-    for name, count in (("a", 3), ("c", 2)):
-        measured = rows[name].measurement
-        assert (measured.speed, measured.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
-        assert measured.why == f"only {count} processes measured it, a verdict needs 18; {work.stopped}"
 
 
 def test_a_gpu_that_is_lost_or_never_there_leaves_the_rest_unmeasured():

@@ -10,7 +10,7 @@ from irdiff.errors import ExitCode
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import host, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NotTimed, OutputStatus, Sample, Speed
+from irdiff.timing.results import NotTimed, OutputStatus
 from irdiff.timing.schedule import GpuWork, TimingOptions
 from tests.unit.runs import protocol
 from tests.unit.timing import test_timing_file
@@ -23,57 +23,11 @@ def case(name, verdict=Verdict.CHANGED, target="sm_90", head=CUBIN):
     return SimpleNamespace(id=f"{name}@{target}", verdict=verdict, target=target, artifacts=sides)
 
 
-def test_changed_cases_are_chosen_or_all_with_two_binaries():
-    broken = case("broken", Verdict.BROKEN, head=None)
-    cases = (case("matmul"), case("softmax"), case("same", Verdict.UNCHANGED), broken)
-    for patterns, every, chosen in (
-        ((), False, ["matmul@sm_90", "softmax@sm_90"]),
-        ((), True, ["matmul@sm_90", "softmax@sm_90", "same@sm_90"]),
-        (("mat*",), False, ["matmul@sm_90"]),
-        (("zz",), True, []),
-    ):
-        found = timing.chosen_cases(SimpleNamespace(cases=cases), patterns, every=every)
-        assert [row.id for row in found] == chosen
-
-
 def test_cases_are_spread_over_gpus_that_run_them():
     rows = [*(case(f"c{i}") for i in range(5)), case("d", target="sm_100")]
     lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
     assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
     assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]
-
-
-def compared(*within):
-    row = {"argument": "out", "elements": 3, "max_ulp": 2, "relative_norm": 1e-4}
-    differences = [row | {"within": each} for each in within]
-    return {"kind": "compared", "differences": differences, "base_repeats": True}
-
-
-def test_replies_of_a_check():
-    for reply, status in (
-        (compared(), OutputStatus.EQUAL),
-        (compared(True), OutputStatus.CLOSE),
-        (compared(True, False), OutputStatus.DIFFERENT),
-        ({"kind": "refused", "message": "no"}, OutputStatus.NOT_LAUNCHED),
-        ({"kind": "out of bounds", "side": "head", "arguments": ["out"]}, OutputStatus.OUT_OF_BOUNDS),
-    ):
-        assert schedule._check(reply).status is status
-
-
-def test_simulated_samples_are_judged():
-    samples = [
-        Sample(
-            gpu="GPU-1", case=f"c{number}", process=process, round=0, position=position, arm=arm, launches=1,
-            elapsed_us=(103 if arm == "head" else 100) * (1 + 1e-4 * ((process * 7 + position) % 3)),
-        )
-        for number in range(3)
-        for process in range(18)
-        for position, arm in enumerate(("base", "control", "head"))
-    ]  # fmt: skip
-    found = timing.simulate(samples, protocol())
-    assert [row.measurement.speed for row in found.cases] == [Speed.SLOWER] * 3
-    assert found.cases[0].measurement.ratio == pytest.approx(1.03, rel=1e-3)
-    assert {row.outputs.status for row in found.cases} == {OutputStatus.NOT_CHECKED}
 
 
 def test_a_busy_gpu_is_not_a_pass():

@@ -93,19 +93,6 @@ def test_samples_of_a_case_measured_again_are_replaced(tmp_path):
     assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
 
 
-def test_folders_are_joined(tmp_path):
-    here, there = tmp_path / "h200", tmp_path / "b200"
-    assert timing_file.join(here, [there]) is None
-    for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
-        folder.mkdir()
-        timing_file.write(folder, found(uuid, (name,)))
-        write_samples(folder, [sample(name, uuid)], {(name, uuid)})
-    merged = timing_file.join(here, [there])
-    assert [row.case for row in merged.cases] == ["a", "b"]
-    assert timing_file.load(here) == merged
-    assert keys(here) == {("a", "GPU-1", 1.0), ("b", "GPU-2", 1.0)}
-
-
 def test_a_damaged_or_cut_off_samples_file_is_refused(tmp_path):
     path = tmp_path / SAMPLES_FILE
     lines = (b'{"case": "a"}\n', b'{"gpu": 1}\n', b"[" * 100_000, b"\xff\n")

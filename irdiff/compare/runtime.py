@@ -1,0 +1,56 @@
+"""Triton's files that run between `kernel[grid]` and the driver: shown where they differ, part of no case."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from irdiff.model import RuntimeEdit, RuntimeFile, Sides
+from irdiff.words import first_few
+
+Runtime = Mapping[str, RuntimeFile]
+MAX_LINES = 400
+"""Of one file's diff."""
+_FOLDERS = {"cuda": "nvidia", "hip": "amd"}
+"""By the name of a target's backend, its folder in Triton."""
+_SHOWN = 4
+
+
+def edits(runtimes: Sides[Runtime], backends: Collection[str]) -> tuple[RuntimeEdit, ...]:
+    """What differs. backends: of the targets that anything is launched for."""
+    names = differing(runtimes, backends)
+    return tuple(RuntimeEdit(path=name, diff=_diff(*(side.get(name) for side in runtimes))) for name in names)
+
+
+def differing(runtimes: Sides[Runtime], backends: Collection[str]) -> list[str]:
+    """Names of files that differ, but for those of other backends."""
+    base, head = ({name: file.digest for name, file in side.items()} for side in runtimes)
+    others = {folder for backend, folder in _FOLDERS.items() if backend not in backends}
+    return sorted(
+        name
+        for name in {*base, *head}
+        if base.get(name) != head.get(name)
+        and not any(f"triton/backends/{folder}/" in name for folder in others)
+    )
+
+
+def _diff(base: RuntimeFile | None, head: RuntimeFile | None) -> tuple[str, ...]:
+    rows = difflib.unified_diff(_lines(base), _lines(head), lineterm="")
+    hunks = list(islice(rows, 2, None))
+    left_out = len(hunks) - MAX_LINES
+    return (*hunks[:MAX_LINES], *([f"… {left_out} more lines"] if left_out > 0 else ()))
+
+
+def _lines(file: RuntimeFile | None) -> list[str]:
+    return Path(file.path).read_text("utf-8", errors="replace").splitlines() if file else []
+
+
+def notes(found: Sequence[RuntimeEdit]) -> Iterator[str]:
+    """Says that the runtime differs."""
+    if names := first_few([edit.path for edit in found], _SHOWN):
+        yield (
+            f"the runtime differs between base and head ({names}): what it does at a launch, the filling of "
+            "TMA descriptors included, was not compared; `irdiff diff RUN` shows how"
+        )
