@@ -75,8 +75,8 @@ def _prepare(target, missed):
 
 
 def _computed(compile_graph):
-    """Has torch's own operators compute what a compiled graph gives: its kernels compute nothing here, and what
-    is launched next may depend on values.
+    """Has torch's own operators compute what a compiled graph gives: its kernels compute nothing, and what is
+    launched next may depend on values.
     """
 
     @functools.wraps(compile_graph)

@@ -403,9 +403,10 @@ def _keep(place: Path, shards: list[Run]) -> None:
 
 def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path: Path) -> None:
     """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
+    now = 1_800_000_000
 
     def git_at(hours: int, *words: str) -> str:
-        date = f"{int(time.time()) - 3600 * hours} +0000"
+        date = f"{now - 3600 * hours} +0000"
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
         command = ["git", "-C", str(tmp_path), *who, *words]
@@ -418,7 +419,12 @@ def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(
         script = re.search(r"id: sides\n(?:.*\n)+?        run: \|\n((?: {10}.*\n)+)", text)
         assert script
         output = tmp_path / "output"
-        environment = {**os.environ, "BASE": base, "GITHUB_OUTPUT": str(output)}
+        environment = {
+            **os.environ,
+            "BASE": base,
+            "GITHUB_OUTPUT": str(output),
+            "GIT_TEST_DATE_NOW": str(now),
+        }
         subprocess.run(["bash", "-euc", script[1]], cwd=tmp_path, env=environment, check=True)
         rows = dict(line.split("=") for line in output.read_text().splitlines())
         output.unlink()
