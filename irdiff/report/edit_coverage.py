@@ -17,6 +17,7 @@ from irdiff.words import counted, first_few
 _SHOWN = 4
 _NAMED = 3
 _NATIVE = "native code"
+_SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hip", ".hpp"})
 
 
 def sentences(run: Run) -> list[str]:
@@ -91,9 +92,10 @@ def _files(run: Run) -> tuple[ChangedFile, ...]:
 
 
 def none_read(run: Run) -> bool:
-    """Whether Python files changed, and no launch reads one of the files that changed."""
+    """Whether source files changed, and no launch reads one of the files that changed."""
     files = _files(run)
-    return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
+    has_source = any(PurePosixPath(file.path).suffix in _SOURCES for file in files)
+    return has_source and not any(file.read_by for file in files)
 
 
 def gaps(run: Run) -> list[str]:
@@ -115,7 +117,8 @@ def gaps(run: Run) -> list[str]:
 
 def not_reached(run: Run) -> list[str]:
     """The `gaps` of a repository of kernels, and those of a compiler."""
-    return [*gaps(run), *(["no case runs an edited line"] if no_line_ran(run) else [])]
+    found = gaps(run) or (["no launch reads what changed"] if none_read(run) else [])
+    return [*found, *(["no case runs an edited line"] if no_line_ran(run) else [])]
 
 
 def files_read(run: Run) -> int:

@@ -90,7 +90,7 @@ def _computed(compile_graph):
             with intercept.paused():
                 return kept(*own)
 
-        launch_and_compute._boxed_call = True
+        launch_and_compute._boxed_call = True  # type: ignore[attr-defined]
         return launch_and_compute
 
     return compile_and_keep

@@ -98,11 +98,20 @@ def reading(build: Any, **changes: Any) -> Run:
         ({}, "", Conclusion.SUCCESS),
         ({"path": "data.json", "compiled_by": 0, "read_by": 0}, "read by none", Conclusion.SUCCESS),
         ({"compiled_by": 0, "read_by": 0}, "read by none", Conclusion.NEUTRAL),
+        ({"path": "csrc/moe.cu", "compiled_by": 0, "read_by": 0}, "read by none", Conclusion.NEUTRAL),
         ({"not_run": ("settings",)}, "no launch runs settings", Conclusion.NEUTRAL),
         ({"path": "src/rope.py", "compiled_by": 0}, "no launch compiles", Conclusion.SUCCESS),
         ({"path": "bench/run/rope.py", "compiled_by": 0}, "", Conclusion.SUCCESS),
     ],
-    ids=["read", "data", "unread", "not run", "not compiled", "a workload, which need not hold kernels"],
+    ids=[
+        "read",
+        "data",
+        "unread",
+        "another language",
+        "not run",
+        "not compiled",
+        "a workload, which need not hold kernels",
+    ],
 )
 def test_what_no_launch_reads_runs_or_compiles_is_named(
     build: Any, changes: dict[str, Any], words: str, conclusion: Conclusion
