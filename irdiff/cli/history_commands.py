@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ from irdiff.history import (
     alerts,
     backfill,
     benchmark_records,
+    compile_times,
     database,
     inventory,
     lines,
@@ -37,6 +39,7 @@ from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
 from irdiff.model import DEFAULT_OPTIONS, Options, Run, Sides, Target
 from irdiff.parallel import Report
+from irdiff.report.shown import Shown
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
 from irdiff.run import run_folder
@@ -104,7 +107,7 @@ def site_command(*, out: Path, file: Path, reports: bool) -> None:
     """Write the history as a site of static files to the folder OUT: open its index.html."""
     assets = configuration.load().shipped / "reports" / "history"
     with database.reading(file) as history:
-        written = site.write(history, out, assets, _report if reports else None)
+        written = site.write(history, out, assets, partial(_report, history) if reports else None)
     click.echo(
         f"{written.versions} versions, {written.cases} cases, {written.steps} change points, "
         f"{written.reports} reports: {out / 'index.html'}\n"
@@ -112,10 +115,11 @@ def site_command(*, out: Path, file: Path, reports: bool) -> None:
     )
 
 
-def _report(folder: Path) -> str:
+def _report(history: database.Database, folder: Path) -> str:
     from irdiff.report import html
 
-    return html.render(run_folder.load(folder), folder)
+    run = run_folder.load(folder)
+    return html.render(run, folder, as_=Shown(compile_times=compile_times.of_run(history, run) or ()))
 
 
 @history_group.command("export")

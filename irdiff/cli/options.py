@@ -96,7 +96,9 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
-bump_option = click.option("--bump", is_flag=True, help="Report as for a bump: distributions before groups.")
+bump_option = click.option(
+    "--bump", is_flag=True, help="Show distributions, outliers and families too, as for a bump."
+)
 markdown_option = click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown here.")
 origin_option = click.option(
     "--from",

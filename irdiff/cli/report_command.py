@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -15,6 +15,7 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Run
 from irdiff.report import escape, shown
+from irdiff.report.moved import Movement
 from irdiff.report.shown import Shown
 from irdiff.resolve import tools
 from irdiff.run import known, run_folder
@@ -122,11 +123,25 @@ def _page(part: ShownRun, given: GivenRun) -> str:
     return html.render(part.run, given.folder, given.timing_summary, as_=part.as_)
 
 
+def _compile_times(history: Path, run: Run) -> tuple[Movement, ...]:
+    from irdiff.history import compile_times, database
+
+    with database.reading(history) as opened:
+        found = compile_times.of_run(opened, run)
+    if found is None:
+        what = f"{history} has no compile times of this run's head"
+        raise UsageError(what, hint="irdiff history backfill measures each version")
+    return found
+
+
 @click.command("report")
 @run_argument.argument()
 @output_options
 @click.option("--svg", "svg_path", type=options.OUTPUT, help="Write a picture of the terminal report here.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the HTML report in a browser.")
+@click.option(
+    "--history", type=options.PATH, metavar="FILE", help="Say also where compile time moved, by this history."
+)
 @run_argument.known_option
 @options.bump_option
 @options.configured
@@ -136,6 +151,7 @@ def report_command(
     outputs: RunOutputs,
     svg_path: Path | None,
     is_opened: bool,
+    history: Path | None,
     known: str | None,
     bump: bool,
     config: Config,
@@ -147,6 +163,8 @@ def report_command(
     with run_argument.opened(run, config) as given:
         earlier = earlier_of(known, config)
         part = part_of(given.run, given.call, earlier, is_bump=bump)
+        if history:
+            part = replace(part, as_=replace(part.as_, compile_times=_compile_times(history, part.run)))
         write(given.run, part, given, outputs)
         if svg_path:
             from irdiff.report import terminal

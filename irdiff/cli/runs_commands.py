@@ -212,7 +212,7 @@ def _changes_json(found: RunChanges) -> dict[str, Any]:
         ],
         "cases": [
             {
-                "case": row.id,
+                "case": row.new.id,
                 "verdicts": [row.old.verdict, row.new.verdict],
                 "edits": [row.old.edit, row.new.edit],
                 "facts": [{"path": f.path, "old": f.base, "new": f.head} for f in row.facts],

@@ -73,6 +73,8 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic("code size", "B", _LESS, _AMD, ("code_bytes",), _ELF),
 )
 # fmt: on
+COMPILE_TIME = Statistic("compile time", "ms", _LESS, "", (), "the history of each case")
+"""Of no single run, as it depends on the machine: a history says where it left a case's own noise."""
 NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
 
 

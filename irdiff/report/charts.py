@@ -69,45 +69,46 @@ def profile(deltas: Sequence[float], label: str) -> Markup:
     return _svg(200, 60, body, label, ' class="profile" preserveAspectRatio="none"')
 
 
-class ForestScale:
-    """A logarithmic axis that holds every interval, symmetric around equal times."""
+class Forest:
+    """Timings on one logarithmic axis that holds every interval, symmetric around equal times."""
 
     def __init__(self, rows: Sequence[TimingRow]) -> None:
-        ends = [end for row in rows for end in (row.low, row.high, 1 - row.noise, 1 + row.noise) if end > 0]
-        self.reach = min(3.0, max((abs(math.log(end)) for end in ends), default=0.05) * 1.08) or 0.05
+        found = [row.measured for row in rows]
+        noise = [1 + sign * row.noise_floor for row in found for sign in (-1, 1)]
+        ends = [*noise, *(end for row in found for end in (row.ratio_low, row.ratio_high))]
+        far = max((abs(math.log(end)) for end in ends if end > 0), default=0.05)
+        self.reach = min(3.0, far * 1.08) or 0.05
 
     def x(self, ratio: float) -> float:
         position = math.log(ratio) / self.reach if ratio > 0 else -1.0
         return 150 + 150 * max(-1.0, min(1.0, position))
 
-    def ticks(self) -> list[tuple[float, str]]:
+    def axis(self) -> Markup:
         steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
         step = next((s for s in steps if math.log1p(s) * 2.2 >= self.reach), 0.5)
-        texts = ((1 - step, f"-{100 * step:g} %"), (1.0, "same"), (1 + step, f"+{100 * step:g} %"))
-        return [(self.x(ratio), text) for ratio, text in texts]
+        body = ""
+        for ratio, text in (
+            (1 - step, f"-{100 * step:g} %"),
+            (1.0, "same"),
+            (1 + step, f"+{100 * step:g} %"),
+        ):
+            x = _n(self.x(ratio))
+            body += f'<line class="c-axis" x1="{x}" x2="{x}" y1="14" y2="20"/>'
+            body += f'<text x="{x}" y="10" text-anchor="middle">{escape.html(text)}</text>'
+        label = "axis: head time against base time, left is faster"
+        return _svg(300, 20, body, label, ' class="forest axis"')
 
-
-def forest_axis(scale: ForestScale) -> Markup:
-    body = ""
-    for x, text in scale.ticks():
-        body += f'<line class="c-axis" x1="{_n(x)}" x2="{_n(x)}" y1="14" y2="20"/>'
-        body += f'<text x="{_n(x)}" y="10" text-anchor="middle">{escape.html(text)}</text>'
-    return _svg(300, 20, body, "axis: head time against base time, left is faster", ' class="forest axis"')
-
-
-def forest_row(row: TimingRow, scale: ForestScale) -> Markup:
-    """One row: the noise floor is a band, the interval a line, the estimate a square."""
-    low, high, middle = scale.x(row.low), scale.x(row.high), scale.x(row.ratio)
-    left, right = scale.x(max(1e-9, 1 - row.noise)), scale.x(1 + row.noise)
-    sides = {"slower": "c-up", "faster": "c-down"}
-    css_class = sides.get(row.verdict, "c-base")
-    body = (
-        f'<rect class="c-noise" x="{_n(left)}" y="0" width="{_n(max(0.5, right - left))}" height="20"/>'
-        '<line class="c-axis" x1="150" x2="150" y1="0" y2="20"/>'
-        f'<line class="{css_class} c-line" x1="{_n(low)}" x2="{_n(max(high, low + 0.5))}" y1="10" y2="10"/>'
-        f'<rect class="{css_class}" x="{_n(middle - 3)}" y="7" width="6" height="6"/>'
-    )
-    label = (
-        f"{100 * (row.ratio - 1):+.2f} %, from {100 * (row.low - 1):+.2f} to {100 * (row.high - 1):+.2f} %"
-    )
-    return _svg(300, 20, body, label, ' class="forest"')
+    def row(self, row: TimingRow) -> Markup:
+        """The noise floor is a band, the interval a line, the estimate a square."""
+        found = row.measured
+        low, high, middle = map(self.x, (found.ratio_low, found.ratio_high, found.ratio))
+        left, right = self.x(max(1e-9, 1 - found.noise_floor)), self.x(1 + found.noise_floor)
+        end = _n(max(high, low + 0.5))
+        css_class = {"slower": "c-up", "faster": "c-down"}.get(found.speed, "c-base")
+        body = (
+            f'<rect class="c-noise" x="{_n(left)}" y="0" width="{_n(max(0.5, right - left))}" height="20"/>'
+            '<line class="c-axis" x1="150" x2="150" y1="0" y2="20"/>'
+            f'<line class="{css_class} c-line" x1="{_n(low)}" x2="{end}" y1="10" y2="10"/>'
+            f'<rect class="{css_class}" x="{_n(middle - 3)}" y="7" width="6" height="6"/>'
+        )
+        return _svg(300, 20, body, row.words, ' class="forest"')

@@ -8,10 +8,10 @@ from __future__ import annotations
 import bisect
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from irdiff.model import ChangedFile, Edited, EditedFile, EditedLine, EditedLines, EditedSource, Reach, Run
+from irdiff.model import ChangedFile, Edited, EditedFile, EditedLine, EditedLines, EditedSource, Run
 from irdiff.words import counted, first_few
 
 _SHOWN = 4
@@ -98,27 +98,27 @@ def none_read(run: Run) -> bool:
     return has_source and not any(file.read_by for file in files)
 
 
+def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
+    """Changed functions that no launch runs, with their file, and the files that none reads: each in one."""
+    idle = [(name, file.path) for file in _files(run) if file.read_by for name in file.not_run]
+    return idle, [file for file in _files(run) if not file.read_by]
+
+
 def gaps(run: Run) -> list[str]:
-    """`2 changed functions ran in no launch: gemm, rope`: code that changed and was not compared."""
-    files = [file for file in _files(run) if file.path.endswith(".py")]
-    idle = [name for file in files for name in file.not_run]
-    unread = [PurePosixPath(file.path).name for file in files if not file.read_by]
-    be = "was" if len(unread) == 1 else "were"
-    found = (
-        (idle, "changed function", "ran in no launch"),
-        (unread, "changed file", f"{be} read by no launch"),
-    )
+    """`no launch runs 2 changed functions: gemm, rope`: code that changed and was not compared."""
+    idle, unread = _unreached(run)
+    files = [path.name for file in unread if (path := PurePosixPath(file.path)).suffix in _SOURCES]
+    found = (("run", "changed function", [name for name, _ in idle]), ("read", "changed file", files))
     return [
-        f"{counted(len(names), what)} {verb}: {first_few(names, _NAMED)}"
-        for names, what, verb in found
+        f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
+        for verb, what, names in found
         if names
     ]
 
 
 def not_reached(run: Run) -> list[str]:
     """The `gaps` of a repository of kernels, and those of a compiler."""
-    found = gaps(run) or (["no launch reads what changed"] if none_read(run) else [])
-    return [*found, *(["no case runs an edited line"] if no_line_ran(run) else [])]
+    return [*gaps(run), *(["no case runs an edited line"] if no_line_ran(run) else [])]
 
 
 def files_read(run: Run) -> int:
@@ -127,44 +127,39 @@ def files_read(run: Run) -> int:
 
 
 def files_sentence(run: Run) -> str:
-    """`changed files: 3; 2 are read by 41 cases; kernels/rope.py is read by none: not compared`, or
+    """`3 files changed: 41 cases read 2 of them; not compared: kernels/rope.py, which no launch reads`, or
     nothing.
     """
+    idle, unread = _unreached(run)
+    if not run.reach or not run.reach.files:
+        return ""
+    files = [file for file in run.reach.files if file.read_by]
+    # the files of workloads call kernels and need not hold any
     launching = {f"{case.workload}.py" for case in run.cases}
-    return _of_reach(run.reach, launching) if run.reach and run.reach.files else ""
-
-
-def _of_reach(reach: Reach, launching: Collection[str]) -> str:
-    """`launching` are the files of workloads, which call kernels and need not hold any."""
-    read = [file for file in reach.files if file.read_by]
-    unread = [file for file in reach.files if not file.read_by]
-    parts = [f"changed files: {len(reach.files)}"]
-    if read:
-        verb = "is" if len(read) == 1 else "are"
-        parts.append(f"{len(read)} {verb} read by {counted(reach.read_by, 'case')}")
     only_read = [
         file
-        for file in read
+        for file in files
         if file.path.endswith(".py")
         and not file.compiled_by
         and PurePosixPath(*PurePosixPath(file.path).parts[-2:]).as_posix() not in launching
     ]
+    parts = [f"{counted(len(run.reach.files), 'file')} changed"]
+    if files:
+        parts.append(f"{counted(run.reach.read_by, 'case')} read {len(files)} of them")
     if only_read:
-        parts.append(f"of {_names(only_read)} no launch compiles a function")
-    idle = [f"{name} ({file.path})" for file in reach.files for name in file.not_run]
+        parts.append(f"no launch compiles a function of {_names(only_read)}")
     if idle:
-        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared")
+        words = first_few([f"{name} ({path})" for name, path in idle], _SHOWN)
+        parts.append(f"not compared: {words}, which no launch runs")
     if unread:
-        parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
+        parts.append(f"not compared: {_names(unread)}, which no launch reads")
     return "; ".join(parts)
 
 
 def _names(files: Sequence[ChangedFile]) -> str:
     """The names of the files, Python files first."""
-    paths = sorted((file.path for file in files), key=lambda path: (not path.endswith(".py"), path))
-    if 1 < len(paths) <= _SHOWN:
-        return f"{', '.join(paths[:-1])} and {paths[-1]}"
-    return first_few(paths, _SHOWN)
+    paths = (file.path for file in files)
+    return first_few(sorted(paths, key=lambda path: (not path.endswith(".py"), path)), _SHOWN)
 
 
 # edited lines of a compiler

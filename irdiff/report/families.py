@@ -1,4 +1,4 @@
-"""Blast radius by family (matmul, attention, …) and target. Pure.
+"""Blast radius by family (matmul, attention, …), by kernel and by target. Pure.
 
 A family is the folder of a workload: `matmul` of `matmul/pointer`. As in the radius of a target, what is
 counted is changed ÷ compared; what did not compile at head is in neither number and is said beside it.
@@ -6,30 +6,42 @@ counted is changed ÷ compared; what did not compile at head is in neither numbe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Verdict
+from irdiff.stages import MACHINE_STAGES, Stage
+
+_ORIGINS = tuple(stage for stage in Stage if stage not in MACHINE_STAGES)
+"""Stages that have a colour of their own in `report.css`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Share:
-    """The cases of one family, on one target or on all."""
+    """Cases that stand together: those of one family on one target, say."""
 
-    changed: int
-    compared: int
-    broken: int
+    cases: Sequence[Case]
 
     @property
     def words(self) -> str:
         """`12/36`, `12/36, 2 broken`, `2 broken`; empty where there is no such case."""
-        compared = f"{self.changed}/{self.compared}" if self.compared else ""
-        broken = f"{self.broken} broken" if self.broken else ""
-        return ", ".join(part for part in (compared, broken) if part)
+        verdicts = Counter(case.verdict for case in self.cases)
+        compared = sum(verdicts[name] for name in COMPARED_VERDICTS)
+        found = [f"{verdicts[Verdict.CHANGED]}/{compared}"] if compared else []
+        broken = verdicts[Verdict.BROKEN]
+        return ", ".join(found + ([f"{broken} broken"] if broken else []))
 
     @property
-    def percent(self) -> str:
-        return f"{self.changed / self.compared:.0%}" if self.compared else ""
+    def parts(self) -> list[tuple[str, int]]:
+        """How many cases each colour has, as its class in `report.css` and a count."""
+        counts = Counter(map(css_class, self.cases))
+        order = [f"v-{Verdict.BROKEN}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
+        return [(name, counts[name]) for name in dict.fromkeys([*order, *sorted(counts)]) if counts[name]]
+
+    @property
+    def parts_in_words(self) -> str:
+        return ", ".join(f"{name[2:]} {count}" for name, count in self.parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,29 +56,30 @@ def of(workload: str) -> str:
     return workload.partition("/")[0]
 
 
-def table(run: Run) -> list[Family]:
-    """The families by name. Empty where all cases are of one family: the targets' radius says the same."""
-    cases: dict[str, list[Case]] = {}
+def table(run: Run, row_of: Callable[[Case], str] = lambda case: of(case.workload)) -> list[Family]:
+    """The families by name, or other rows."""
+    rows: dict[str, dict[str, list[Case]]] = {}
     for case in run.cases:
-        cases.setdefault(of(case.workload), []).append(case)
-    rows = [
+        rows.setdefault(row_of(case), {}).setdefault(case.target, []).append(case)
+    return [
         Family(
             name=name,
-            by_target=tuple(
-                _share(case for case in found if case.target == target.name) for target in run.targets
-            ),
-            total=_share(found),
+            by_target=tuple(Share(found.get(target.name, ())) for target in run.targets),
+            total=Share([case for cases in found.values() for case in cases]),
         )
-        for name, found in sorted(cases.items())
+        for name, found in sorted(rows.items())
     ]
-    shown = [row for row in rows if row.total.words]
+
+
+def compared(run: Run) -> list[Family]:
+    """The families with something to say; none where all is of one family: the targets' radius says that."""
+    shown = [row for row in table(run) if row.total.words]
     return shown if len(shown) > 1 else []
 
 
-def _share(cases: Iterable[Case]) -> Share:
-    verdicts = [case.verdict for case in cases]
-    return Share(
-        changed=verdicts.count(Verdict.CHANGED),
-        compared=sum(verdict in COMPARED_VERDICTS for verdict in verdicts),
-        broken=verdicts.count(Verdict.BROKEN),
-    )
+def css_class(case: Case) -> str:
+    """The class that colours a case: that of the first changed stage if it changed, else of its verdict."""
+    if case.verdict is not Verdict.CHANGED:
+        return f"v-{case.verdict.value}"
+    stage = case.origin.stage if case.origin else ""
+    return f"s-{stage}" if stage in _ORIGINS else "s-other"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
+from irdiff.group.severity import Severity
 from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import edit_coverage, error_clusters
 from irdiff.stages import Stage
@@ -57,6 +58,8 @@ def _sentences(run: Run) -> list[str]:
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
     elif compared or not (broken or found):
         found.append(_nothing_changed(run))
+    if risky := sum(group.severity == Severity.WRONG_RESULT for group in run.groups):
+        found.append(f"{risky} of {counted(len(run.groups), 'edit')} may give a wrong result.")
     return [*found, *_not_compared(run, changed), *_also(run)]
 
 

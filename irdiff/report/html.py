@@ -24,13 +24,14 @@ from irdiff.report import (
     commands,
     error_clusters,
     escape,
+    families,
     html_diffs,
-    html_overview,
     phrases,
     templates,
     view,
 )
 from irdiff.report.error_clusters import SharedError
+from irdiff.report.families import Share
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
 from irdiff.report.view import RunView
@@ -43,7 +44,7 @@ MAX_CASE_ROWS = 2_000
 _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
 _MAX_SINGLES = 60
-_MAX_EDIT_LINES = 40
+MAX_MATRIX_ROWS = 500
 _MAX_FACTS = 12
 _MAX_STDERR_LINES = 40
 _LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
@@ -51,36 +52,48 @@ _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
     StageStatus.EQUIVALENT: "=",
     StageStatus.CHANGED: "≠",
-    StageStatus.ABSENT: " ",
+    StageStatus.ABSENT: "",
 }
+_VERDICTS = (
+    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED),
+    *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
+)
 
 
 def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
-    cases = {case.id: case for case in run.cases}
-    entries = list(_entries(shown, run, cases, folder, as_))
-    rows = _case_rows(run, {member: entry["number"] for entry in entries for member in entry["case_ids"]})
-    return (
-        templates.html()
-        .get_template("report.html.j2")
-        .render(
-            policy=_policy(script, sheet),
-            sheet=sheet,
-            script=script,
-            view=shown,
-            limits=_LIMITS,
-            overview=html_overview.of(run),
-            failures=_failures,
-            statistics=[(row, _statistic_charts(row)) for row in shown.statistics],
-            forest=_forest(timing) if timing else None,
-            entries=entries,
-            open_groups=_OPEN_GROUPS,
-            severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
-            cases=rows,
-            most_cases=MAX_CASE_ROWS,
-        )
+    entries = list(_entries(shown, run, folder, as_))
+    rows = _case_rows(run, {name: entry["line"].number for entry in entries for name in entry["of"]})
+    kernels = families.table(run, lambda case: f"{case.workload} {case.kernel}")
+    if len(kernels) > MAX_MATRIX_ROWS:  # too many for a page
+        kernels = families.table(run, lambda case: case.workload)
+    page = templates.html().get_template("report.html.j2")
+    return page.render(
+        policy=_policy(script, sheet),
+        sheet=sheet,
+        script=script,
+        view=shown,
+        limits=_LIMITS,
+        mood=_mood(run),
+        tiles=_tiles(run),
+        legend=Share(run.cases).parts,
+        radius=[
+            (name, found, Share([case for case in run.cases if case.target == name]))
+            for name, found in shown.radius
+        ],
+        kernels=kernels[:MAX_MATRIX_ROWS],
+        kernels_left_out=max(0, len(kernels) - MAX_MATRIX_ROWS),
+        bar=charts.stacked_bar,
+        profile=charts.profile,
+        failures=_failures,
+        forest=charts.Forest(timing.rows) if timing else None,
+        entries=entries,
+        open_groups=_OPEN_GROUPS,
+        severities=list(dict.fromkeys(row.group.severity for row in shown.groups)),
+        cases=rows,
+        most_cases=MAX_CASE_ROWS,
     )
 
 
@@ -99,7 +112,7 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-# failures, statistics and timings
+# failures and counts
 
 
 def _failures(shared: SharedError) -> list[tuple[str, str, list[str]]]:
@@ -114,105 +127,61 @@ def _failures(shared: SharedError) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
-def _statistic_charts(row: view.StatisticRow) -> tuple[Markup, Markup]:
-    """How many got worse and better, and by what share each."""
-    words = f"{row.name}: {row.worse} worse, {row.better} better"
-    moves = [move.relative for cell in row.cells if cell for move in (*cell.worse, *cell.better)]
-    bar = charts.stacked_bar([("c-up", row.worse), ("c-down", row.better)], words)
-    return bar, charts.profile(moves, words)
+def _mood(run: Run) -> str:
+    counts = run.summary.verdicts
+    if counts.get(Verdict.BROKEN):
+        return "bad"
+    return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
 
 
-def _forest(timing: TimingSummary) -> dict[str, Any]:
-    scale = charts.ForestScale(timing.rows)
-    rows = [(row, f"{100 * (row.ratio - 1):+.2f} %", charts.forest_row(row, scale)) for row in timing.rows]
-    return {"axis": charts.forest_axis(scale), "rows": rows}
+def _tiles(run: Run) -> list[tuple[str, int]]:
+    counts = {name.value: run.summary.verdicts.get(name, 0) for name in _VERDICTS}
+    counts["nondeterministic"] = sum(bool(case.nondeterministic) for case in run.cases)
+    return [row for row in counts.items() if row[1] or row[0] in (Verdict.CHANGED, Verdict.UNCHANGED)]
 
 
 # groups
 
 
-def _entries(
-    shown: RunView, run: Run, cases: Mapping[str, Case], folder: Path, as_: Shown
-) -> Iterator[dict[str, Any]]:
+def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dict[str, Any]]:
     """Everything that has a diff: the groups, then the changed cases that are in no group."""
-    of_number = {row.number: row.group for row in as_.groups(run)}
-    groups = [row for row in shown.groups if row.representative in cases]
-    singles = shown.singles.rows[: min(_MAX_SINGLES, MAX_ENTRIES - len(groups))]
-    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(groups) + len(singles)))
-    for row in groups:
-        group, case = of_number[row.number], cases[row.representative]
-        found = [cases[name] for name in group.members if name in cases]
+    cases = {case.id: case for case in run.cases}
+    groups = [row for row in shown.groups if row.group.representative in cases]
+    lines = [*groups, *shown.singles.rows[: min(_MAX_SINGLES, MAX_ENTRIES - len(groups))]]
+    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(lines)))
+    for row in lines:
+        case = cases[row.group.representative]
+        found = [cases[name] for name in row.group.members if name in cases]
+        targets = sorted({case.target for case in found})
         yield {
-            **_entry(case, row.short, share, folder, as_),
-            **vars(row),
-            "is_group": True,
-            "css_class": html_overview.stage_class(row.stage),
-            "reasons": group.reasons,
-            "edit": [escape.clean(line) for line in group.edit[:_MAX_EDIT_LINES]],
-            "edit_left_out": max(0, len(group.edit) - _MAX_EDIT_LINES),
-            "case_ids": group.members,
-            "targets": sorted({case.target for case in found}),
-            "stage": case.origin.stage if case.origin else "",
-            "members": _members(found),
+            "line": row,
+            "case": case,
+            "of": row.group.members,
+            "css_class": families.css_class(case),
+            "targets": targets,
+            "members": _members(found, targets) if len(found) > 1 else [],
+            "facts": _facts(case),
+            "diffs": html_diffs.entry(folder, case, share, call=as_.call),
+            "commands": commands.story(as_.call, row.short, case),
         }
-    for number, single in enumerate(singles, len((as_.whole or run).groups) + 1):
-        case = cases[single.id]
-        yield {**_entry(case, single.id, share, folder, as_), "number": number}
 
 
-def _entry(case: Case, name: str, share: int, folder: Path, as_: Shown) -> dict[str, Any]:
-    """A case on its own, and of a group what is of its smallest example."""
-    origin, title = case.origin, phrases.moved(case, limit=3)
-    return {
-        "is_group": False,
-        "short": name,
-        "title": title,
-        "whole_title": title,
-        "severity": "",
-        "loud": False,
-        "cases": case.id,
-        "origin": phrases.origin(case),
-        "css_class": html_overview.css_class(case),
-        "charged": ", ".join(component.value for component in origin.charged) if origin else "",
-        "alike": "",
-        "representative": case.id,
-        "reasons": (),
-        "edit": [],
-        "edit_left_out": 0,
-        "case_ids": [case.id],
-        "targets": [case.target],
-        "members": [],
-        "facts": _facts(case),
-        "diffs": html_diffs.entry(folder, case, share, call=as_.call),
-        "commands": commands.story(as_.call, name, case),
-        "stage": origin.stage if origin else "",
-        "unstable": error_clusters.unstable_words(case),
-        "masked": ", ".join(origin.masked) if origin else "",
-        "note": origin.note if origin else "",
-    }
-
-
-def _members(members: Sequence[Case]) -> list[dict[str, Any]]:
-    """Kernel × target: the labels of the launches in each cell."""
-    if len(members) < 2:
-        return []
-    targets = sorted({case.target for case in members})
+def _members(members: Sequence[Case], targets: Sequence[str]) -> list[tuple[str, list[list[str]]]]:
+    """By kernel, for each target: the labels of its launches."""
     rows: dict[str, dict[str, list[str]]] = {}
     for case in members:
         label = case.id.removeprefix(case.workload + ":").removesuffix("@" + case.target)
         rows.setdefault(case.workload, {}).setdefault(case.target, []).append(label)
     return [
-        {"workload": workload, "cells": [(target, sorted(cells.get(target, []))) for target in targets]}
-        for workload, cells in sorted(rows.items())
+        (name, [sorted(cells.get(target, [])) for target in targets]) for name, cells in sorted(rows.items())
     ]
 
 
 def _facts(case: Case) -> list[tuple[str, str, str, str]]:
     """Name, value at base and at head, and bars where these are numbers."""
     rows = []
-    for name, (base, head) in list(phrases.moved_facts(case.facts.base, case.facts.head).items())[
-        :_MAX_FACTS
-    ]:
+    moved = phrases.moved_facts(case.facts.base, case.facts.head)
+    for name, (base, head) in list(moved.items())[:_MAX_FACTS]:
         is_number = isinstance(base, (int, float)) and isinstance(head, (int, float))
         bars = charts.pair_bars(float(base), float(head)) if is_number else ""
         rows.append((name, phrases.number(base), phrases.number(head), bars))
@@ -223,30 +192,25 @@ def _facts(case: Case) -> list[tuple[str, str, str, str]]:
 
 
 def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
-    order = {case.id: position for position, case in enumerate(phrases.rank(run.cases))}
-    first = (Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED)
-    ranks = {verdict: position for position, verdict in enumerate(first)}
+    """What broke first, and the rest in the order of `_VERDICTS`; the gravest first of those that changed."""
+    order = {case.id: place for place, case in enumerate(phrases.rank(run.cases))}
     cases = sorted(
-        run.cases, key=lambda case: (ranks.get(case.verdict, len(first)), order.get(case.id, 0), case.id)
+        run.cases, key=lambda case: (_VERDICTS.index(case.verdict), order.get(case.id, 0), case.id)
     )
     return [_case_row(case, entry_of.get(case.id)) for case in cases]
 
 
 def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
+    signs = [(name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)]
     row: dict[str, Any] = {
-        "id": case.id,
-        "workload": case.workload,
-        "target": case.target,
-        "verdict": case.verdict.value,
+        "case": case,
         "unstable": error_clusters.unstable_words(case),
-        "css_class": html_overview.css_class(case),
+        "css_class": families.css_class(case),
         "origin": phrases.origin(case) if case.origin else "",
-        "stages": [
-            (name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)
-        ],
+        "stages": [sign for sign in signs if sign[1]],
         "moved": phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
         "entry": entry,
     }
-    signs = " ".join(name + sign for name, sign, _ in row["stages"] if sign != " ")
-    words = (row[name] for name in ("id", "verdict", "unstable", "origin"))
-    return {**row, "brief": [*words, signs, row["moved"], entry, row["css_class"]]}
+    told = " ".join(name + sign for name, sign, _ in row["stages"])
+    words = (case.id, case.verdict.value, row["unstable"], row["origin"])
+    return {**row, "brief": [*words, told, row["moved"], entry, row["css_class"]]}

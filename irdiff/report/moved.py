@@ -94,10 +94,6 @@ class Movement:
     def total_words(self) -> str:
         return span(*self.total, self.statistic.unit)
 
-    @property
-    def moves(self) -> bool:
-        return bool(self.worse or self.better)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Outlier:
@@ -122,9 +118,7 @@ def _percent(base: float, head: float) -> str:
 
 def by_target(run: Run) -> list[Movement]:
     """In the table's order, then that of the targets; what moves nowhere is left out."""
-    found = [
-        row for target in run.targets for row in _of(target.name, target, _compared(run, target)) if row.moves
-    ]
+    found = [row for target in run.targets for row in _of(target.name, target, _compared(run, target))]
     return sorted(found, key=lambda row: statistics.NAMES.index(row.statistic.name))
 
 
@@ -135,7 +129,7 @@ def by_family(run: Run) -> list[Movement]:
         compared = _compared(run, target)
         for name in sorted({families.of(case.workload) for case in compared}):
             part = [case for case in compared if families.of(case.workload) == name]
-            rows += [row for row in _of(f"{name} {target.name}", target, part) if row.moves]
+            rows += _of(f"{name} {target.name}", target, part)
     return sorted(rows, key=lambda row: row.part)
 
 
@@ -153,22 +147,31 @@ def _compared(run: Run, target: Target) -> list[Case]:
 
 
 def _of(part: str, target: Target, cases: Sequence[Case]) -> list[Movement]:
-    rows = statistics.of_backend(target.backend)
-    return [_movement(row, part, cases) for row in rows if row.better is not Better.NEITHER]
+    directed = [row for row in statistics.of_backend(target.backend) if row.better is not Better.NEITHER]
+    found = (_movement(row, part, cases) for row in directed)
+    return [row for row in found if row.worse or row.better]
 
 
 def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movement:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
     known = [move for case in changed if (move := _move(statistic, case))]
+    same, unknown = len(cases) - len(changed), len(changed) - len(known)
+    return summed(statistic, part, known, same=same, unknown=unknown)
+
+
+def summed(
+    statistic: Statistic, part: str, known: Sequence[StatisticMove], *, same: int, unknown: int
+) -> Movement:
+    """Over the cases that are known, and so many that have the same code or are not known."""
     moved = [move for move in known if move.base != move.head]
-    relative = sorted([*(move.relative for move in known), *[0.0] * (len(cases) - len(changed))])
+    relative = sorted([*(move.relative for move in known), *[0.0] * same])
     return Movement(
         statistic=statistic,
         part=part,
         worse=_farthest(move for move in moved if statistic.worsened(move.base, move.head)),
         better=_farthest(move for move in moved if not statistic.worsened(move.base, move.head)),
-        same=len(cases) - len(changed) + len(known) - len(moved),
-        unknown=len(changed) - len(known),
+        same=same + len(known) - len(moved),
+        unknown=unknown,
         affected=_total(moved),
         total=_total(known),
         quantiles=tuple(quantile(relative, share) for share in (0, 0.05, 0.5, 0.95, 1)),

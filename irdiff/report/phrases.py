@@ -6,19 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from irdiff.compare import statistics
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import severity
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 
 _WHERE = re.compile(r" \((?:partly |\d+ )?in the loop(?: in \d+ of \d+ cases)?\)| \(in \d+ of \d+ cases\)")
-_FIRST = (
-    *("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes", "stack_bytes"),
-    *("blocks_per_multiprocessor", "workgroups_per_compute_unit", "warps_per_multiprocessor"),
-    *("waves_per_simd", "shared_bytes", "lds_bytes", "registers", "vgprs", "agprs", "sgprs", "tmem_columns"),
-    "barriers",
-)
-_WEIGHTS = {name: 1000.0 / (index + 1) for index, name in enumerate(_FIRST)}
-_NOT_SHOWN = ("binary_bytes", "code_bytes")
+_PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
 
@@ -38,7 +32,7 @@ def fitted(title: str, room: int) -> str:
     if len(title) <= room:
         return title
     cut = title[: room - 1]
-    at = max(cut.rfind(", ", room * 2 // 3), cut.rfind(" ", room * 2 // 3))
+    at = max(cut.rfind(", ", room // 2), cut.rfind(" ", room * 2 // 3) * (", " not in cut[room // 2 :]))
     kept = cut[: at if at > 0 else room - 1].rstrip(" ,")
     return f"{kept}{'`' * (kept.count('`') % 2)}…"
 
@@ -136,10 +130,19 @@ def moved(case: Case, limit: int = 6) -> str:
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
-    """The facts that differ, the most telling first, as name → (base, head). A count that is missing is 0."""
+    """The facts that differ, as name → (base, head): those of statistics in the table's order, then the
+    others, what moved farthest first. A count that is missing is 0.
+    """
+
+    def place(name: str) -> tuple[int, float, str]:
+        before, after = base.get(name, 0), head.get(name, 0)
+        share = 0.0
+        if isinstance(before, (int, float)) and isinstance(after, (int, float)):
+            share = abs(after - before) / max(abs(before), abs(after), 1)
+        return _PLACES.get(name, len(_PLACES)), -share, name
+
     names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
-    names.sort(key=lambda name: (-_weight(name, base, head), name))
-    return {name: (base.get(name, 0), head.get(name, 0)) for name in names}
+    return {name: (base.get(name, 0), head.get(name, 0)) for name in sorted(names, key=place)}
 
 
 def rank(cases: Sequence[Case]) -> list[Case]:
@@ -147,22 +150,6 @@ def rank(cases: Sequence[Case]) -> list[Case]:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
     by_name = sorted(changed, key=lambda case: case.id)
     return sorted(by_name, key=lambda case: severity.gravity(severity.rank(case, None)), reverse=True)
-
-
-def _weight(name: str, base: Mapping[str, Fact], head: Mapping[str, Fact]) -> float:
-    before, after = base.get(name, 0), head.get(name, 0)
-    if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
-        return 0.5
-    relative = abs(after - before) / max(abs(before), abs(after), 1)
-    if name in _WEIGHTS:
-        return _WEIGHTS[name] * (0.2 + relative)
-    return (0.1 if name in _NOT_SHOWN else 10.0) * relative
-
-
-def ungrouped(run: Run, ranked: Sequence[Case]) -> list[Case]:
-    """Changed cases that no group has as a member."""
-    grouped = {member for group in run.groups for member in group.members}
-    return [case for case in ranked if case.id not in grouped]
 
 
 _FINDINGS = {

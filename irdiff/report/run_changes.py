@@ -16,7 +16,7 @@ from irdiff.diffs import launch_changes
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Run
 from irdiff.report import phrases
-from irdiff.words import counted
+from irdiff.words import first_few
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +26,9 @@ class GroupCounts:
     changed: int
 
     def sentence(self, since: str) -> str:
-        """`2 new groups, 1 gone since 5d6e7f8`."""
-        words = [
-            counted(self.new, "new group") if self.new else "",
-            f"{self.gone if self.new else counted(self.gone, 'group')} gone" if self.gone else "",
-            f"{self.changed if self.new or self.gone else counted(self.changed, 'group')} changed"
-            if self.changed
-            else "",
-        ]
-        found = ", ".join(filter(None, words))
-        return f"{found} since {since}" if found else f"the same groups as at {since}"
+        """`groups since 5d6e7f8: 2 new, 1 gone`."""
+        found = [f"{count} {word}" for word, count in vars(self).items() if count]
+        return f"groups since {since}: {', '.join(found)}" if found else f"the same groups as at {since}"
 
 
 def prints(run: Run) -> Mapping[str, str]:
@@ -86,20 +79,14 @@ class ChangedCase:
     """`head.registers: 32 → 40`."""
 
     @property
-    def id(self) -> str:
-        return self.new.id
-
-    @property
     def is_other(self) -> bool:
         return (self.old.verdict, self.old.edit) != (self.new.verdict, self.new.edit) or bool(self.facts)
 
     def __str__(self) -> str:
-        what = "another edit" if self.old.edit != self.new.edit else ""
+        what = ["another edit"] if self.old.edit != self.new.edit else []
         if self.old.verdict is not self.new.verdict:
-            what = f"{self.old.verdict} → {self.new.verdict}"
-        parts = [what, *map(str, self.facts[:_MAX_FACTS])]
-        more = len(self.facts) - _MAX_FACTS
-        return f"{self.id}: {', '.join(filter(None, parts))}" + (f" (+{more})" if more > 0 else "")
+            what = [f"{self.old.verdict} → {self.new.verdict}"]
+        return f"{self.new.id}: {first_few([*what, *map(str, self.facts)], _SHOWN)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +110,7 @@ class RunChanges:
         return not (self.new or self.gone or self.changed or self.cases or self.only_old or self.only_new)
 
 
-_MAX_FACTS = 4
+_SHOWN = 5
 
 
 def between(old: Run, new: Run) -> RunChanges:
@@ -133,10 +120,11 @@ def between(old: Run, new: Run) -> RunChanges:
     after = {case.id: case for case in new.cases}
     both = [case for case in old.cases if case.id in after]
     other_edit = {case.id for case in both if case.edit != after[case.id].edit}
-    rows = [_group(groups[g.id], g, other_edit) for g in phrases.ordered_groups(new) if g.id in groups]
+    ordered = phrases.ordered_groups(new)
+    rows = [_group(groups[group.id], group, other_edit) for group in ordered if group.id in groups]
     cases = [ChangedCase(old=case, new=after[case.id], facts=_facts(case, after[case.id])) for case in both]
     return RunChanges(
-        new=tuple(group for group in phrases.ordered_groups(new) if group.id not in groups),
+        new=tuple(group for group in ordered if group.id not in groups),
         gone=tuple(group for group in phrases.ordered_groups(old) if group.id not in still),
         changed=tuple(row for row in rows if row.joined or row.left or row.edited),
         cases=tuple(row for row in cases if row.is_other),

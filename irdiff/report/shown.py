@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irdiff.model import Run
 from irdiff.report import commands, group_names, headline
 from irdiff.report.group_names import NamedGroup
+from irdiff.report.moved import Movement
 from irdiff.words import counted
 
 _JOB = re.compile(r"https://[\w.-]+/([\w.-]+/[\w.-]+)/actions/runs/(\d+)")
@@ -28,6 +29,8 @@ class Shown:
     """What stands before the headline."""
     hidden: str = ""
     """How much of the run is left out, and why. It stands in the headline: no report hides in silence."""
+    compile_times: tuple[Movement, ...] = ()
+    """By target, of a history that has the run's head."""
     is_bump: bool = False
     """Whether distributions and outliers are shown, as for a bump of a compiler."""
 

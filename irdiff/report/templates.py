@@ -32,7 +32,6 @@ def markdown() -> jinja2.Environment:
     environment.filters["html"] = _marked(escape.github_html)
     environment.filters["prose"] = markdown_prose
     environment.filters["html_prose"] = _github_html_prose
-    environment.filters["in_stage_order"] = in_stage_order
     environment.filters["made"] = Markup  # of a macro, which escapes what it prints
     environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))
     return environment
@@ -49,7 +48,7 @@ def html() -> jinja2.Environment:
 
 
 def _environment(*, autoescape: bool) -> jinja2.Environment:
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder()),
         autoescape=autoescape,  # noqa: S701 - Markdown is escaped by `_markdown_by_default`
         undefined=jinja2.StrictUndefined,
@@ -57,6 +56,8 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    made.filters["in_stage_order"] = in_stage_order
+    return made
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:

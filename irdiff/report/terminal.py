@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from irdiff.model import Run
 from irdiff.report import escape, phrases, tables, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
-from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
+from irdiff.report.view import LISTED, Ending, RunView, StatisticRow
 from irdiff.stages import Stage, in_stage_order
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _BAR = 10
 _ROWS = 12
 _WORDS, _CELL = 26, 28
 """Columns that a row about a statistic begins with, and those of a target with its sum."""
-_COMMANDS = {"explain": "story", "diff": "lines", "report": "page", "compare": "again"}
+_COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
 """Characters that a line about a group has where there is room."""
 
@@ -93,7 +94,7 @@ def svg(run: Run, timing: TimingSummary | None = None) -> str:
 
 def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield _said(shown.headline, "bold")
-    yield _said(f"{shown.sides}  in {shown.duration_s:.1f} s", _DIM)
+    yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
     if shown.compared:
@@ -107,6 +108,7 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _said(text: str, style: str = "") -> Text:
+    """Prose, which is wrapped."""
     return Text(escape.terminal(text), style=style, no_wrap=False)
 
 
@@ -118,51 +120,43 @@ def _case(name: str, style: str, words: str, limit: int = escape.LINE_LIMIT) -> 
     return Text.assemble((escape.terminal(name), style), "  ", escape.terminal(words, limit=limit))
 
 
-def _more(count: int, what: str) -> Iterator[Text]:
-    if count:
-        yield _line(f"… and {count} more {what}: --limit shows them", _DIM)
+def _section(title: str, lines: Iterable[Text], more: int = 0, what: str = "") -> Iterator[Text]:
+    """Nothing where there are no lines."""
+    shown = list(lines)
+    yield from tables.heading(escape.terminal(title)) if shown else ()
+    yield from shown
+    if more:
+        yield _line(f"… and {more} more {what}: --limit shows them", _DIM)
 
 
 # what matters most
 
 
 def _ending(found: Ending, style: str = "") -> Iterator[Text]:
-    if not found.errors:
-        return
-    yield from tables.heading(escape.terminal(found.title))
-    for shared in found.errors:
-        yield _case(shared.names, style, shared.words, _ERROR)
-    yield from _more(found.errors.more, "errors")
+    rows = (_case(shared.names, style, shared.words, _ERROR) for shared in found.errors)
+    return _section(found.title, rows, found.errors.more, "errors")
 
 
 def _timed(shown: RunView) -> Iterator[Text]:
-    if shown.wrong or shown.slower:
-        yield from tables.heading("wrong results and slower cases" if shown.wrong else "slower")
-    yield from (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
-    yield from (_case(row.case_id, _BAD, row.words) for row in shown.slower)
-    yield from _more(shown.wrong.more + shown.slower.more, "cases")
+    wrong = (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
+    yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "cases")
+    slower = (_case(row.case_id, _BAD, row.words) for row in shown.slower)
+    yield from _section("slower", slower, shown.slower.more, "cases")
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
-    yield from tables.heading("better and worse")
-    columns = _columns("", "", *shown.moved_targets)
     wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
-    rows = [
-        [
-            Text(row.name),
-            _bar(row),
-            *(Text("" if cell is None else cell.summary if wide else cell.words) for cell in row.cells),
-        ]
-        for row in shown.statistics
-    ]
+    yield from tables.heading("better and worse" + ", and by how much the sum of these kernels moved" * wide)
+    columns = _columns("", "", *shown.moved_targets)
+    rows, worst = [], []
+    for row in shown.statistics:
+        cells = ("" if cell is None else cell.summary if wide else cell.words for cell in row.cells)
+        rows.append([Text(row.name), _bar(row), *map(Text, cells)])
+        if row.worst:
+            worst.append((Text(row.name), _line(f"{row.worst.case_id} {row.worst.words}")))
     yield from tables.lines(columns, rows, width)
-    worst = [
-        (Text(row.name), _line(f"{row.worst.case_id} {row.worst.words}"))
-        for row in shown.statistics
-        if row.worst
-    ]
     yield from tables.lines(_columns("worst", ""), worst, None) if worst else ()
     if shown.quiet:
         yield _line(shown.quiet, _DIM)
@@ -180,61 +174,48 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         return
     edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
     yield from tables.heading(edits)
-    most = min(width, _WIDE) if width else max(_WIDE, *(len(group.title) + _WIDE for group in shown.groups))
+    most = min(width, _WIDE) if width else sys.maxsize
     places = [escape.terminal(phrases.fitted(group.culprit, most // 3)) for group in shown.groups]
+    names = [f"{row.number:>3} {escape.terminal(row.short)} {row.cases:>9}  " for row in shown.groups]
+    room = most - max(map(len, places)) - max(map(len, names)) - 2
+    titles = [escape.terminal(phrases.fitted(row.title.replace("`", ""), room)) for row in shown.groups]
     severity = ""
-    for group, place in zip(shown.groups, places, strict=True):
-        if group.severity != severity:
-            severity = group.severity
-            yield _line(severity, "bold red" if group.loud else "bold")
-        yield _group(group, place, most - max(map(len, places)))
+    for row, name, title, place in zip(shown.groups, names, titles, places, strict=True):
+        if row.group.severity != severity:
+            severity = row.group.severity
+            yield _line(severity, "bold red" if row.loud else "bold")
+        yield Text.assemble(
+            (name, _DIM),
+            (title.ljust(max(map(len, titles))), "red" if row.loud else ""),
+            ("  " + place, _STAGE_STYLE.get(row.group.origin_stage, "")),
+        )
     if shown.groups_left:
         yield _line(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
 
-def _group(group: GroupLine, place: str, width: int) -> Text:
-    """One line: number and name, in how many cases, what the edit is, and where it begins."""
-    names = f"{group.number:>3} {escape.terminal(group.short)} {group.cases:>9}  "
-    room = width - len(names) - 2
-    title = escape.terminal(phrases.fitted(group.title.replace("`", ""), room))
-    return Text.assemble(
-        (names, _DIM),
-        (title.ljust(room), "red" if group.loud else ""),
-        ("  " + place, _STAGE_STYLE.get(group.stage, "")),
-    )
-
-
 def _unknown(shown: RunView) -> Iterator[Text]:
-    if shown.unknown:
-        yield from tables.heading("not compared, and other notes")
-    yield from (_said(line, "yellow") for line in shown.unknown)
-    yield from _more(shown.unknown.more, "notes")
+    lines = (_said(f"- {line}", "yellow") for line in shown.unknown)
+    return _section("not compared, and other notes", lines, shown.unknown.more, "notes")
 
 
 # details
 
 
 def _details(shown: RunView, width: int | None) -> Iterator[Text]:
-    if shown.singles:
-        yield from tables.heading("changed cases" + (" outside of any group" if shown.groups else ""))
-    for row in shown.singles:
-        where = f"  {row.origin}  " if row.origin else "  "
-        yield _line(f"{row.id}{where}{row.moved}")
-    yield from _more(shown.singles.more, "changed cases")
+    singles = (_line(f"{row.short}  {row.origin}  {row.title}") for row in shown.singles)
+    title = "changed cases" + (" outside of any group" if shown.groups else "")
+    yield from _section(title, singles, shown.singles.more, "changed cases")
     for found in shown.endings:
         yield from _ending(found)
     yield from _bump(shown)
     if shown.families:
         names = ("family", *shown.targets, "all targets")
-        rows = [
-            [_line(row.name), *(Text(share.words) for share in (*row.by_target, row.total))]
-            for row in shown.families
-        ]
-        yield from tables.heading("changed of compared, by family and target")
-        yield from tables.lines(_columns(*names), rows, width)
+        shares = [[row.name, *(s.words for s in (*row.by_target, row.total))] for row in shown.families]
+        table = tables.lines(_columns(*names), [list(map(_line, row)) for row in shares], width)
+        yield from _section("changed of compared, by family and target", table)
     if shown.radius:
-        yield from tables.heading("blast radius: changed of compared, and of each stage")
-        yield from tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
+        table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
+        yield from _section("blast radius: changed of compared, and of each stage", table)
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
@@ -259,19 +240,13 @@ def _bump(shown: RunView) -> Iterator[Text]:
         for row in shown.movements
     ]
     if rows:
-        yield from tables.heading("distributions: relative change over all compared cases")
         columns = [Column(name=name, right=place >= 2) for place, name in enumerate(names)]
-        yield from tables.lines(columns, [[_line(cell) for cell in row] for row in rows], None)
-    if shown.outliers:
-        yield from tables.heading(f"outliers: {shown.outliers.total}")
-    for row in shown.outliers:
-        yield _case(row.case_id, _BAD if row.worse else _GOOD, "; ".join(row.why))
-    yield from _more(shown.outliers.more, "outliers")
-    if shown.by_family:
-        yield from tables.heading("better and worse, by family and target")
-    for part in shown.by_family:
-        yield _line(f"{part.part}  {part.statistic.name}: {part.words}")
-    yield from _more(shown.by_family.more, "rows")
+        table = tables.lines(columns, [[_line(cell) for cell in row] for row in rows], None)
+        yield from _section("distributions: relative change over all compared cases", table)
+    far = (_case(row.case_id, _BAD if row.worse else _GOOD, "; ".join(row.why)) for row in shown.outliers)
+    yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outliers")
+    parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)
+    yield from _section("better and worse, by family and target", parts, shown.by_family.more, "rows")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, OutputCheck, Speed, TimingResults
+from irdiff.timing import results as timings
+from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Measurement, Speed, TimingResults
 
 _FEW_ULP = 1000
 
@@ -15,24 +16,17 @@ class TimingRow:
     """One timed case. Ratios are head time ÷ base time: above 1 is slower."""
 
     case_id: str
-    ratio: float
-    low: float
-    high: float
-    noise: float
-    """The half-width of the range around 1 in which an identical binary fell."""
-    verdict: str
-    why: str
-    """Why there is no verdict, in words. Empty where there is one."""
-    base_us: float
-    head_us: float
+    measured: Measurement
     outputs: str
     """How the outputs of both sides compare, in words."""
 
     @property
     def words(self) -> str:
         """`+9.4 % (+9.2 % to +9.5 %), 60.23 → 65.87 µs, outputs bitwise equal`."""
-        change, low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (self.ratio, self.low, self.high))
-        times = f"{self.base_us:.4g} → {self.head_us:.4g} µs"
+        found = self.measured
+        ratios = (found.ratio, found.ratio_low, found.ratio_high)
+        change, low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in ratios)
+        times = f"{found.base_us:.4g} → {found.head_us:.4g} µs"
         return f"{change} ({low} to {high}), {times}, outputs {self.outputs}"
 
 
@@ -57,11 +51,15 @@ class TimingSummary:
 def of_results(results: TimingResults) -> TimingSummary:
     """The timings as a forest, the slowest case first: a reader must not miss it."""
     names = {gpu.uuid: gpu.name for gpu in results.gpus}
-    rows = [row for timing in results.cases if (row := _row(timing)) is not None]
+    rows = [
+        TimingRow(case_id=timing.case, measured=timing.measurement, outputs=_outputs(timing))
+        for timing in results.cases
+        if timing.measurement
+    ]
     return TimingSummary(
         headline=_headline(results),
         device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
-        rows=tuple(sorted(rows, key=lambda row: (-row.ratio, row.case_id))),
+        rows=tuple(sorted(rows, key=lambda row: (-row.measured.ratio, row.case_id))),
         wrong=tuple(
             WrongOutput(case_id=timing.case, words=_outputs(timing))
             for timing in results.cases
@@ -70,7 +68,7 @@ def of_results(results: TimingResults) -> TimingSummary:
     )
 
 
-def outputs_in_words(outputs: OutputCheck) -> str:
+def outputs_in_words(outputs: timings.OutputCheck) -> str:
     """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`.
 
     Units in the last place say how close two numbers are that are nearly the same; next to zero any two
@@ -89,24 +87,6 @@ def _outputs(timing: CaseTiming) -> str:
     if outputs.status.value in outputs.message:  # `bitwise equal` says `equal`
         return outputs.message + side
     return f"{outputs.status.value}{side}" + (f": {outputs.message}" if outputs.message else "")
-
-
-def _row(timing: CaseTiming) -> TimingRow | None:
-    measured = timing.measurement
-    if measured is None:
-        return None
-    return TimingRow(
-        case_id=timing.case,
-        ratio=measured.ratio,
-        low=measured.ratio_low,
-        high=measured.ratio_high,
-        noise=measured.noise_floor,
-        verdict=measured.speed.value,
-        why=measured.why,
-        base_us=measured.base_us,
-        head_us=measured.head_us,
-        outputs=_outputs(timing),
-    )
 
 
 def _headline(results: TimingResults) -> str:

@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.group.severity import Severity
 from irdiff.model import Case, ChangeGroup, Radius, Run, RuntimeEdit, Verdict
 from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases
 from irdiff.report.error_clusters import SharedError
@@ -23,6 +22,7 @@ from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.timing.results import Speed
 from irdiff.words import counted
 
 T = TypeVar("T")
@@ -102,8 +102,12 @@ class StatisticRow:
     name: str
     cells: tuple[Movement | None, ...]
     """By `moved_targets`."""
-    worst: StatisticMove | None
-    """The case in which it got worse by most."""
+
+    @property
+    def worst(self) -> StatisticMove | None:
+        """The case in which it got worse by most."""
+        moves = [cell.worse[0] for cell in self.cells if cell and cell.worse]
+        return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
     @property
     def worse(self) -> int:
@@ -113,47 +117,43 @@ class StatisticRow:
     def better(self) -> int:
         return sum(len(cell.better) for cell in self.cells if cell)
 
+    @property
+    def words(self) -> str:
+        return f"{self.worse} worse, {self.better} better"
+
+    @property
+    def relative(self) -> list[float]:
+        """Of every case in which it moved."""
+        return [move.relative for cell in self.cells if cell for move in (*cell.worse, *cell.better)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLine:
-    """A change group in one line, and what is unfolded below it."""
+    """A change group in one line, and what is unfolded below it. A changed case in no group is one, too."""
 
     number: int
     short: str
+    group: ChangeGroup
     title: str
     """What the edit is, without figures: for a line."""
-    whole_title: str
-    severity: str
     loud: bool
-    count: int
     cases: str
     targets: str
     culprit: str
-    stage: str
     origin: str
     charged: str
     alike: str
     reason: str
-    representative: str
     moved: str
+    unstable: str
     diff: tuple[str, ...]
     members: Listed[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SingleCase:
-    id: str
-    origin: str
-    moved: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunView:
     headline: str
     sides: str
-    base: str
-    head: str
-    duration_s: float
     compared: bool
     """Whether anything was compared: False for two compilers that are the same."""
     timing: TimingSummary | None
@@ -170,7 +170,7 @@ class RunView:
     groups: tuple[GroupLine, ...]
     group_count: int
     groups_left: str
-    singles: Listed[SingleCase]
+    singles: Listed[GroupLine]
     """Changed cases outside of any group."""
     unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
@@ -203,33 +203,30 @@ def of(
     cases = {case.id: case for case in run.cases}
     ranked = phrases.rank(run.cases)
     groups = as_.groups(run)
-    movements = moved.by_target(run)
-    parts = {row.part for row in movements}
-    moved_on = [target.name for target in run.targets if target.name in parts]
+    movements = [*moved.by_target(run), *as_.compile_times]
+    moved_on = [target.name for target in run.targets if any(row.part == target.name for row in movements)]
     timed = timing.rows if timing else ()
+    bare = replace(limits, lines=0)
     return RunView(
         headline=as_.headline(run),
-        sides=phrases.sides(run),
-        base=phrases.side(run.base),
-        head=phrases.side(run.head),
-        duration_s=run.duration_s,
+        sides=f"{phrases.sides(run)}  in {run.duration_s:.1f} s",
         compared=not edit_coverage.same_compiler(run),
         timing=timing,
         wrong=_listed(timing.wrong if timing else (), limits.rows),
-        slower=_listed([row for row in timed if row.verdict == "slower"], limits.rows),
-        unclear=_listed([row for row in timed if row.why], limits.rows),
+        slower=_listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
+        unclear=_listed([row for row in timed if row.measured.why], limits.rows),
         broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
         quiet=_quiet(ranked),
         groups=tuple(
-            _group(row, cases, diffs, limits if place < limits.unfolded else replace(limits, lines=0))
+            _group(row, cases, diffs, limits if place < limits.unfolded else bare)
             for place, row in enumerate(groups[: limits.groups])
         ),
         group_count=len(groups),
         groups_left=_left(row.group for row in groups[limits.groups :]),
-        singles=_listed(list(map(_single, phrases.ungrouped(run, ranked))), limits.rows),
+        singles=_listed([_group(row, cases, diffs, bare) for row in _singles(run, ranked, as_)], limits.rows),
         unknown=_unknown(run, limits),
         runtime=_listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
@@ -237,7 +234,7 @@ def of(
         is_bump=as_.is_bump,
         outliers=_listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
         by_family=_listed(moved.by_family(run) if as_.is_bump else (), 2 * limits.rows),
-        families=tuple(families.table(run)[: 2 * limits.rows]),
+        families=tuple(families.compared(run)[: 2 * limits.rows]),
         radius=tuple(phrases.in_target_order(run)),
         commands=_commands(run, groups, ranked, as_),
         provenance_sides=tuple(_provenance_sides(run)[: 2 * limits.rows]),
@@ -258,19 +255,14 @@ def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tu
     for row in movements:
         by_name.setdefault(row.statistic.name, {})[row.part] = row
     return tuple(
-        StatisticRow(name=name, cells=tuple(map(cells.get, targets)), worst=_worst(cells.values()))
-        for name, cells in by_name.items()
+        StatisticRow(name=name, cells=tuple(map(cells.get, targets))) for name, cells in by_name.items()
     )
-
-
-def _worst(cells: Iterable[Movement]) -> StatisticMove | None:
-    moves = [cell.worse[0] for cell in cells if cell.worse]
-    return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
 
 def _quiet(changed: Sequence[Case]) -> str:
     count = sum(map(moved.only_scheduled, changed))
-    return f"in {count} of them only the schedule or names of registers moved" if count else ""
+    words = "only the order of instructions or the names of registers moved."
+    return f"In {count} of {counted(len(changed), 'changed kernel')} {words}" if count else ""
 
 
 # groups
@@ -280,41 +272,59 @@ def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits
     group = row.group
     count = len(group.members)
     smallest = cases.get(group.representative)
+    unstable = error_clusters.unstable_words(smallest) if smallest else ""
     return GroupLine(
         number=row.number,
         short=row.short,
-        title=phrases.brief(group.title),
-        whole_title=group.title,
-        severity=group.severity,
+        group=group,
+        title=phrases.brief(group.title) + (f" ({unstable})" if unstable and not group.severity else ""),
         loud=phrases.is_loud(group),
-        count=count,
         cases=counted(count, "case"),
         targets=phrases.members_by_target(group, cases),
         culprit=group.pass_name or group.origin_stage,
-        stage=group.origin_stage,
         origin=phrases.group_origin(group),
         charged=", ".join(component.value for component in group.charged),
         alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
         reason=phrases.first_reason(group),
-        representative=group.representative,
         moved=phrases.moved(smallest) if smallest else "not in this run",
+        unstable=unstable,
         diff=diffs.of(smallest, group.edit, limits.lines) if smallest else (),
         members=_listed(group.members if count > 1 else (), limits.rows),
     )
 
 
+def _singles(run: Run, ranked: Sequence[Case], as_: Shown) -> list[NamedGroup]:
+    """The changed cases that no group has, numbered behind the groups and each shown like a group of one."""
+    grouped = {member for group in run.groups for member in group.members}
+    alone = [case for case in ranked if case.id not in grouped]
+    return [
+        NamedGroup(
+            number=number,
+            short=case.id,
+            group=ChangeGroup(
+                id="",
+                title=phrases.moved(case, limit=4),
+                severity="",
+                score=0,
+                origin_stage=case.origin.stage if case.origin else "",
+                pass_name=case.origin.pass_name if case.origin else None,
+                charged=case.origin.charged if case.origin else (),
+                representative=case.id,
+                members=(case.id,),
+                likeness=1,
+                reasons=(),
+                edit=(),
+            ),
+        )
+        for number, case in enumerate(alone, len((as_.whole or run).groups) + 1)
+    ]
+
+
 def _left(groups: Iterable[ChangeGroup]) -> str:
     """`50 more groups: 5 wrong-result risk, 45 resources`."""
     counts = Counter(group.severity for group in groups)
-    known = [name.value for name in Severity]
-    order = sorted(counts, key=lambda name: known.index(name) if name in known else len(known))
-    words = [f"{counts[name]} {name}" for name in order]
+    words = [f"{count} {name}" for name, count in counts.items()]
     return f"{counted(counts.total(), 'more group')}: {', '.join(words)}" if counts else ""
-
-
-def _single(case: Case) -> SingleCase:
-    unstable = f" ({error_clusters.unstable_words(case)})" if case.nondeterministic else ""
-    return SingleCase(id=case.id, origin=phrases.origin(case), moved=phrases.moved(case, limit=4) + unstable)
 
 
 # what is not known, and what else ended how

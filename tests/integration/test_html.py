@@ -13,6 +13,7 @@ import pytest
 from irdiff.model import Run, Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.timing.results import Measurement, Speed
 from tests.integration import browser
 from tests.integration.browser import Watched
 from tests.unit import runs
@@ -66,10 +67,12 @@ def forest(run: Run, **more: str) -> TimingSummary:
     rows = []
     for index, case_id in enumerate(changed):
         ratio = 0.95 + index % 13 / 100
-        words = {"case_id": case_id, "verdict": ("faster", "same", "slower")[index % 3], "why": ""}
-        words |= {"outputs": "bitwise equal", **more}
-        bounds = {"ratio": ratio, "low": ratio - 0.01, "high": ratio + 0.01, "noise": 0.004}
-        rows.append(TimingRow(**words, **bounds, base_us=100.0 + index, head_us=101.5 + index))  # type: ignore[arg-type]
+        known = {"speed": (Speed.FASTER, Speed.SAME, Speed.SLOWER)[index % 3], "why": more.get("why", "")}
+        known |= {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01, "noise_floor": 0.004}
+        known |= {"base_us": 100.0 + index, "head_us": 101.5 + index}
+        measured = Measurement(**{**dict.fromkeys(Measurement.__dataclass_fields__, 1.0), **known})  # type: ignore[arg-type]
+        words = {"case_id": case_id, "outputs": "bitwise equal", **more}
+        rows.append(TimingRow(case_id=words["case_id"], outputs=words["outputs"], measured=measured))
     wrong = (WrongOutput(case_id=rows[0].case_id, words="different at head"),)
     return TimingSummary(headline="33 slower, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong)
 
@@ -259,7 +262,7 @@ def hostile_run() -> Run:
 
 def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) -> None:
     run = hostile_run()
-    timing = forest(run, case_id=HOSTILE, verdict=HOSTILE, outputs=HOSTILE)
+    timing = forest(run, case_id=HOSTILE, why=HOSTILE, outputs=HOSTILE)
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
     page.open(written(tmp_path, run, replace(timing, headline=HOSTILE, device=HOSTILE, wrong=wrong)))
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")

@@ -156,7 +156,7 @@ IDLE = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_b
 LINE = EditedSource(path="lib/a.cpp", hunks=((1, 1),), lines=(EditedLine(number=1, text="x();", cases=0),))
 COUNTED = EditedLines(cases=1, unmeasured=0, executed_by=0, examples=(), sources=(LINE,), without_lines=())
 NOT_REACHED = {
-    "1 changed function ran in no launch: rope": replace(QUIET, reach=Reach(files=(IDLE,), read_by=1)),
+    "no launch runs 1 changed function: rope": replace(QUIET, reach=Reach(files=(IDLE,), read_by=1)),
     "no case runs an edited line": replace(QUIET, edited_lines=COUNTED),
 }
 

@@ -24,7 +24,7 @@ def body(run: Run, commit: str, former: str | None) -> str:
 def test_a_push_is_told_below_the_first_line(build: Any) -> None:
     former = body(run_of(build, "g1", "g2"), FIRST, None)
     text = body(run_of(build, "g2", "g3", "g4"), SECOND, former)
-    assert "### irdiff: so many changed\n\n2 new groups, 1 gone since 5d6e7f8\n\nmore" in text
+    assert "### irdiff: so many changed\n\ngroups since 5d6e7f8: 2 new, 1 gone\n\nmore" in text
 
 
 def test_what_is_not_of_the_exact_form_is_not_read(build: Any) -> None:

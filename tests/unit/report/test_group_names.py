@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import commands, group_names, phrases
+from irdiff.report import commands, group_names
 from tests.unit.runs import group, large_run
 
 
@@ -25,13 +25,6 @@ def test_a_short_id_is_the_beginning_of_the_id_and_longer_where_two_begin_alike(
         "c0ffee1111111111": "g:c0ffee1",
         "c0ff000000000000": "g:c0ff0",
     }
-
-
-def test_numbers_follow_the_order_of_every_report() -> None:
-    run = large_run(60, 6)
-    rows = group_names.named(run)
-    assert [row.group.id for row in rows] == [group.id for group in phrases.ordered_groups(run)]
-    assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)

@@ -104,12 +104,3 @@ def test_every_case_has_a_row_and_a_group_its_number(run: Run, tmp_path: Path) -
     page = html.render(run, tmp_path)
     assert page.count("<tr data-w=") == len(run.cases)
     assert 'href="#group-6"' in page
-
-
-def test_the_diff_opens_at_the_stage_where_the_change_begins(tmp_path: Path) -> None:
-    """Of a case whose first changed stage is only printed otherwise, that is a later one."""
-    case = runs.numbered(1, Verdict.CHANGED, "llir")
-    found = Tags(html.render(runs.run(case), tmp_path))
-    assert [attributes["data-stage"] for _, attributes in found.tags if "data-diffs" in attributes] == [
-        "llir"
-    ]

@@ -17,7 +17,6 @@ from rich.console import Console
 from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
 from irdiff.report import group_names, html, markdown, terminal
-from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.report.view import LISTED
 from tests.unit import runs
 
@@ -110,27 +109,6 @@ def test_a_limit_too_small_for_a_headline_is_refused() -> None:
         markdown.render(runs.large_run(4, 0), NOWHERE, limit=10)
 
 
-def test_slow_wrong_and_unclear_cases_are_shown() -> None:
-    row = TimingRow(
-        case_id="a@sm_90",
-        ratio=1.1,
-        low=1.05,
-        high=1.15,
-        noise=0.01,
-        verdict="slower",
-        why="",
-        base_us=10.0,
-        head_us=11.0,
-        outputs="bitwise equal",
-    )
-    unclear = replace(row, case_id="c@sm_90", verdict="unclear", why="only 3 processes measured it")
-    wrong = WrongOutput(case_id="b@sm_90", words="different at head")
-    timing = TimingSummary(headline="1 slower of 1 timed", device="H200", rows=(row, unclear), wrong=(wrong,))
-    text = markdown.render(runs.large_run(4, 0), NOWHERE, timing)
-    for words in (timing.headline, row.words.removeprefix("+"), wrong.words, unclear.why):
-        assert words in text
-
-
 # terminal
 
 
@@ -155,13 +133,6 @@ def test_revisions_of_kernels_are_shown_with_their_compiler() -> None:
     assert re.search(r"main 1a2b3c4, triton 3\.8\.0 .* -> HEAD 5d6e7f8, triton 3\.9\.0", two)
     one = printed(replace(run, base=replace(base, digest=head.digest), head=head)).splitlines()[1]
     assert one.startswith("main 1a2b3c4 -> HEAD 5d6e7f8, triton 3.9.0")
-
-
-def test_what_was_renamed_is_said_once_for_all_targets() -> None:
-    names = ("sm_90", "gfx942")
-    cases = [runs.case(f"a/b:c@{name}", renamed_from=f"a/old:c@{name}") for name in names]
-    renamed = [replace(case, launches=replace(case.launches, base=None)) for case in cases]
-    assert printed(runs.run(*renamed)).count("renamed: a/old:c -> a/b:c\n") == 1
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -1,3 +1,5 @@
+"""What is new, gone or changed between two runs, as the command and a comment say it."""
+
 from __future__ import annotations
 
 import json
@@ -31,61 +33,40 @@ def run_of(groups: dict[str, str], edit: str = "a", registers: int = 32) -> Run:
     return runs.run(*cases, groups=tuple(made))
 
 
-@pytest.fixture
-def old() -> Run:
-    return run_of({"x": "g1", "y": "g2", "w": "g9"})
+OLD = run_of({"x": "g1", "y": "g2", "w": "g9"})
+NEW = run_of({"x": "g1", "y": "g3", "w": "g9", "z": "g4"}, edit="b", registers=40)
 
 
-@pytest.fixture
-def new() -> Run:
-    return run_of({"x": "g1", "y": "g3", "w": "g9", "z": "g4"}, edit="b", registers=40)
-
-
-def test_a_run_and_itself(old: Run) -> None:
-    found = run_changes.between(old, old)
-    assert found.is_empty
-
-
-def test_new_gone_and_changed_groups(old: Run, new: Run) -> None:
-    found = run_changes.between(old, new)
+def test_new_gone_and_changed_groups_and_cases() -> None:
+    found = run_changes.between(OLD, NEW)
     assert [group.id for group in found.new] == ["g3", "g4"]
     assert [group.id for group in found.gone] == ["g2"]
     assert [(row.new.id, row.edited) for row in found.changed] == [("g1", ("a/b:x@sm_90",))]
     assert found.only_new == ("a/b:z@sm_90",)
-    counts = found.counts
-    assert (counts.new, counts.gone, counts.changed) == (2, 1, 1)
+    assert list(map(str, found.cases)) == ["a/b:x@sm_90: another edit, head.registers: 32 → 40"]
 
 
-def test_what_a_comment_keeps_counts_the_same(old: Run, new: Run) -> None:
-    counts = run_changes.counts(run_changes.prints(old), run_changes.prints(new))
-    assert counts == run_changes.between(old, new).counts
-    short = [run_changes.short_prints(run, 12) for run in (old, new)]
-    assert run_changes.counts(*short) == counts
+def test_what_a_comment_keeps_counts_the_same() -> None:
+    short = [run_changes.short_prints(run, 12) for run in (OLD, NEW)]
+    counts = run_changes.counts(*short)
+    assert counts == run_changes.between(OLD, NEW).counts
+    assert counts.sentence("5d6e7f8") == "groups since 5d6e7f8: 2 new, 1 gone, 1 changed"
 
 
-def test_facts_are_told_with_their_side(old: Run, new: Run) -> None:
-    (row,) = run_changes.between(old, new).cases
-    assert str(row) == "a/b:x@sm_90: another edit, head.registers: 32 → 40"
-
-
-def test_another_toolchain_is_noted(old: Run) -> None:
-    other = replace(old, base=replace(old.base, digest="e" * 64))
-    (note,) = run_changes.between(old, other).notes
+def test_another_toolchain_is_noted() -> None:
+    other = replace(OLD, base=replace(OLD.base, digest="e" * 64))
+    (note,) = run_changes.between(OLD, other).notes
     assert note.startswith("base is another toolchain")
 
 
-def test_the_command(old: Run, new: Run, tmp_path: Path) -> None:
-    for name, run in (("old", old), ("new", new)):
+@pytest.mark.parametrize(("new", "ends"), [(NEW, ExitCode.ANSWER_IS_NO), (OLD, ExitCode.DONE)])
+def test_the_command(new: Run, ends: ExitCode, tmp_path: Path) -> None:
+    for name, run in (("old", OLD), ("new", new)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_bytes(run_folder.dump(run))
-    words = [str(tmp_path / "old"), str(tmp_path / "new")]
-    shown = CliRunner().invoke(diff_runs_command, words, standalone_mode=False, catch_exceptions=False)
-    assert shown.output.startswith("2 new groups, 1 gone, 1 changed since ")
-    assert "new groups: 2" in shown.output
     made = tmp_path / "changes.json"
-    words += ["--json", str(made), "--exit-code"]
-    asked = CliRunner().invoke(diff_runs_command, words, standalone_mode=False, catch_exceptions=False)
-    assert asked.return_value == ExitCode.ANSWER_IS_NO
-    assert json.loads(made.read_text())["gone"] == ["g2"]
-    same = [str(tmp_path / "old")] * 2 + ["--exit-code"]
-    assert CliRunner().invoke(diff_runs_command, same, standalone_mode=False).return_value == ExitCode.DONE
+    words = [str(tmp_path / "old"), str(tmp_path / "new"), "--json", str(made), "--exit-code"]
+    shown = CliRunner().invoke(diff_runs_command, words, standalone_mode=False, catch_exceptions=False)
+    assert shown.return_value == ends
+    assert ("new groups: 2" in shown.output) == (new is NEW)
+    assert json.loads(made.read_text())["gone"] == (["g2"] if new is NEW else [])

@@ -1,4 +1,4 @@
-"""What reports, the terminal and the release report say of timings: faults first, and why there is no verdict."""
+"""What reports and the terminal say of timings: faults first, what is slower, and why there is no verdict."""
 
 import io
 from dataclasses import replace
@@ -7,29 +7,31 @@ import pytest
 from rich.console import Console
 
 from irdiff.cli import time_command as command
-from irdiff.report import timing_summary
+from irdiff.report import markdown, timing_summary
 from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
+from tests.unit.report.test_reports import NOWHERE
+from tests.unit.runs import large_run
 from tests.unit.timing.test_timing_file import check, found, gpu
 
 WHY = "only 3 processes measured it, a verdict needs 18"
 MESSAGE = "while timing, in process 3 of 18: did not end within its limit"
 
 
-def measurement(speed, why=""):
+def measurement(speed, why="", ratio=1.0):
     fields = dict.fromkeys(Measurement.__dataclass_fields__, 1.0)
     unclear = Unclear.FEW_PROCESSES if why else None
-    return Measurement(**fields | {"speed": speed, "unclear": unclear, "why": why})
+    return Measurement(**fields | {"speed": speed, "unclear": unclear, "why": why, "ratio": ratio})
 
 
 @pytest.fixture
 def timings():
-    rows = found(cases=("hung", "same", "unclear")).cases
+    rows = found(cases=("hung", "slow", "unclear")).cases
     hang = replace(check(OutputStatus.HANG), side="head", message=MESSAGE)
     return replace(
         found(),
         cases=(
             replace(rows[0], outputs=hang),
-            replace(rows[1], measurement=measurement(Speed.SAME)),
+            replace(rows[1], measurement=measurement(Speed.SLOWER, ratio=1.1)),
             replace(rows[2], measurement=measurement(Speed.UNCLEAR, WHY)),
         ),
         gpus=(replace(gpu("GPU-1"), stopped="measuring ended early: GPU 0 cannot be opened"),),
@@ -37,15 +39,16 @@ def timings():
     )
 
 
-def test_the_headline_begins_with_faults(timings):
-    words = "1 faulted, 1 same, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
-    assert timing_summary.of_results(timings).headline == words
-
-
-def test_a_fault_is_no_row_of_the_forest(timings):
-    forest = timing_summary.of_results(timings)
-    assert [(row.case_id, row.why) for row in forest.rows] == [("same", ""), ("unclear", WHY)]
-    assert [(row.case_id, row.words) for row in forest.wrong] == [("hung", f"hang at head: {MESSAGE}")]
+def test_a_report_has_faults_slow_cases_and_those_without_a_verdict(timings):
+    headline = "1 faulted, 1 slower, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
+    text = markdown.render(large_run(4, 0), NOWHERE, timing_summary.of_results(timings))
+    for words in (
+        headline,
+        f"`hung`: `hang at head: {MESSAGE}`",
+        "`slow`: &#43;10.0 % (",
+        f"`unclear`: `{WHY}`",
+    ):
+        assert words in text
 
 
 def test_the_terminal_says_why(timings):
@@ -54,7 +57,7 @@ def test_the_terminal_says_why(timings):
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     assert lines[1].split()[0] == "hung"
     assert "faulted" in lines[1]
-    assert "1 faulted, 0 slower, 0 faster, 1 same, 1 unclear" in lines
+    assert "1 faulted, 1 slower, 0 faster, 0 same, 1 unclear" in lines
     assert f"hung: hang at head: {MESSAGE}" in lines
     assert f"unclear: unclear: {WHY}" in lines
     assert "1 case not timed: measuring ended early" in lines

@@ -1,0 +1,53 @@
+"""Where compile time moved in a run, by the history of each case: what a single pair of times cannot say."""
+
+from __future__ import annotations
+
+import math
+
+from irdiff.compare.statistics import COMPILE_TIME
+from irdiff.history import change_points, versions
+from irdiff.history.database import Database
+from irdiff.model import COMPARED_VERDICTS, Run
+from irdiff.report import moved
+from irdiff.report.moved import Movement, StatisticMove
+
+_LINES = """SELECT case_id, max_by(version, place), list(cpu ORDER BY place), list(wall ORDER BY place) FROM
+    (SELECT case_id, version, (sort_key, version) AS place,
+     CASE WHEN count(cpu_s) = count(*) THEN 1000 * sum(cpu_s) END AS cpu,
+     CASE WHEN count(wall_s) = count(*) THEN 1000 * sum(wall_s) END AS wall
+     FROM stage_costs JOIN versions USING (version)
+     WHERE series = ? AND (sort_key, version) <= (?, ?) GROUP BY ALL) GROUP BY case_id"""
+"""By case: the last version up to one, and the milliseconds of each, of the processor and of the clock."""
+
+
+def of_run(history: Database, run: Run) -> tuple[Movement, ...] | None:
+    """By target: cases whose time at head left the level before it by more than their own line ever did.
+
+    None where the history does not have the run's head: that toolchain with those kernels.
+    """
+    head = versions.of_run(run).head
+    query = "SELECT series, sort_key FROM versions WHERE version = ? AND toolchain = ? AND corpus = ?"
+    known = history.rows(query, [head.name, head.toolchain, head.corpus])
+    if not known:
+        return None
+    rows = history.rows(_LINES, [*known[0], head.name])
+    lines = {case: cpu if cpu[-1] else wall for case, last, cpu, wall in rows if last == head.name}
+    found = []
+    for target in run.targets:
+        cases = [c.id for c in run.cases if c.target == target.name and c.verdict in COMPARED_VERDICTS]
+        moves = [move for case in cases if (move := _move(case, lines.get(case, [])))]
+        unknown = len(cases) - len(moves)
+        found.append(moved.summed(COMPILE_TIME, target.name, moves, same=0, unknown=unknown))
+    return tuple(row for row in found if row.worse or row.better)
+
+
+def _move(case_id: str, line: list[float | None]) -> StatisticMove | None:
+    """From the level before to the last point; from that point to itself where it is within the noise."""
+    *before, last = [value for value in line if value] or [0.0]
+    if not before or not line[-1]:
+        return None
+    share, allowed = change_points.beyond_noise(before, last)
+    if math.isinf(allowed):
+        return None
+    level = last / (1 + share) if abs(math.log1p(share)) > math.log1p(allowed) else last
+    return StatisticMove(case_id=case_id, base=level, head=last, unit=COMPILE_TIME.unit)

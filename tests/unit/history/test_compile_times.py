@@ -1,0 +1,52 @@
+"""Compile times of a run by the committed history of eleven releases, which holds the seconds of each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irdiff.history import compile_times, database
+from irdiff.history.database import Database
+from irdiff.model import Run, Verdict
+from tests.unit import runs
+from tests.unit.history import histories
+from tests.unit.history.test_sample import folder  # noqa: F401 - a fixture
+
+SLOWER, AS_BEFORE = "moe/grouped:fp16-8groups@sm_90", "elementwise/vector_add:fp32-16m@sm_90"
+
+
+@pytest.fixture(scope="module")
+def history(folder: Path) -> Iterator[Database]:  # noqa: F811
+    with database.writing(folder / "times") as opened:
+        database.take(opened, folder / "parquet")
+    with database.reading(folder / "times") as opened:
+        yield opened
+
+
+def of_head(history: Database, head: str, *names: str) -> Run:
+    cases = [runs.case(name, Verdict.CHANGED) for name in names]
+    run = histories.run("3.2.0", head, *cases)
+    query = "SELECT toolchain, corpus FROM versions WHERE label = ?"
+    ((toolchain, corpus),) = history.rows(query, [head])
+    return replace(run, head=replace(run.head, digest=toolchain, corpus=corpus))
+
+
+def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history: Database) -> None:
+    (row,) = (
+        compile_times.of_run(history, of_head(history, "3.9.0", SLOWER, AS_BEFORE, "new/one:x@sm_90")) or ()
+    )
+    assert [move.words for move in row.worse] == ["409 → 828 ms (+102.4 %)"]
+    assert (len(row.better), row.same, row.unknown) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("head", ["3.3.0", "3.3.1"])
+def test_a_few_versions_say_nothing(history: Database, head: str) -> None:
+    assert compile_times.of_run(history, of_head(history, head, SLOWER, AS_BEFORE)) == ()
+
+
+def test_a_head_that_the_history_does_not_have_is_not_known(history: Database) -> None:
+    run = of_head(history, "3.9.0", SLOWER)
+    assert compile_times.of_run(history, replace(run, head=replace(run.head, corpus="other"))) is None
