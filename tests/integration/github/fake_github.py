@@ -105,15 +105,10 @@ class FakeGithub:
         start = int(sent["variables"]["after"] or 0)
         end = start + self.page_size
         nodes = [
-            {
-                "id": f"IC_{row.number}",
-                "databaseId": row.number,
-                "body": row.body,
-                "isMinimized": row.minimized,
-                "author": {"login": row.login} if row.login else None,
-            }
+            {"id": f"IC_{row.number}", "databaseId": row.number, "body": row.body, "isMinimized": row.minimized,
+             "author": {"login": row.login} if row.login else None}
             for row in self.comments[start:end]
-        ]
+        ]  # fmt: skip
         page = {"hasNextPage": end < len(self.comments), "endCursor": str(end)}
         pull = {"state": self.state, "headRefOid": self.head, "comments": {"pageInfo": page, "nodes": nodes}}
         found = pull if sent["variables"]["number"] == 7 else None
@@ -139,10 +134,8 @@ class FakeGithub:
         body = request.get_json()["body"]
         if len(body) > LIMIT:
             error = {"resource": "IssueComment", "code": "unprocessable", "field": "data"}
-            message = "Body is too long (maximum is 65536 characters)"
-            return answer_json(
-                {"message": "Validation Failed", "errors": [{**error, "message": message}]}, 422
-            )
+            error |= {"message": "Body is too long (maximum is 65536 characters)"}
+            return answer_json({"message": "Validation Failed", "errors": [error]}, 422)
         row = change(body)
         url = f"https://github.example/o/n/pull/7#issuecomment-{row.number}"
         return answer_json({"id": row.number, "html_url": url}, status)
@@ -182,22 +175,15 @@ class FakeGithub:
     def _artifacts(self, request: Request) -> Response:
         run = self._run_of(request)
         rows = [
-            {
-                "id": run.number * 10 + n,
-                "name": path.stem,
-                "size_in_bytes": path.stat().st_size,
-                "expired": False,
-            }
+            {"id": run.number * 10 + n, "name": path.stem, "size_in_bytes": path.stat().st_size, "expired": False}
             for n, path in enumerate(run.artifacts)
             if path.stem == request.args["name"]
-        ]
+        ]  # fmt: skip
         return answer_json({"artifacts": rows})
 
     def _zip(self, request: Request) -> Response:
-        number = request.path.split("/")[-2]
-        return Response(
-            status=302, headers={"Location": self.server.url_for(f"/storage/{number}") + "?sig=x"}
-        )
+        place = self.server.url_for(f"/storage/{request.path.split('/')[-2]}")
+        return Response(status=302, headers={"Location": f"{place}?sig=x"})
 
     def _stored(self, request: Request) -> Response:
         assert "Authorization" not in request.headers, "the token went to another host"

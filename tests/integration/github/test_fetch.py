@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -16,29 +15,23 @@ from irdiff.errors import UsageError
 from irdiff.run import failure
 from tests.integration.github.fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
 
-PLAN = {
-    "name": "plan",
-    "conclusion": "failure",
-    "steps": [{"name": "What was asked for", "conclusion": "failure"}],
-}
+FAILED = {"name": "What was asked for", "conclusion": "failure"}
+PLAN = {"name": "plan", "conclusion": "failure", "steps": [FAILED]}
+KEPT = {"schema": "irdiff-failure/1", "parts": [vars(failure.NOTHING_KEPT)]}
 DONE = {"name": "compare (1)", "conclusion": "success", "steps": []}
 
 
 @pytest.fixture
 def hub(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> FakeGithub:
-    for name, value in (
-        ("GITHUB_TOKEN", TOKEN),
-        ("GITHUB_REPOSITORY", "o/n"),
-        ("GITHUB_API_URL", httpserver.url_for("/api/v3")),
-    ):
-        monkeypatch.setitem(os.environ, name, value)
+    values = {"TOKEN": TOKEN, "REPOSITORY": "o/n", "API_URL": httpserver.url_for("/api/v3")}
+    for name, value in values.items():
+        monkeypatch.setenv(f"GITHUB_{name}", value)
     return FakeGithub(httpserver)
 
 
 def _fetched(out: Path, *words: str) -> set[str]:
-    done = CliRunner().invoke(
-        github_commands.fetch_command, [*words, "--out", str(out)], standalone_mode=False
-    )
+    words = (*words, "--out", str(out))
+    done = CliRunner().invoke(github_commands.fetch_command, words, standalone_mode=False)
     if done.exception:
         raise done.exception
     return {path.name for path in out.iterdir()}
@@ -64,14 +57,7 @@ def test_a_run_is_unpacked_and_nothing_else(hub: FakeGithub, tmp_path: Path) -> 
     ("files", "told"),
     [
         (None, "job plan"),
-        (
-            {
-                "failure.json": json.dumps(
-                    {"schema": "irdiff-failure/1", "parts": [vars(failure.NOTHING_KEPT)]}
-                ).encode()
-            },
-            "job plan",
-        ),
+        ({"failure.json": json.dumps(KEPT).encode()}, "job plan"),
         ({"../run.json": b"{}"}, "reading the run"),
         ({"readme": b""}, "reading the run"),
     ],
@@ -80,9 +66,7 @@ def test_the_reason_is_kept_where_there_is_no_run(
     hub: FakeGithub, tmp_path: Path, files: dict[str, bytes] | None, told: str
 ) -> None:
     artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
-    hub.runs = [
-        WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
-    ]
+    hub.runs = [WorkflowRun(5, COMMIT, "completed", "failure", artifacts, [PLAN, DONE])]
     assert _fetched(tmp_path / "out", "--run", "5") == {"failure.json"}
     (part,) = failure.load(tmp_path / "out")
     assert part.step == told

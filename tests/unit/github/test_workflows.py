@@ -45,12 +45,6 @@ def test_every_action_is_pinned_to_a_commit(path: str) -> None:
         assert re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # (v[\d.]+|irdiff [\d.]+)", used), used
 
 
-def test_the_actions_are_pinned_as_the_workflows_are() -> None:
-    pins = {f"{name}@{commit} # {tag}" for name, commit, tag in workflows.PINS.values()}
-    for content in {**ACTIONS, **OWN}.values():
-        assert set(re.findall(r"uses: (.*)", content)) <= pins
-
-
 @pytest.mark.parametrize("path", DEFAULT_OPTIONS)
 def test_no_script_holds_an_expression(path: str) -> None:
     scripts = re.findall(r"^( *)run: (\|\n(?:\1  .*\n|\n)+|.*\n)", DEFAULT_OPTIONS[path], re.MULTILINE)
