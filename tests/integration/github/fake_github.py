@@ -57,6 +57,7 @@ class FakeGithub:
             ("POST", f"/api/v3/repos/o/n/statuses/{COMMIT}", self._ok),
             ("GET", "/api/v3/repos/o/n/pulls/7", self._pull),
             ("GET", "/api/v3/repos/o/n/actions/workflows/irdiff-pr.yml/runs", self._workflow_runs),
+            ("GET", "/api/v3/repos/o/n/actions/workflows/irdiff-nightly.yml/runs", self._workflow_runs),
             ("GET", "/api/v3/repos/o/n/actions/caches", self._caches),
         ):
             self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
@@ -161,9 +162,9 @@ class FakeGithub:
     def _workflow_runs(self, request: Request) -> Response:
         rows = [
             {"id": run.number, "run_number": n, "status": run.status, "conclusion": run.conclusion,
-             "html_url": f"https://github.example/o/n/actions/runs/{run.number}"}
+             "html_url": f"https://github.example/o/n/actions/runs/{run.number}", "event": run.event}
             for n, run in enumerate(self.runs)
-            if run.head == request.args["head_sha"]
+            if run.head == request.args.get("head_sha", run.head)
         ]  # fmt: skip
         return answer_json({"workflow_runs": rows})
 
@@ -217,6 +218,7 @@ class WorkflowRun:
     head: str
     status: str = "completed"
     conclusion: str = "success"
+    event: str = "pull_request"
     artifacts: list[Path] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
 

@@ -79,3 +79,26 @@ def test_a_comparison_that_is_on_its_way_is_waited_for(hub: FakeGithub, tmp_path
     for commit in (COMMIT, "b" * 40):
         with pytest.raises(UsageError, match="no finished comparison"):
             _fetched(tmp_path / "out", "--commit", commit)
+
+
+def test_a_night_goes_on_with_the_history_of_the_night_before(
+    hub: FakeGithub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A night that kept none is passed over, and so is whatever a pull request keeps under the same name."""
+
+    def asked() -> str:
+        words = ["--branch", "main"]
+        done = CliRunner().invoke(github_commands.history_command, words, standalone_mode=False)
+        assert done.exception is None
+        return done.stdout
+
+    monkeypatch.chdir(tmp_path)
+    assert asked() == "irdiff-history.duckdb: new\n" and not Path("irdiff-history.duckdb").exists()
+    for number, event in ((1, "schedule"), (2, "workflow_dispatch"), (3, "schedule"), (4, "pull_request")):
+        (tmp_path / str(number)).mkdir()
+        kept = _zip(tmp_path / str(number) / "irdiff-history.zip", {"irdiff-history.duckdb": b"%d" % number})
+        artifacts = [kept] if number != 3 else []
+        hub.runs.append(WorkflowRun(number=number, head=COMMIT, event=event, artifacts=artifacts))
+    assert asked() == "irdiff-history.duckdb: of the run 2\n"
+    assert Path("irdiff-history.duckdb").read_bytes() == b"2"
+    assert all(row["query"]["branch"] == "main" for row in hub.requests if "workflows" in row["path"])

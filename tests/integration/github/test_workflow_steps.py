@@ -384,6 +384,47 @@ def _keep(place: Path, shards: list[Run]) -> None:
     Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
 
 
+def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path: Path) -> None:
+    """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
+    now = 1_800_000_000
+
+    def git_at(hours: int, *words: str) -> str:
+        date = f"{now - 3600 * hours} +0000"
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(
+            command, env={**os.environ, **dates}, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def night(base: str) -> dict[str, str]:
+        text = (TEMPLATES / "irdiff-nightly.yml").read_text()
+        script = re.search(r"id: sides\n(?:.*\n)+?        run: \|\n((?: {10}.*\n)+)", text)
+        assert script
+        output = tmp_path / "output"
+        environment = {
+            **os.environ,
+            "BASE": base,
+            "GITHUB_OUTPUT": str(output),
+            "GIT_TEST_DATE_NOW": str(now),
+        }
+        subprocess.run(["bash", "-euc", script[1]], cwd=tmp_path, env=environment, check=True)
+        rows = dict(line.split("=") for line in output.read_text().splitlines())
+        output.unlink()
+        return rows
+
+    git_at(48, "init", "-q", "-b", "main")
+    git_at(48, "commit", "-q", "--allow-empty", "-m", "last night's")
+    seen = git_at(0, "rev-parse", "HEAD")
+    git_at(25, "switch", "-q", "-c", "branch")
+    git_at(25, "commit", "-q", "--allow-empty", "-m", "of 25 hours ago")
+    git_at(1, "switch", "-q", "main")
+    git_at(1, "merge", "-q", "--no-ff", "-m", "merged an hour ago", "branch")
+    merged = git_at(0, "rev-parse", "HEAD")
+    assert night("") == {"base": seen, "head": merged}
+    assert night("v1") == {"base": "v1", "head": merged}
+
+
 def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernels: Path) -> None:
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")

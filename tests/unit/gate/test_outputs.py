@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-from irdiff.cli.gate_commands import gate_command
+from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
 from irdiff.gate import outputs, policy, release_document, sarif
 from irdiff.gate.junit import junit
@@ -243,3 +243,10 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
     with pytest.raises(UsageError, match="irdiff-accepted/2"):
         _invoke(folder, "--policy", rules)
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
+
+
+def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path: Path, folder: Path, rules: Path) -> None:
+    arguments = [str(folder), "--out", str(tmp_path / "release.md")]
+    for more, code in (([], 0), (["--policy", str(rules)], 1)):
+        result = CliRunner().invoke(release_report_command, [*arguments, *more], standalone_mode=False)
+        assert result.return_value == code
