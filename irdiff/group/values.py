@@ -136,7 +136,7 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
-    """The parameter of a kind of layout that differs in most lines, with both values; empty where none does."""
+    """The parameter of a kind of layout that differs in most lines, with both values; empty: none does."""
     found: Counter[str] = Counter()
     differs = False
     for line in lines:
