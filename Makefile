@@ -21,10 +21,10 @@ demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the co
 	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --tier gate
 
 test: lint lint-workflows  ## everything CI checks (two releases of Triton are installed once)
-	$(BIN)/pytest tests -m "not wide" -n 2 --dist worksteal
+	$(BIN)/pytest tests -m "not wide" -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: lint  ## the same over many releases
-	$(BIN)/pytest tests
+test-all: lint  ## what is slower too, over many releases; CI says which of it a change touches
+	$(BIN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder
 
 unit: $(VENV)/.installed  ## seconds, no processes
 	$(BIN)/pytest tests/unit tests/golden -m "not slow" -n 2 --dist worksteal
@@ -59,9 +59,8 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.programs.mutation.fuzz --seconds 600
 	$(BIN)/python -m tests.programs.fuzz_run_folder --seconds 600
 
-bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone, and a shared store beside a local one
+bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone
 	$(BIN)/python -m tests.programs.bench
-	$(BIN)/python -m tests.programs.bench_shared_store
 
 bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
 	$(BIN)/python -m tests.programs.bench_normalize

@@ -45,7 +45,6 @@ from irdiff.model import (
     EditedLines,
     Launch,
     Options,
-    Outcome,
     Pair,
     Reach,
     Revision,
@@ -235,8 +234,6 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     captured = _capture(_shard(asked), asked, steps)
     pairs = _match(captured, asked)
     results = _compare(pairs, asked, steps)
-    if asked.options.attribute:
-        _attribute(results, pairs, asked, steps)
     cases, groups = _group(results, steps)
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
@@ -416,7 +413,7 @@ def _nothing_selected(asked: Comparison) -> NothingComparedError:
 
 
 def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[CaseResult]:
-    """In the order of their ids; described, unless attribution is to find better texts to describe."""
+    """Compiles, compares, attributes and describes each case; in the order of their ids."""
 
     def one(pair: Pair) -> CaseResult:
         return _compared_case(pair, asked, steps)
@@ -431,69 +428,34 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
 
 
 def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
-    """As an earlier run judged the same compilations, or compared now."""
-    if (case := steps.comparer.uncompiled(pair)) is not None:
-        return _case_result(case, pair, None, asked, steps)
-    outcomes = steps.comparer.compiled(pair)
-    if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
-        return known
-    case, outcomes = steps.comparer.compare(pair, outcomes)
-    return _case_result(case, pair, outcomes, asked, steps)
-
-
-def _case_result(
-    case: Case, pair: Pair, outcomes: Sides[Outcome] | None, asked: Comparison, steps: ComparisonSteps
-) -> CaseResult:
-    """Described, unless attribution is to find better texts to describe."""
+    """As an earlier run judged the same compilations, or compared now and kept for the next run."""
+    outcomes = None
+    case = steps.comparer.uncompiled(pair)
+    if case is None:
+        outcomes = steps.comparer.compiled(pair)
+        if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
+            return known
+        case, outcomes = steps.comparer.compare(pair, outcomes)
     case = replace(case, edit=edit_digest.of_case(case, pair, steps.comparator))
-    row = CaseResult(
-        case=case, launches=_launched(pair), outcomes=outcomes, description=None, edit=None, suspect=False
-    )
-    if asked.options.attribute and is_attributed(case):
-        return row
-    return _final(row, pair, steps)  # beside the compilers
+    row = _described(_attributed(case, pair, asked, steps), steps)
+    if steps.case_results and outcomes:
+        steps.case_results.keep(pair, outcomes, row)
+    return row
 
 
-def _launched(pair: Pair) -> Sides[Launch | None]:
+def _attributed(case: Case, pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
+    """With where its change comes from, and the texts that show it best."""
     base, head = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-    return Sides(base=base, head=head)
+    launches = Sides(base=base, head=head)
+    row = CaseResult(case=case, launches=launches, description=None, edit=None, suspect=False)
+    if not asked.options.attribute or not is_attributed(case):
+        return row
+    found = steps.attributor.attribute(_to_replay(row, pair, asked))
+    case = attributed(case, replace(found, origin=interned(found.origin)))
+    return replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
 
 
-def _final(row: CaseResult, pair: Pair, steps: ComparisonSteps) -> CaseResult:
-    """Described, and kept for the next run."""
-    described = _described(row, steps)
-    if steps.case_results is not None and row.outcomes is not None:
-        steps.case_results.keep(pair, row.outcomes, described)
-    return replace(described, outcomes=None)
-
-
-# attribute and group
-
-
-def _attribute(
-    results: list[CaseResult], pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps
-) -> None:
-    """Gives the cases where their change comes from, described between the texts that show it best.
-
-    In place: a large comparison has no room for each case twice.
-    """
-
-    def one(number: int) -> CaseResult:
-        row = results[number]
-        found = steps.attributor.attribute(_to_replay(row, pair_of[row.id], asked))
-        case = attributed(row.case, replace(found, origin=interned(found.origin)))
-        row = replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
-        return _final(row, pair_of[row.id], steps)
-
-    pair_of = {pair.id: pair for pair in pairs}
-    number_of = {
-        row.id: number
-        for number, row in enumerate(results)
-        if row.description is None and is_attributed(row.case)
-    }
-    numbers = list(number_of.values())
-    for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
-        results[number_of[row.id]] = row
+# group
 
 
 def _group(
@@ -543,7 +505,12 @@ def _recheck(
         subject = _to_replay(rows[question.case_id], pair_of[question.case_id], asked)
         return Answer(question=question, sides=steps.rechecker.ask(subject, question.depth))
 
-    rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
+    def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
+        """A slow one at the end would run while all other cores are idle."""
+        return sorted(due, key=lambda row: _compile_s(rows[row.case_id].case), reverse=True)
+
+    threads = steps.config.jobs + 1
+    rounds.run(lambda due: in_parallel(one, slowest_first(due), threads, "recheck", steps.report))
     unstable = rounds.disagreeing()
     if not unstable:
         return tuple(cases), tuple(groups), rounds.notes()
@@ -554,6 +521,10 @@ def _recheck(
         for row in results
     ]
     return *_group(marked, steps), rounds.notes()
+
+
+def _compile_s(case: Case) -> float:
+    return sum(seconds for side in case.compile_s for seconds in side.values())
 
 
 # write

@@ -66,9 +66,9 @@ def explain_command(
 ) -> None:
     """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. It shows the
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
-    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
+    side alone. Where the run did not look for the pass, `explain` does; that needs the run's toolchains.
     """
     with run_argument.opened(run, config) as given:
         story = CaseStory(
@@ -245,9 +245,14 @@ class CaseStory:
                 self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
-        lines = list(dict.fromkeys(_source_lines(diff, Sides(base=base, head=head), corpora)))
+        title, rows = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
+        if stage == Stage.LAUNCH:
+            changed = [file.path for file in self.run.reach.files] if self.run.reach else []
+            title = "lines that launch it"
+            rows = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
+        lines = list(dict.fromkeys(rows))
         more = [f"… and {len(lines) - _MAX_SOURCE_LINES} more"] if len(lines) > _MAX_SOURCE_LINES else []
-        self.section("kernel lines behind it", [*lines[:_MAX_SOURCE_LINES], *more])
+        self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
         """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""

@@ -47,12 +47,14 @@ _ACCEPTED = "irdiff-accepted.toml"
     "accept",
     multiple=True,
     metavar="GROUP|CASE",
-    help="Accept the edits that a change group, or one case, has in this run: these, no others.",
+    help="Accept the edits that a change group, or one case, has in this run, and no others.",
 )
 @click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")
+@click.option(
+    "--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which the acceptance holds."
+)
 @_accepted_option
 @click.option("--json", "json_path", type=options.OUTPUT, help="Write the outcome as JSON here.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the outcome as Markdown here.")
@@ -73,7 +75,7 @@ def gate_command(
     junit_path: Path | None,
     sarif_path: Path | None,
 ) -> int:
-    """Ask whether RUN holds to a policy: ends with 0 where it passes and with 1 where it does not.
+    """Check RUN against a policy: the exit code is 0 if it passes, 1 if not.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
     number or an id of the report: 2, g:b140.
@@ -167,9 +169,9 @@ def _decision(
 @click.option("--out", type=options.OUTPUT, default="-", help="Write the Markdown here; default: stdout.")
 def release_report_command(
     *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
-) -> None:
+) -> int:
     """Write one document over several RUNs: what changed, what regressed, what is waived,
-    what is not known.
+    what is not known. Ends with 1 where the gate fails for one of them.
     """
     rules = policy.load(policy_path) if policy_path else None
     file = accepted_path or (policy_path.parent / _ACCEPTED if policy_path else None)
@@ -186,3 +188,5 @@ def release_report_command(
             for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
         ]
         options.write_output(out, release_document.render(parts))
+    failed = any(part.outcome and not part.outcome.passed for part in parts)
+    return ExitCode.ANSWER_IS_NO if failed else ExitCode.DONE

@@ -23,7 +23,7 @@ _STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
 _COUNTED = re.compile(r"\d+/\d+")
 """How far something is. What stands before it says what it is, what follows changes with it."""
 _FEW = 4
-_UNITS = {"capture": "workloads of a side and a target", "compare": "cases", "attribute": "cases"}
+_UNITS = {"capture": "workloads of a side and a target", "compare": "cases"}
 
 
 class _Plain:

@@ -23,7 +23,6 @@ from irdiff.findings import Finding
 from irdiff.group.grouping import Description
 from irdiff.model import (
     COMPARED_VERDICTS,
-    GROUPED_VERDICTS,
     Case,
     Compiled,
     Launch,
@@ -47,10 +46,8 @@ class CaseResult:
 
     case: Case
     launches: Sides[Launch | None]
-    outcomes: Sides[Outcome] | None
-    """What both sides compiled to, until the case is described; None where nothing was compiled."""
     description: Description | None
-    """None where no group takes the case, or where it is still to be described."""
+    """None where no group takes the case."""
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
     suspect: bool
@@ -92,9 +89,7 @@ class CaseResults:
     def keep(self, pair: Pair, outcomes: Sides[Outcome], result: CaseResult) -> None:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = result.case
-        is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
-        transient = result.transient or may_be_cured(case.findings)
-        if case.verdict not in COMPARED_VERDICTS or not is_described or transient:
+        if case.verdict not in COMPARED_VERDICTS or result.transient or may_be_cured(case.findings):
             return
         if key := self._key(pair, outcomes):
             self._store.put_record("judged", key, _record(result))
@@ -154,7 +149,6 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
     return CaseResult(
         case=case,
         launches=Sides(base=pair.base, head=pair.head),
-        outcomes=None,
         description=read_once("described", record["described"], _described.validate_json),
         edit=EditSource(**record["source"]) if record["source"] else None,
         suspect=suspect,

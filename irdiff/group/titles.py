@@ -46,7 +46,12 @@ def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> 
     known = _known(case, edit, {row.subject.strip("`") for row in launch})
     if known is not None:
         return (*launch, *known)
-    return (*launch, *causes.of_edit(edit)) if edit and edit.lines else (*launch, _unknown(case))
+    if edit is None or not edit.lines:
+        return (*launch, _unknown(case))
+    if edit.stage == Stage.LAUNCH:
+        said = {f"option {row.subject.strip('`')}" for row in launch}
+        return (*launch, *(row for row in launch_causes.of_text(edit) if row.subject not in said))
+    return (*launch, *causes.of_edit(edit))
 
 
 def of_case(case: Case, found: Sequence[Cause]) -> str:

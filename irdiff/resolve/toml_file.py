@@ -53,7 +53,10 @@ def _mistake(row: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:
     if row["type"] in _MISSING:
         return f"{place}: is missing"
     if row["type"] in _UNKNOWN:
-        near = difflib.get_close_matches(_word(row["loc"][-1]), _keys(schema.json_schema()), n=1)
+        word, known = _word(row["loc"][-1]), _keys(schema.json_schema())
+        if word in known:
+            return f"{place}: it stands in the wrong table"
+        near = difflib.get_close_matches(word, known, n=1)
         return f"{place}: there is no such key" + (f"; did you mean {near[0]!r}?" if near else "")
     message = str(row["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message

@@ -27,7 +27,7 @@ class Calls:
     def __init__(self):
         self._here: dict = {}
         self._first: dict = {}
-        """{storage: the kernel that it was seen at first, and which argument of it}"""
+        """{storage: the kernel that it was seen at first, and the key of that call}"""
         self._last: dict = {}
         """{(key, storage): the call, among those of one key, that had it last, and which argument of it}"""
         self._counts: dict = {}
@@ -39,6 +39,7 @@ class Calls:
         self._counts[key] = self._counts.get(key, 0) + 1
         rows = list(self._lines(captured))
         for storage, (_, name) in self._here.items():
+            self._first.setdefault(storage, (kernel_name(captured), key))
             self._last[key, storage] = self._counts[key], name
         return rows
 
@@ -66,7 +67,6 @@ class Calls:
         address = tensor.data_ptr()
         aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
         number, _ = self._here.setdefault(storage, (len(self._here), name))
-        first_kernel, first_name = self._first.setdefault(storage, (kernel, name))
         words = [
             f"{corpus_api.dtype_name(tensor.dtype)} {_json(corpus_api.shape_of(tensor))}",
             f"strides {_json(corpus_api.strides_of(tensor))}",
@@ -75,7 +75,12 @@ class Calls:
             f"storage {number}",
         ]
         words += [f"filled with {fill}"] if fill != "normal" else []
-        words += [f"{first_name} of an earlier kernel"] if first_kernel != kernel else []
+        first_kernel, key = self._first.get(storage, (kernel, None))
+        if first_kernel != kernel:
+            call, first_name = self._last[key, storage]
+            since = self._counts[key] - call
+            words += [f"{first_name} of an earlier kernel"]
+            words += [f"{since} calls before its last one"] if since else []
         if last := self._last.get((self._key, storage)):
             call, last_name = last
             distance = self._counts[self._key] - call

@@ -11,6 +11,7 @@ import pytest
 from irdiff.config import Config
 from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
+from tests.integration.commits.checkouts import write
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +29,7 @@ def identified(folder: Path, config: Config) -> Toolchain:
     return toolchains.resolve(f"python:{folder}/bin/python", config)
 
 
-@pytest.mark.parametrize("spec", ["triton==3.7.1", "triton==3.9.0"])
+@pytest.mark.parametrize("spec", [pytest.param("triton==3.7.1", marks=pytest.mark.wide), "triton==3.9.0"])
 def test_releases_are_known_by_their_content(config: Config, spec: str) -> None:
     found = toolchains.resolve(spec, config)
     assert found.notes == ()
@@ -62,29 +63,27 @@ def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
 
 def test_a_backend_of_another_distribution_counts(newest: Toolchain, config: Config, tmp_path: Path) -> None:
     site = environment(tmp_path / "one", newest)
-    compiler = "from triton.backends.nvidia import compiler as of_nvidia\n\n\nclass Backend(of_nvidia.CUDABackend):\n"
-    compiler += (
-        '    @staticmethod\n    def supports_target(target):\n        return target.backend == "own"\n'
+    compiler = (
+        "from triton.backends.nvidia import compiler as of_nvidia\n\n\n"
+        "class Backend(of_nvidia.CUDABackend):\n"
+        '    supports_target = staticmethod(lambda target: target.backend == "own")\n'
     )
-    (site / "own").mkdir()
-    (site / "own" / "__init__.py").touch()
-    (site / "own" / "compiler.py").write_text(compiler)
-    (site / "own" / "driver.py").write_text(
-        "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
-    )
-    (site / "own-1.0.dist-info").mkdir()
-    (site / "own-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
-    (site / "own-1.0.dist-info" / "entry_points.txt").write_text("[triton.backends]\nown = own\n")
+    driver = "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
+    files = {
+        "own/__init__.py": "",
+        "own/compiler.py": compiler,
+        "own/driver.py": driver,
+        "own-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: own\nVersion: 1.0\n",
+        "own-1.0.dist-info/entry_points.txt": "[triton.backends]\nown = own\n",
+    }
+    write(site, files)
     first = identified(tmp_path / "one", config)
     assert first.notes == ()
-    (site / "own" / "compiler.py").write_text(compiler + "    num_warps = 8\n")
-    second = identified(tmp_path / "one", config)
-    assert second.digest != first.digest
+    write(site, {"own/compiler.py": compiler + "    num_warps = 8\n"})
+    assert identified(tmp_path / "one", config).digest != first.digest
 
 
-def test_a_wrapped_assembler_is_another_one(
-    irdiff, newest: Toolchain, config: Config, tmp_path: Path, small_corpus: Path
-) -> None:
+def test_a_wrapped_assembler_is_another_one(irdiff, newest: Toolchain, tmp_path: Path) -> None:
     """The same release, once with its assembler replaced by one of the same name that adds a flag."""
     real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")
     wrapper = tmp_path / "tools" / "ptxas-blackwell"
@@ -92,11 +91,10 @@ def test_a_wrapped_assembler_is_another_one(
     wrapper.write_text(f'#!/bin/sh\nexec {real} -O0 "$@"\n')
     wrapper.chmod(0o755)
     site = environment(tmp_path / "one", newest)
-    (site / "wrap.pth").write_text(
-        f"import os; os.environ['TRITON_PTXAS_BLACKWELL_PATH'] = {str(wrapper)!r}\n"
-    )
-    spec = f"python:{tmp_path}/one/bin/python"
-    result = irdiff("compare", newest.spec, spec, "--corpus", str(small_corpus), "--target", "sm_90")
+    setting = f"import os; os.environ['TRITON_PTXAS_BLACKWELL_PATH'] = {str(wrapper)!r}\n"
+    write(site, {"wrap.pth": setting})
+    words = ("--case", "elementwise/vector_add:fp32-odd", "--target", "sm_90")
+    result = irdiff("compare", newest.spec, f"python:{tmp_path}/one/bin/python", *words)
     assert result.code == 0, result.stderr
     assert set(result.verdicts()) == {"changed"}
     assert any("is a script" in note for note in result.run["notes"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,23 +11,16 @@ from irdiff.errors import UsageError
 from irdiff.resolve import remote_repositories
 from irdiff.resolve.remote_repositories import Remote
 from irdiff.resolve.toolchains import repository
+from tests.integration.commits.checkouts import commit, git, new_repository, write
 
 pytestmark = pytest.mark.integration
 
 
-def git(folder: Path, *words: str) -> str:
-    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture
 def fork(tmp_path: Path) -> Path:
-    folder = tmp_path / "fork"
-    folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
-    (folder / "kernel.py").write_text("first\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "first")
+    folder = new_repository(tmp_path / "fork")
+    write(folder, {"kernel.py": "first\n"})
+    commit(folder, "first")
     return folder
 
 
@@ -43,11 +35,11 @@ def content(spec: str, fork: Path, tmp_path: Path) -> bytes:
 def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(fork: Path, tmp_path: Path) -> None:
     url = fork.as_uri()
     assert content(f"{url}@main", fork, tmp_path) == b"first\n"
-    (fork / "kernel.py").write_text("second\n")
-    git(fork, "commit", "-q", "-am", "second")
+    write(fork, {"kernel.py": "second\n"})
+    second = commit(fork, "second")
     assert content(f"{url}@main", fork, tmp_path) == b"second\n"
     assert content(f"{url}@main~1", fork, tmp_path) == b"first\n"
-    assert content(f"{url}@{git(fork, 'rev-parse', 'HEAD')}", fork, tmp_path) == b"second\n"
+    assert content(f"{url}@{second}", fork, tmp_path) == b"second\n"
 
 
 def test_a_branch_of_the_checkout_goes_first(fork: Path, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import zstandard
 
 from irdiff.compare import radius
-from irdiff.findings import Finding
 from irdiff.model import (
     DEFAULT_OPTIONS,
     GROUPED_VERDICTS,
@@ -38,7 +37,6 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import results
 from irdiff.timing.results import (
@@ -327,16 +325,6 @@ def stored(folder: Path, stage: str, text: str) -> Artifact:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(zstandard.compress(text.encode()))
     return Artifact(stage=stage, digest=digest, size_bytes=len(text))
-
-
-def three_cases(folder: Path, findings: tuple[Finding, ...] = ()) -> Path:
-    """A run folder: two changed cases, of which the first has two texts and the findings; a broken one."""
-    sides = [{"ttgir": stored(folder, "ttgir", text)} for text in (TTGIR, TTGIR_AT_HEAD)]
-    texts = Sides(base=sides[0], head=sides[1])
-    changed = numbered(0, Verdict.CHANGED, artifacts=texts, findings=findings)
-    made = run(changed, numbered(4, Verdict.CHANGED), numbered(8, Verdict.BROKEN))
-    (folder / "run.json").write_bytes(run_folder.dump(made))
-    return folder
 
 
 # timings

@@ -94,14 +94,6 @@ def test_a_part_of_a_name_is_completed() -> None:
             assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
-def test_workloads_run_once_and_only_where_their_labels_decide() -> None:
-    launches = Launches()
-    assert list(launches.completed("matmul", "mat", "matmul/*:fp*", "@sm_90")) and launches.asked == []
-    found = launches.completed("matmul/pointer:fp16", "split_k:bf16", "pointer:4096", "vector")
-    assert found["pointer:4096"] == ("matmul/pointer:fp16-4096",)
-    assert launches.asked == [["matmul/pointer", "matmul/split_k"]]
-
-
 def test_a_name_that_fits_nothing_is_refused() -> None:
     for pattern, near in (
         ("matmull", "matmul"),

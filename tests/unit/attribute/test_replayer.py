@@ -94,25 +94,6 @@ def test_what_this_machine_had_no_time_for_is_not_kept(stage: Stage, ended: Any,
     assert len(stage.requests.rows) == (2 if transient else 1)
 
 
-@pytest.mark.parametrize(
-    ("stderr", "why"),
-    [
-        (None, "it died without a word"),
-        ("\n  first  \n last \n", "last"),
-        ("input:3:1: error: unknown attribute\nmore", "unknown attribute"),
-        ("first\nLLVM ERROR: out of registers\nmore", "LLVM ERROR: out of registers"),
-        ("error: " + "x" * 400, "x" * 300),
-    ],
-)
-def test_the_line_that_says_why(stage: Stage, stderr: str | None, why: str) -> None:
-    stage.requests.files = {} if stderr is None else {"stderr": stderr}
-    stage.requests.result = None
-    found = stage.run(dump=Dump.ALL)
-    assert (found.output, found.error, found.states, found.failed_in) == (None, why, (), None)
-    stage.requests.files["stderr"] = LOG + "python: Assertion `x' failed.\n"
-    assert stage.run(dump=Dump.NAMES).failed_in == "CSE", "the last that printed its name"
-
-
 # what is read
 
 

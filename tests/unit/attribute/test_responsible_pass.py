@@ -54,15 +54,6 @@ def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     assert pass_states.read_llvm_log(lines(several)) == []
 
 
-def test_a_large_state_is_read_in_parts() -> None:
-    rows = [f"%{n} = arith.addi %0, %{n} : i32" for n in range(60_000)]
-    state = State.of("A", "\n".join(rows).encode())
-    parts = list(state.parts())
-    assert len(parts) > 2
-    assert "\n".join(parts) == state.text == "\n".join(rows)
-    assert list(state.operations()) == ["arith.addi"] * len(rows)
-
-
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [

@@ -111,45 +111,6 @@ def test_barriers_count_alike_in_both_versions_of_the_format() -> None:
     assert machine_code("cubin", as_flags).facts["barriers"] == 3
 
 
-def renamed(binary: bytes, new: str, extra: int = 0) -> bytes:
-    """The kernel under another name; with `extra` symbols of debug information before all others."""
-    file = elf.read(binary, "")
-    table = next(s for s in file.sections if s.name == ".symtab")
-    names, rows = bytearray(b"\0"), []
-    for symbol in elf.symbols(file):
-        rows.append((len(names), symbol))
-        names += symbol.name.replace(KERNEL, new).encode() + b"\0"
-    packed = [struct.pack("<IBBHQQ", at, s.info, s.other, s.index, s.value, s.size) for at, s in rows]
-    section = next(n for n, s in enumerate(file.sections) if s.name == ".debug_line")
-    debug = struct.pack("<IBBHQQ", 0, 3, 0, section, 0, 0)
-    packed[1:1] = [debug] * extra
-
-    def moved(number: int, value: bytes) -> bytes:
-        if number not in (0x2F, 0x11, 0x12, 0x0A):
-            return value
-        return struct.pack("<I", struct.unpack_from("<I", value)[0] + extra) + value[4:]
-
-    return rebuilt(
-        binary,
-        attributes(".nv.info", moved),
-        attributes(".nv.info.", moved),
-        named("", lambda s: replace(s, name=s.name.replace(KERNEL, new))),
-        named(".symtab", lambda s: replace(s, content=b"".join(packed))),
-        named(
-            file.sections[table.link].name,
-            lambda s: replace(s, content=bytes(names)) if s.name == ".strtab" else s,
-        ),
-    )
-
-
-@pytest.mark.parametrize("target", ["sm_90", "sm_100"])
-def test_neither_the_name_nor_the_number_of_a_symbol_counts(target: str) -> None:
-    binary = original("cubin", target)
-    for extra in (0, 2):
-        other = renamed(binary, "a_much_longer_name_of_the_kernel", extra)
-        assert machine_code("cubin", other).sections == machine_code("cubin", binary).sections
-
-
 # code objects
 
 

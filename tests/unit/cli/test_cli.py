@@ -6,8 +6,7 @@ import click
 import pytest
 
 from irdiff import cli as command_line
-from irdiff.cli.options import DURATION
-from irdiff.errors import BuildInterrupted, UsageError
+from irdiff.errors import BuildInterrupted
 
 
 def test_an_interruption_says_what_is_kept(
@@ -28,11 +27,3 @@ def test_an_interruption_says_what_is_kept(
             command_line.main()
         assert ended.value.code == 130
         assert capsys.readouterr().err.strip() == words
-
-
-def test_times_have_units() -> None:
-    times = {"60s": 60, "2m": 120, "1.5h": 5400, "1d": 86400, "30": 30}
-    assert {text: DURATION.convert(text, None, None) for text in times} == times
-    for text in ("", "0", "-1s", "1w", "s", "nan", "1e99"):
-        with pytest.raises(UsageError, match="is not a time"):
-            DURATION.convert(text, None, None)

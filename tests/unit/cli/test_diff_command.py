@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from irdiff.cli.diff_command import diff_command
 from irdiff.cli.run_argument import find_case
 from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
 from irdiff.report import group_names
 from tests.unit import runs
-from tests.unit.runs import large_run, three_cases
-
-CASE = "matmul fp16-256@"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return three_cases(tmp_path)
-
-
-def call(folder: Path, *words: str) -> str:
-    arguments = [str(folder), *words]
-    return CliRunner().invoke(diff_command, arguments, standalone_mode=False, catch_exceptions=False).output
-
-
-def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
-    text = call(folder, CASE)
-    assert text.startswith("matmul/workload_00:fp16-256@sm_90  ttgir")
-    assert "+ ttng.fence_async_shared {bCluster = false}" in text
-    assert "#blocked.1 = #ttg.blocked" in text
-    assert "1 line removed, 2 added" in text
-    assert "\x1b" not in text
-    assert "arith.mulf %c, %c" in call(folder, CASE, "--raw")
-    rows = [row for row in call(folder, CASE, "--side-by-side").splitlines() if "│" in row]
-    assert len({row.index("│") for row in rows}) == 1, "two columns"
-    assert "lines without a change" in call(folder, CASE, "--context", "0")
-
+from tests.unit.runs import large_run
 
 # cases of a run
 
@@ -64,7 +35,7 @@ def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_n
     misspelt = run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention")
     reasons = {
         "matmul": r"'matmul' means \d+ cases:\n    matmul/",
-        "nothing": "means no case of the run",
+        "nothing": "matches no case of the run",
         **dict.fromkeys(("7", "0", "g:ffff", "g:"), "no change group"),
         misspelt: f"did you mean .*{run.cases[0].id}",
     }

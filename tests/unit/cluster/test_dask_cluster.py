@@ -14,8 +14,7 @@ from irdiff import config as configuration
 from irdiff.cluster import dask_cluster, on_worker
 from irdiff.cluster.dask_cluster import parts
 from irdiff.cluster.on_worker import Batch
-from irdiff.config import Config, StoreMode
-from irdiff.errors import NothingComparedError
+from irdiff.config import Config
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -138,17 +137,3 @@ def test_a_machine_refuses_what_is_not_the_same_here(
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
     assert filled == []
-
-
-def test_a_shared_store_is_written_and_a_part_of_which_nothing_can_be_compared_is_done(
-    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
-    assert on_worker.work(replace(batch, token=None, store_url="s3://bucket/path")) == ""
-    assert filled[0][1].shared_store.mode is StoreMode.WRITE
-
-    def nothing(*_: Any) -> None:
-        raise NothingComparedError("nothing was compared")
-
-    monkeypatch.setattr(on_worker.pipeline, "fill", nothing)
-    assert on_worker.work(batch) == ""

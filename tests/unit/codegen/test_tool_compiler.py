@@ -15,8 +15,8 @@ from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.codegen.tool_runner import Runner, ToolFailed
 from irdiff.config import load
-from irdiff.model import Assembler, FailureKind, Outcome, Sides, Toolchain
-from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
+from irdiff.model import Assembler, FailureKind, Outcome, Toolchain
+from irdiff.resolve.tools.substitute import RecordedSide, Substitute
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit import runs
@@ -111,15 +111,6 @@ def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make:
     assert replayed.artifacts["ptx"] == again.artifacts["ptx"]
 
 
-def test_what_a_tool_of_amd_lacks(make: Any) -> None:
-    side = substitute(tool())
-    outcome = make(side).outcome(side, "gfx942")
-    assert (outcome.notes, "hsaco" in outcome.artifacts) == (("no-linker",), False)
-    side = substitute(replace(tool(), backends=frozenset({"cuda"})))
-    outcome = make(side).outcome(side, "gfx942")
-    assert outcome.failure.kind is FailureKind.UNSUPPORTED
-
-
 def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it(make: Any) -> None:
     """Against the release no promise is left out."""
     old, new = substitute(tool(digest="old")), substitute(tool(digest="new"))
@@ -136,23 +127,3 @@ def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it
     assert "llvm old cannot read icmp samesign: left out on both sides, in 1 texts" in notes
     assert "llvm old cannot read captures(none): spelled differently, with the same meaning" in notes
     assert "llvm old has no switch nvptx-short-ptr" in notes
-
-
-def test_texts_of_a_run_are_those_that_it_kept(make: Any) -> None:
-    kept, gone = (runs.case(f"matmul/tma:{name}@gfx942") for name in ("kept", "gone"))
-    made = make()
-    artifacts = runs.kept(made.store, {"llir": b"define void @k() {\n}\n"})
-    kept = replace(kept, artifacts=Sides(base={}, head=artifacts))
-    recorded = RecordedSide(run=runs.run(kept, gone), side="head")
-    assert recorded_corpus(recorded).workloads == ("matmul/tma",)
-    side = substitute(tool(), recorded)
-    compiler, target = make(side).compiler, runs.target("gfx942")
-    catalog = compiler.catalog(side.toolchain(), SIDE.corpus, "matmul/tma", target)
-    outcomes = {
-        launch.label: compiler.compile(side.toolchain(), SIDE.corpus, launch, target)
-        for launch in catalog.launches
-    }
-    assert list(outcomes) == ["kept", "gone"]
-    assert list(outcomes["kept"].artifacts) == ["llir", "amdgcn"]
-    assert "the run has no llir" in outcomes["gone"].failure.message
-    assert not made.fresh, "no worker compiles"

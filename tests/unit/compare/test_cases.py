@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 
 import pytest
 
@@ -12,6 +13,7 @@ from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.model import Artifact, Failure, FailureKind, Launch, Pair, Sides, StageStatus, Verdict
 from tests.unit import runs
 from tests.unit.findings import told
+from tests.unit.golden import golden
 
 TARGET = runs.target()
 BOTH = Sides(base=True, head=True)
@@ -80,43 +82,8 @@ def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
     assert (row.stages["ttir"].changed, row.stages["ttir"].compared) == (1, 1)
 
 
-QUOTED = """\
-Traceback (most recent call last):
-  File "x.py", line 9, in visit
-    raise ValueError("odd")
-ValueError: odd
-
-The above exception was the direct cause of the following exception:
-
-Traceback (most recent call last):
-triton.compiler.errors.CompilationError: at 5:4:
-def kernel(x_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.arange(0, BLOCK)
-    y = tl.load(x_ptr ^ offsets)
-    tl.static_assert(BLOCK == 9)
-    ^"""
-MESSAGE = (
-    "CompilationError: at 5:4: def kernel(x_ptr, n, BLOCK: tl.constexpr): offsets = tl.arange(0, BLOCK) "
-    "y = tl.load(x_ptr ^ offsets) tl.static_assert(BLOCK == 9) ^"
-)
-INNER = QUOTED.replace("5:4", "1:1").replace("BLOCK == 9", "inner") + "\n"
-ODD = "CompilationError: ValueError('odd') (at 5:4)"
-ASSERTED = "CompilationError: tl.static_assert(BLOCK == 9) (at 5:4)"
-
-
-@pytest.mark.parametrize(
-    ("message", "stderr", "expected"),
-    [
-        (f"{MESSAGE} ValueError('odd')", f"{QUOTED}\nshapes differ:\nValueError('odd')\n", ODD),
-        (MESSAGE, QUOTED, ASSERTED),
-        (MESSAGE, INNER + QUOTED, ASSERTED),
-        (f"{MESSAGE} ValueError('odd')", "", ODD),
-        (f"{MESSAGE} ValueError('odd')", QUOTED.replace("^", ""), ODD),
-        (MESSAGE, "killed", MESSAGE[:MAX_REASON]),
-        *((text, QUOTED, text) for text in ("RuntimeError: not today", "", "at 1:2: x")),
-        ("x" * 900, "", "x" * MAX_REASON),
-    ],
-)
-def test_the_reason_is_without_the_source_that_the_message_quotes(message, stderr, expected: str) -> None:
-    assert reason(failure(message=message, stderr=stderr)) == expected
-    assert reason(failure(FailureKind.CRASH, message=message, stderr=stderr)) == message[:MAX_REASON]
+@pytest.mark.parametrize("row", golden("reasons")["reason"], ids=itemgetter("expected"))
+def test_the_reason_is_without_the_source_that_the_message_quotes(row: dict[str, str]) -> None:
+    said = {"message": row["message"], "stderr": row["stderr"]}
+    assert reason(failure(**said)) == row["expected"]
+    assert reason(failure(FailureKind.CRASH, **said)) == row["message"][:MAX_REASON]

@@ -65,10 +65,6 @@ EDITS: dict[str, tuple[str, list[str]]] = {
     "mask bound": ("ttgir", [*map(mask, (100, 96, 120))]),
     "vmcnt": ("amdgcn", [*map(vmcnt, (0, 1, 9))]),
     "memory ordering": ("llir", [*map(atomic, ("acq_rel", "release", "monotonic"))]),
-    "memory scope": (
-        "llir",
-        [*map(atomic, ("acq_rel", 'syncscope("agent") acq_rel', 'syncscope("block") acq_rel'))],
-    ),
     "accumulator type": ("ttgir", [*map(accumulator, ("f32", "f16", "bf16"))]),
     "barrier moved": ("ttgir", [*map(barrier, (0, 2, 4))]),
 }

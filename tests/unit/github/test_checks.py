@@ -42,15 +42,6 @@ def test_what_lies_outside_the_repository_is_not_annotated(run: Run, source: str
     assert checks.annotate(_with_source(run, source), "corpus") == ()
 
 
-def test_annotations_are_bounded(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "MAX_ANNOTATIONS", 3)
-    errors = ("too large", "too deep", "too slow", "too odd")
-    run = build.run(
-        *(build.case(f"a/x:{n}@sm_90", Verdict.BROKEN, error=error) for n, error in enumerate(errors))
-    )
-    assert len(checks.annotate(run, "corpus")) == 3
-
-
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [

@@ -52,10 +52,8 @@ def test_a_dry_run_prints_the_comment_and_needs_no_token(folder: Path) -> None:
     ("arguments", "pattern"),
     [
         (("--pr", 7), "no repository"),
-        (("--repo", "o/n"), "either --pr"),
         ((*PLACE, "--pr-head", "o:b"), "either --pr"),
         (("--repo", "o/n", "--pr-head", "o:b"), "need --commit"),
-        ((*PLACE, "--check"), "need --commit"),
         ((*PLACE, "--commit", "abc"), "not a full commit"),
         ((*PLACE, "--url", "javascript:alert(1)"), "not an https link"),
         ((*PLACE, "--key", "-->"), "comment key"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from irdiff.github import comment, since
@@ -36,13 +35,6 @@ def test_what_is_not_of_the_exact_form_is_not_read(build: Any) -> None:
         "<!-- irdiff:groups:[] -->",
     ):
         assert "since" not in body(run_of(build, "g1"), SECOND, forged)
-
-
-def test_a_run_of_very_many_groups_or_of_no_commit_keeps_nothing(build: Any) -> None:
-    run = run_of(build, "g1")
-    assert since.of_run(run, None) is None
-    assert since.of_run(replace(run, groups=run.groups * 401), FIRST) is None
-    assert since.appended("text", None, None) == "text"
 
 
 def test_the_most_that_is_kept_leaves_room_for_the_report(build: Any) -> None:

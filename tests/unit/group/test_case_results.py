@@ -79,7 +79,6 @@ def judged(store: Store, verdict: Verdict = Verdict.CHANGED, **changes: Any) -> 
     return CaseResult(
         case=case,
         launches=Sides(base=launches.base, head=launches.head),
-        outcomes=None,
         description=description if verdict is not Verdict.UNCHANGED else None,
         edit=EditSource(ir="mlir", base=store.put(b"entering"), head=store.put(b"leaving")),
         suspect=True,
@@ -239,9 +238,8 @@ def test_another_irdiff_or_llvm_judges_anew(
         lambda store: judged(store, Verdict.BROKEN),
         lambda store: judged(store, findings=(Finding(FindingKind.LEXICAL_LLIR, "timeout"),)),
         lambda store: replace(judged(store), transient=True),
-        lambda store: replace(judged(store), description=None),
     ],
-    ids=["does not compile", "texts that may be read next time", "a stage had no time", "not described yet"],
+    ids=["does not compile", "texts that may be read next time", "a stage had no time"],
 )
 def test_what_may_end_differently_is_not_kept(
     judging: Judging, result: Callable[[Store], CaseResult]

@@ -49,17 +49,6 @@ def nights(tmp_path: Path) -> Nights:
     return found
 
 
-def test_a_slower_case_is_news_with_its_noise_its_change_and_a_command(nights: Nights, build: Any) -> None:
-    group = build.group("g1", A, title="one more `ttng.fence` <b>")
-    case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
-    text = alerts.markdown(nights.add("3.7.0", "3.8.0", case, groups=(group,), ratio=1.06))
-    assert text.startswith("### 3.8.0 after 3.7.0: 1 slower, 1 edit to review\n")
-    assert f"`{A}`: +6.0 % (50.0 → 53.0 µs) on NVIDIA H200, where ±1.0 % is noise" in text
-    assert "is noise. Its change: one more `ttng.fence`" in text
-    assert f"v3.8.0 --case '{A}' --measure time" in text
-    assert "<b>" not in text
-
-
 def test_facts_that_cost_are_news(tmp_path: Path, build: Any) -> None:
     group = build.group("g1", A, severity="instruction mix in loops")
     for fact, base, head, news in (

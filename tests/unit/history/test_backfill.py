@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +89,3 @@ def test_a_version_that_cannot_be_had_is_a_gap(steps: FakeSteps) -> None:
     found, done = steps.run("3.7.0", "3.8.0", "3.9.0")
     assert done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]
     assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
-
-
-def test_another_choice_is_another_backfill(steps: FakeSteps) -> None:
-    choice, target = steps.choice, runs.target()
-    steps.run("3.8.0")
-    for other in (
-        {"wanted": Wanted(tiers=("core",))},
-        {"corpus": "edited kernels"},
-        {"compiler": "another compiler"},
-        {"targets": (replace(target, warp_size=64),)},
-        {"targets": (replace(target, facts={"shared_bytes": 1}),)},
-    ):
-        steps.choice = replace(choice, **other)
-        assert steps.run("3.8.0")[1] == ["3.8.0"], other

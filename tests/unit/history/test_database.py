@@ -43,17 +43,6 @@ def put(file: Path, *runs: Any) -> list[bool]:
         return [add.add_run(history, run, None) for run in runs]
 
 
-def test_a_run_is_added_once(file: Path, build: Any) -> None:
-    case = build.case(CASE, Verdict.CHANGED, base={"registers": 10}, head={"registers": 12})
-    run = histories.run("3.8.0", "3.9.0", case)
-    assert put(file, run) == [True]
-    before = dump(file)
-    assert put(file, run, run) == [False, False]
-    assert dump(file) == before
-    assert len(before["runs"]) == len(before["verdicts"]) == 1
-    assert facts(file) == {("3.8.0", "registers"): (10, "measured"), ("3.9.0", "registers"): (12, "measured")}
-
-
 def test_unchanged_code_carries_facts_along_in_any_order(file: Path, build: Any) -> None:
     same = build.case(CASE, Verdict.UNCHANGED)
     base, head = {"registers": 10, "binary_bytes": 7}, {"registers": 12}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.history import database, lines, steps
 from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Case, Run, Verdict
+from irdiff.model import Case, Verdict
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -72,28 +71,3 @@ def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_ow
     assert steps.timing_steps([timing(ratio) for ratio in (*wiggles, *wiggles)]) == []
     stepped = [*wiggles, *(1.2 * ratio for ratio in wiggles)]
     assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
-
-
-def day(number: int, *cases: Case, **of_group: Any) -> Run:
-    """A run of 3.8.0 and 3.9.0 that was made on this day, with one group."""
-    group = runs.group(cases[0].group, *(case.id for case in cases), **of_group)
-    created = f"2026-11-0{number}T00:00:00+00:00"
-    return histories.run("3.8.0", "3.9.0", *cases, groups=(group,), created=created)
-
-
-def test_runs_of_one_pair_are_joined_and_each_has_its_own_group_of_an_edit(tmp_path: Path) -> None:
-    """Runs of one target each: the same edit has another title there, and may be graver."""
-    other = A.replace("sm_90", "sm_100")
-    found = histories.kept(
-        tmp_path / "h",
-        day(1, moved(A, 90, 92, "g"), title="a fence before `wgmma`", severity="wrong-result risk"),
-        day(2, moved(other, 90, 92, "g"), title="a fence before `tcgen05.mma`", severity="other"),
-    )
-    (pair,) = found.pairs
-    assert set(pair.verdicts) == {A, other}
-    rows = steps.find(found)
-    assert {row.cases: (row.title, row.group.severity) for row in rows if row.group} == {
-        (A,): ("a fence before `wgmma`", "wrong-result risk"),
-        (other,): ("a fence before `tcgen05.mma`", "other"),
-    }
-    assert len({row.id for row in rows}) == 2

@@ -11,36 +11,11 @@ from irdiff.normalize.llvm_reader import reprint
 from irdiff.normalize.llvm_upgrades import may_be_made_equal
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
+from tests.unit.golden import GOLDEN, golden
 
-_HEAD = """target triple = "amdgpu9.50-amd-amdhsa"
-
-define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(3) %l, ptr addrspace(8) %r, i32 %x) #0 {
-  %y = call i32 @llvm.ctlz.i32(i32 %x, i1 false)
-  tail call void @llvm.amdgcn.raw.ptr.buffer.load.async.lds(ptr addrspace(8) %r, ptr addrspace(3) nonnull %l, i32 16, i32 %y, i32 0, i32 0, i32 0), !alias.scope !0
-  %z = select i1 true, float f0xFF800000, float -inf
-  store float %z, ptr addrspace(1) %p, align 4
-  ret void
-}
-
-declare i32 @llvm.ctlz.i32(i32, i1 immarg)
-
-declare void @llvm.amdgcn.raw.ptr.buffer.load.async.lds(ptr addrspace(8) readonly captures(none), ptr addrspace(3) writeonly captures(none), i32 immarg, i32, i32, i32 immarg, i32 immarg) #1
-
-attributes #0 = { nounwind }
-attributes #1 = { nocallback nounwind }
-
-!0 = !{!1}
-!1 = distinct !{!1, !2}
-!2 = distinct !{!2}
-"""
-"""As Triton 3.9 prints it: its LLVM 24 has another signature of the intrinsic than LLVM 22."""
-_BASE = (
-    _HEAD.replace("amdgpu9.50", "amdgcn")
-    .replace("i32 %x, i1 false", "i32 %x")
-    .replace("ctlz.i32(i32, i1 immarg)", "ctlz.i32(i32)")
-    .replace("f0xFF800000, float -inf", "0xFFF0000000000000, float 0xFFF0000000000000")
-)
-"""The same as an older LLVM spelled it: the triple, the floats, the one-argument form of `ctlz`."""
+_BASE, _HEAD = ((GOLDEN / "llvm-reader" / f"{name}.ll").read_text() for name in ("old", "new"))
+"""As Triton 3.9 prints it, with the LLVM 24 signature of an intrinsic; and as an older LLVM spells the same."""
+_INTRINSICS = golden("llvm-reader/intrinsics")
 _NAME = "llvm.amdgcn.raw.ptr.buffer.load.async.lds"
 
 
@@ -87,38 +62,22 @@ def test_what_is_broken_otherwise_is_not_read() -> None:
         assert reprint(broken).text is None
 
 
-_CURRENT = (
-    "declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #1",
-    "declare !dbg !4 float @llvm.exp2.f32(float) #0",
-    "declare <4 x i32> @llvm.amdgcn.raw.ptr.buffer.load.v4i32(ptr addrspace(8) readonly captures(none), i32, i32, i32 immarg) #4",
-    "declare { i32, i32 } @llvm.amdgcn.permlane32.swap(i32, i32, i1 immarg, i1 immarg)",
-    "declare void @llvm.of.a.later.llvm(i32, ptr)",
-)
-_OUTDATED = (
-    "declare i32 @llvm.ctlz.i32(i32)",
-    "declare float @llvm.nvvm.ex2.approx.f(float)",
-    "declare void @llvm.nvvm.barrier0()",
-    "declare i16 @llvm.nvvm.fma.rn.bf16(i16, i16, i16)",
-)
-"""Another arity, another name, nothing at all, other types."""
-
-
 def _with(declaration: str) -> str:
     return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
 
 
 def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading() -> None:
-    for declaration in _CURRENT:
+    for declaration in _INTRINSICS["current"]:
         assert not may_be_made_equal(_with(""), _with(declaration), reprint), declaration
     for declaration in (
-        *_OUTDATED,
+        *_INTRINSICS["outdated"],
         # declarations that are not understood may matter
         "declare %struct @llvm.of.another()",
         'declare target("t", 0) @llvm.x.y(i32)',
         "define void @g() {\n  call void @llvm.nvvm.barrier0()\n  ret void\n}",
     ):
         assert may_be_made_equal(_with(""), _with(declaration), reprint), declaration
-        assert may_be_made_equal(_with(declaration), _with(_CURRENT[0]), reprint), declaration
+        assert may_be_made_equal(_with(declaration), _with(_INTRINSICS["current"][0]), reprint), declaration
     for kind in ("[2 x [2 x i32]]", 'target("t", 0)'):  # not printed again
         odd = _with(f"declare {kind} @llvm.x.y(i32)")
         assert may_be_made_equal(_with(""), odd, lambda _: Printed(text=""))

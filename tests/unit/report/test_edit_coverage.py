@@ -77,12 +77,12 @@ UNREAD = {"compiled_by": 0, "read_by": 0}
         ({}, "", Conclusion.SUCCESS),
         ({"path": "data.json", **UNREAD}, "no launch reads", Conclusion.SUCCESS),
         (UNREAD, "no launch reads", Conclusion.NEUTRAL),
+        ({"path": "csrc/moe.cu", **UNREAD}, "no launch reads", Conclusion.NEUTRAL),
         ({"not_run": ("settings",)}, "no launch runs", Conclusion.NEUTRAL),
         ({"not_run": ("settings",), **UNREAD}, "no launch reads", Conclusion.NEUTRAL),
         ({"path": "src/rope.py", "compiled_by": 0}, "no launch compiles", Conclusion.SUCCESS),
         ({"path": "bench/run/rope.py", "compiled_by": 0}, "", Conclusion.SUCCESS),
     ],
-    ids=["read", "data", "unread", "not run", "unread and not run", "not compiled", "a workload alone"],
 )
 def test_what_no_launch_reads_runs_or_compiles_is_named_once(
     changes: dict[str, Any], words: str, conclusion: Conclusion

@@ -102,7 +102,7 @@ LINES = st.lists(
 )
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(base=LINES, head=LINES, ir=st.sampled_from(["ttgir", "llir", "ptx", "amdgcn"]))
 def test_every_line_is_there_once_and_in_order(base: list[str], head: list[str], ir: str) -> None:
     rows = align(ir, base, head).rows
@@ -110,7 +110,7 @@ def test_every_line_is_there_once_and_in_order(base: list[str], head: list[str],
     assert [row.head for row in rows if row.head is not None] == list(range(len(head)))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(base=LINES, head=LINES)
 def test_lines_called_the_same_differ_by_one_renaming_only(base: list[str], head: list[str]) -> None:
     to_head: dict[str, str] = {}

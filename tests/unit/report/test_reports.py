@@ -87,7 +87,7 @@ def test_every_group_has_its_number_and_its_short_id(form: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [1_000, 2_000, 4_000, 8_000, 60_000])
-@pytest.mark.parametrize("run", [runs.large_run(2000, 200, broken=40), runs.large_run(400, 0), hostile()])
+@pytest.mark.parametrize("run", [runs.large_run(600, 200, broken=40), runs.large_run(400, 0), hostile()])
 def test_never_above_the_limit_and_never_without_the_verdict(run: Run, limit: int) -> None:
     text = markdown.render(run, NOWHERE, limit=limit)
     assert len(text) <= limit
@@ -95,7 +95,7 @@ def test_never_above_the_limit_and_never_without_the_verdict(run: Run, limit: in
 
 
 def test_a_comment_uses_its_room_and_counts_what_it_leaves_out() -> None:
-    run = runs.large_run(2000, 200)
+    run = runs.large_run(600, 200)
     text = markdown.render(run, NOWHERE, limit=markdown.COMMENT)
     assert len(text) > markdown.COMMENT / 2
     shown = len(re.findall(r"^\| \d+ \|", text, re.MULTILINE))

@@ -19,30 +19,6 @@ LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    for name in ("clang++", "g++-12"):
-        (tmp_path / name).write_text('#!/bin/sh\necho "$(basename $0) 1.0"\necho more\n')
-        (tmp_path / name).chmod(0o755)
-    return {"PATH": f"{tmp_path}:/usr/bin:/bin", "CXX": "g++-12"}
-
-
-def test_the_compiler_that_setup_py_would_run(
-    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variables, version in (
-        ({}, "g++-12 1.0"),
-        ({"TRITON_BUILD_WITH_CLANG_LLD": "true"}, "clang++ 1.0"),
-        ({"TRITON_APPEND_CMAKE_ARGS": "-DX=1 -DCMAKE_CXX_COMPILER:PATH=clang++"}, "clang++ 1.0"),
-        ({"CXX": "false"}, "none"),
-        ({"CXX": "no-such-compiler"}, "none"),
-    ):
-        assert cxx_compiler.chosen({**environment, **variables}).version == version
-    monkeypatch.setattr(cxx_compiler, "_TIMEOUT_S", 0.0)
-    with pytest.raises(ToolchainError, match="gave no answer"):  # that is not another compiler
-        cxx_compiler.chosen(environment)
-
-
-@pytest.fixture
 def llvm(tmp_path: Path) -> Path:
     for name, text in (
         ("lib/cmake/llvm/LLVMConfig.cmake", LLVM_CONFIG),

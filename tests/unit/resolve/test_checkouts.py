@@ -9,7 +9,7 @@ import pytest
 
 from irdiff.model import Edited, Sides
 from irdiff.resolve import tree_edits
-from irdiff.resolve.toolchains import counting, source_parts
+from irdiff.resolve.toolchains import source_parts
 from tests.unit.resolve.conftest import CheckoutOf
 
 CMAKE = {
@@ -167,17 +167,3 @@ def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutO
     assert not found.identical
     assert compared(("a", None), ("b", None)).identical
     assert not compared(("a", "outside"), ("a", "other")).identical
-
-
-def test_units_hold_the_code_of_the_headers_that_they_include() -> None:
-    texts = {
-        "include/triton/Axis.h": "#pragma once\n",
-        "include/triton/Uses.h": '#include "triton/Axis.h"\n',
-        "lib/Axis.cpp": '#include "triton/Axis.h"\n',
-        "lib/Fence.cpp": "  #  include <triton/Uses.h>\n",
-        "lib/Near.cpp": '#include "../include/triton/Axis.h"\n',
-        "lib/Alone.cpp": '#include "llvm/ADT/Axis.h.inc"\n// #include "triton/Axis.h"\n',
-    }
-    found = counting.units_with(["include/triton/Axis.h"], texts)
-    assert found == ["lib/Axis.cpp", "lib/Fence.cpp", "lib/Near.cpp"]
-    assert counting.units_with(["lib/Alone.cpp", "gone.cpp"], texts) == ["lib/Alone.cpp"]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import identity
 from tests.unit.installation import FILES, MACHINE_CODE, PTXAS, Installation
@@ -116,9 +115,3 @@ def test_an_overlaid_package_is_the_one_that_it_links_to(
     over.libraries[0] = made.libraries[0]  # as the kernel names it
     first, second = identify(made), identify(over)
     assert (first.digest, first.programs) == (second.digest, second.programs)
-
-
-def test_no_backend_is_no_toolchain(made: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity, "_asked", lambda *_: {**made.described(), "backends": []})
-    with pytest.raises(ToolchainError, match="has no backends"):
-        identity.identify("spec", "python", made.site, configuration.load(cache=made.site / "cache"))

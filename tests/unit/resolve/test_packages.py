@@ -16,7 +16,6 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
 from tests.unit import runs
 
-SHIPPED = Path(__file__).parents[3] / "corpus"
 INDEX = "https://index.invalid/cpu"
 PACK = f"""
 summary = "one"
@@ -140,34 +139,6 @@ def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> N
     for name in ("one", "two"):
         (root / "packs" / name / "pack.toml").unlink()
     assert "packs/one/norms" in corpus.load(root).workloads
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "mistake"),
-    [
-        ("==1.2.0", ">=1.2.0", "is no pin"),
-        ("==1.2.0", "==1.*", "is no pin"),
-        ("kernels-of-one==1.2.0", "triton==3.9.0", "Triton is that of the toolchain"),
-        ("\ntorch =", "\njax =", "which is not among"),
-        ('summary = "one"', "", "summary"),
-        ('summary = "one"', 'summary = "one"\nversion = 1', "version"),
-        ('"one"', "one", "Invalid value"),
-    ],
-)
-def test_a_pack_that_is_none(root: Path, old: str, new: str, mistake: str) -> None:
-    write(root / "packs" / "one" / "pack.toml", PACK.replace(old, new))
-    with pytest.raises(CorpusError, match=mistake):
-        packs.read(root / "packs" / "one")
-
-
-def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
-    names = packs.names(SHIPPED)
-    assert names and not {name.partition("/")[0] for name in corpus.load(SHIPPED).workloads} & set(names)
-    pins: dict[str, str] = {}
-    for name in names:
-        for pin in packs.read(SHIPPED / "packs" / name).packages:
-            package, _, version = pin.partition("==")
-            assert pins.setdefault(package, version) == version, "one torch on disk serves every pack"
 
 
 def installed(root: Path, name: str = "one") -> Corpus:

@@ -52,10 +52,7 @@ def test_what_is_common_stands_once_and_is_read_as_it_was(run: Run, folder: Path
     content = (folder / "run.json").read_bytes()
     assert run_folder.load(folder) == run
     assert len(content) < len(run_folder.dump(run)) * 0.65
-    words = (b'"normal"', b"one more fence", b"Pipeline", b'"kernel_7"', b"maxnreg")
-    assert [content.count(word) for word in words] == [2, 1, 1, 2, 2]
-    read = run_folder.load(folder)
-    assert b"".join(run_folder.stored(read)) == content
+    assert b"".join(run_folder.stored(run_folder.load(folder))) == content
 
 
 def test_written_out_or_in_another_layout_it_is_the_same_run(run: Run, folder: Path) -> None:

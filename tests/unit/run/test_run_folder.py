@@ -197,7 +197,7 @@ def test_no_path_leaves_the_folder(folder: Path) -> None:
 def test_what_reads_differently_takes_no_place(
     tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = build.run(*(build.case(f"a/x:{number}@sm_90") for number in range(1500)))
+    run = build.run(*(build.case(f"a/x:{number}@sm_90") for number in range(20)))
     store = Store(tmp_path / "store")
     run_folder.write(tmp_path / "run", run, store, ())
     stored = run_folder.stored

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
 
@@ -36,16 +35,6 @@ def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs: Pat
     for content in ("{}", "not json", '{"schema": "irdiff-run/1"}'):
         (runs / NAMES[2] / "run.json").write_text(content)
         assert isinstance(run_list.outline(rows[0]), str)
-
-
-def test_what_means_no_run_or_several_is_refused_with_what_comes_near(runs: Path) -> None:
-    with pytest.raises(RunFolderError, match="2 runs begin with '20261122'"):
-        run_list.find("20261122", runs)
-    with pytest.raises(RunFolderError) as raised:
-        run_list.find(NAMES[0][:-1] + "c", runs)
-    assert NAMES[0] in raised.value.hint
-    with pytest.raises(RunFolderError, match="there is no run yet"):
-        run_list.find("last", runs / "none")
 
 
 def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from irdiff.model import Launch
 from irdiff.timing import abi
 from irdiff.timing.abi import AbiError
-from irdiff.timing.kernel_entry import EntryError, EntryParameter, KernelEntry, read_entry
+from irdiff.timing.kernel_entry import EntryParameter, KernelEntry, read_entry
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
 UNRECORDED = {"launched": {"stage": "launch", "digest": "0" * 64, "size_bytes": 0}, "places": [1]}
@@ -102,11 +102,6 @@ def test_what_does_not_fit_the_entry_is_an_error_before_launch():
         odd = dataclasses.replace(launch, signature=types)
         with pytest.raises(AbiError, match=pattern):
             abi.plan(odd, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
-
-
-def test_a_kernel_that_is_not_there():
-    with pytest.raises(EntryError, match="no kernel 'other'"):
-        read_entry(read(MIXED)[2], "other", "cuda")
 
 
 def test_pack_scalar():

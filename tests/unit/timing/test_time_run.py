@@ -23,13 +23,6 @@ def case(name, verdict=Verdict.CHANGED, target="sm_90", head=CUBIN):
     return SimpleNamespace(id=f"{name}@{target}", verdict=verdict, target=target, artifacts=sides)
 
 
-def test_cases_are_spread_over_gpus_that_run_them():
-    rows = [*(case(f"c{i}") for i in range(5)), case("d", target="sm_100")]
-    lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
-    assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
-    assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]
-
-
 def test_a_busy_gpu_is_not_a_pass():
     card = {"uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0"}
     work = GpuWork(card=card | dict.fromkeys(("multiprocessors", "memory_bytes", "l2_bytes"), 1), wall_s=10.0)

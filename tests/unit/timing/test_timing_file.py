@@ -25,17 +25,6 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus
     return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid, **of_gpu),), not_timed=untimed)
 
 
-def test_hosts_add_to_each_other(tmp_path):
-    assert timing_file.load(tmp_path) is None
-    timing_file.write(tmp_path, found("GPU-1", ("a",), ("b",)))
-    assert timing_file.load(tmp_path) == found("GPU-1", ("a",), ("b",))
-    timing_file.write(tmp_path, found("GPU-2", ("b",), ("a",)))
-    merged = timing_file.load(tmp_path)
-    assert [(row.case, row.gpu) for row in merged.cases] == [("a", "GPU-1"), ("b", "GPU-2")]
-    assert [row.uuid for row in merged.gpus] == ["GPU-1", "GPU-2"]
-    assert (merged.not_timed, merged.duration_s) == ((), 4.0)
-
-
 @pytest.mark.parametrize("fault", [OutputStatus.FAULT, OutputStatus.HANG])
 def test_the_last_counts_but_a_fault_is_not_undone(fault):
     fine, faulted = found(note="fine"), found(note="faulted", status=fault)

@@ -18,7 +18,7 @@ def described(load: Callable[[str], Any]) -> Callable[..., str]:
 
     def described(*calls: Call) -> str:
         entry = launching.Calls()
-        text: str = launching.text([entry.lines(call, "one") for call in calls])
+        text: str = launching.text([entry.lines(call, call.kernel.__name__) for call in calls])
         return text
 
     return described
@@ -104,6 +104,9 @@ def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> Non
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
     assert "storage 0, argument 1 of an earlier kernel" in described(first, second)
     assert "earlier" not in described(first, Call({"out": y}, kernel=other))
+    again = Call({"a": y})
+    of_the_last, of_the_first = (described(first, again, Call({"out": out}, kernel=other)) for out in (y, x))
+    assert of_the_last != of_the_first and "1 calls before its last one" in of_the_first
 
 
 def test_a_descriptor_shows_only_what_has_no_default(described: Callable[..., str]) -> None:

@@ -1,0 +1,47 @@
+"""Files that users write: `tests/golden/mistakes.toml` has right ones, and mistakes with the words that name them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from irdiff.errors import CorpusError, UsageError
+from irdiff.gate import policy
+from irdiff.resolve import kernel_repository, packs, targets
+
+GOLDEN = tomllib.loads((Path(__file__).parents[1] / "golden" / "mistakes.toml").read_text())
+READERS: dict[str, Callable[[Path], object]] = {
+    "policy": policy.load,
+    "pack": lambda path: packs.read(path.parent),
+    "target": targets.load,
+    "plan": lambda path: kernel_repository.parse_plan(path.read_bytes(), path.name),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_right_file_is_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_text(GOLDEN["right"][name])
+    READERS[name](tmp_path / f"{name}.toml")
+
+
+@pytest.mark.parametrize("row", GOLDEN["mistake"], ids=lambda row: f"{row['file']}: {row['new'][:30]!r}")
+def test_a_mistake_is_named(row: dict[str, str], tmp_path: Path) -> None:
+    path, right = tmp_path / f"{row['file']}.toml", GOLDEN["right"][row["file"]]
+    assert row["old"] in right
+    path.write_text(right.replace(row["old"], row["new"]))
+    with pytest.raises((UsageError, CorpusError)) as caught:
+        READERS[row["file"]](path)
+    assert row["words"] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"a = " + b"[" * 100_000, b"\xff", b"#" * (2 << 20)], ids=["deep", "no text", "large"]
+)
+@pytest.mark.parametrize("name", READERS)
+def test_a_hostile_file_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.toml").write_bytes(content)
+    with pytest.raises((UsageError, CorpusError)):
+        READERS[name](tmp_path / f"{name}.toml")
