@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from irdiff.model import Toolchain
+from tests import edited_toolchain
 
 pytestmark = pytest.mark.integration
 
@@ -74,21 +75,10 @@ def ends_in(stage: str) -> str:
     return text
 
 
-def interpreter(folder: Path, toolchain: str, line: str, version: int, compiler: str = COMPILER) -> str:
+def interpreter(folder: Path, toolchain: Toolchain, line: str, version: int, compiler: str = COMPILER) -> str:
     """A virtual environment with a toolchain's Triton and a backend package of its own."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    site = next(folder.glob("lib/python*/site-packages"))
-    package = site / "tiny_backend"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "compiler.py").write_text(compiler.replace("{LINE}", line).replace("{VERSION}", str(version)))
-    (package / "driver.py").write_text(DRIVER)
-    information = site / "tiny_backend-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-backend\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[triton.backends]\ntiny = tiny_backend\n")
-    triton_site = next((Path(toolchain).parent.parent).glob("lib/python*/site-packages"))
-    (site / "triton.pth").write_text(f"{triton_site}\n")
+    text = compiler.replace("{LINE}", line).replace("{VERSION}", str(version))
+    edited_toolchain.add_backend(edited_toolchain.beside(toolchain, folder), "tiny", text, DRIVER)
     return f"python:{folder}/bin/python"
 
 
@@ -100,8 +90,8 @@ def words(tmp_path: Path, small_corpus: Path) -> tuple[str, ...]:
 
 
 def test_third_party_backend(irdiff, newest, tmp_path: Path, words: tuple[str, ...]) -> None:
-    base = interpreter(tmp_path / "base", newest.python, "x", 1)
-    head = interpreter(tmp_path / "head", newest.python, "y", 2)
+    base = interpreter(tmp_path / "base", newest, "x", 1)
+    head = interpreter(tmp_path / "head", newest, "y", 2)
     result = irdiff("compare", base, head, *words)
     assert result.code == 0, result.stderr
     assert result.verdicts() == {"changed": 3}
@@ -123,8 +113,8 @@ def test_third_party_backend(irdiff, newest, tmp_path: Path, words: tuple[str, .
 def test_a_last_stage_of_another_name_is_not_unchanged(
     irdiff, newest, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    base = interpreter(tmp_path / "base", newest.python, "x", 1, ends_in("asm"))
-    head = interpreter(tmp_path / "head", newest.python, "x", 1, ends_in("npuasm"))
+    base = interpreter(tmp_path / "base", newest, "x", 1, ends_in("asm"))
+    head = interpreter(tmp_path / "head", newest, "x", 1, ends_in("npuasm"))
     for stages in ((), ("--stages", "ttir")):
         result = irdiff("compare", base, head, *words, *stages, "--exit-code")
         assert result.verdicts() == {"changed": 3}
