@@ -44,11 +44,11 @@ _SYNCHRONIZATION = (
 def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
     """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
-    rows = [case.facts for case in known]
-    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED] or rows
-    yield from _all(_BEFORE_ACCESS, rows, telling, said)
+    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
+    telling = telling or [case.facts for case in known]
+    yield from _all(_BEFORE_ACCESS, known, telling, said)
     yield from _widths(telling)
-    yield from _all(_AFTER_ACCESS, rows, telling, said)
+    yield from _all(_AFTER_ACCESS, known, telling, said)
 
 
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
@@ -62,20 +62,34 @@ def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
 
 
 def _all(
-    table: Sequence[Statistic], rows: Sequence[Facts], telling: Sequence[Facts], said: str
+    table: Sequence[Statistic], cases: Sequence[Case], telling: Sequence[Facts], said: str
 ) -> Iterator[str]:
     found: dict[str, None] = {}  # two backends have the same statistic of one fact
     for row in table:
-        if row is _LAYOUTS and "convert_layout" in said:
-            continue
         moving = sum(base != head for base, head in _values(row, telling))
-        if moving and 2 * moving >= len(telling):
-            found[f"{row.name} {_range(_values(row, rows))}{f' {row.unit}' if row.unit else ''}"] = None
+        if moving and 2 * moving >= len(telling) and not (row is _LAYOUTS and "convert_layout" in said):
+            found[f"{row.name} {_by_target(row, cases)}"] = None
     yield from found
 
 
+def _by_target(row: Statistic, cases: Sequence[Case]) -> str:
+    """One range where all targets have it, else that of each: figures of two GPUs are not comparable."""
+    unit = f" {row.unit}" if row.unit else ""
+    found: dict[str, list[str]] = {}
+    for target in sorted({case.target for case in cases}):
+        values = _values(row, [case.facts for case in cases if case.target == target])
+        if values:
+            moves = any(base != head for base, head in values)
+            found.setdefault(_range(values) + unit if moves else "", []).append(target)
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{words} on {' and '.join(targets)}" for words, targets in found.items() if words)
+
+
 def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
-    return [(row.of(base) or 0, row.of(head) or 0) for base, head in rows]
+    """Of the cases that have it on a side."""
+    found = [(row.of(base), row.of(head)) for base, head in rows]
+    return [(before or 0, after or 0) for before, after in found if (before, after) != (None, None)]
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:
