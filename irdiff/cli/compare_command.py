@@ -131,12 +131,11 @@ def compare_command(**given: Any) -> int:
         comparison = pipeline.resolved(_of_pipeline(arguments, status), config, say_edited)
     with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
-    if arguments.out:
-        try:
-            run_list.remember(arguments.out, config.runs)
-        except OSError as error:
-            reason = error.strerror or error
-            say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
+    try:
+        run_list.remember(folder, config.runs)
+    except OSError as error:
+        reason = error.strerror or error
+        say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
     report_command.write(run, part, made, outputs)
