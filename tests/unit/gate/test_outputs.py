@@ -56,6 +56,9 @@ def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome
     assert lines[0] == "gate fails: 3 of 5 rules do not hold: broken (1), timed (1, 1 unknown), wide (1)"
     assert "pass     held: holds for 3 cases" in lines
     assert any("gate RUN --policy POLICY --accept g:abab --until" in line for line in lines)
+    mend, measure = (line.strip() for line in lines if "next: " in line)
+    assert mend.startswith('next: mend it, or add to the policy: [[waiver]] rule = "broken", cases = ["a/x')
+    assert measure == "next: on a machine with the GPU: irdiff time RUN"
     assert all(line.isprintable() for line in lines)
     rows = json.loads(outputs.as_json(outcome))
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
