@@ -124,9 +124,12 @@ class Differences:
             for side in (self._base, self._head)
         ]
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
+        other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
         return [
             _doubted(row)
-            if (row.kind is FLOAT and same_floats) or (row.act and row.kind is MEMORY and other_layout)
+            if (row.kind is FLOAT and same_floats)
+            or (row.act == Act.STATES and other_code)
+            or (row.act and row.kind is MEMORY and other_layout)
             else row
             for row in found
         ]
@@ -187,14 +190,16 @@ class Differences:
             len(set(names)) == 1 or all(each.is_float for each in made)
         ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            row = EffectDiffers(FLOAT, f"floating-point operation differs: {detail}", pair)
+            is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(_unpacked, names)})
+            kind = UNKNOWN if is_packed else FLOAT
+            row = EffectDiffers(kind, f"floating-point operation differs: {detail}", pair)
             return self._respelled(made[0], made[-1], row)
         detail = ""
         if root.constants is not None:
             detail = f"constant {root.constants[0]} → {root.constants[1]}"
         elif root.is_select:
             detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
-        elif len(set(names)) == 2 and all("cmp" in name or "setp" in name for name in names):
+        elif len({*map(_unsigned, names)}) == 2 and all("cmp" in name or "setp" in name for name in names):
             detail = " → ".join(names)
         if detail:
             return EffectDiffers(kind, f"{subject}: {detail}", what)
@@ -214,7 +219,7 @@ class Differences:
                 f" that separated a {_noun(pair[0])} from a {_noun(pair[1])}" if pair and not still else ""
             )
             words = f"{_noun(event)}{between} is gone{': another separates the same' if still else ''}"
-        return EffectDiffers(kind, words, event.number)
+        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
 
     def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool]:
         """Two accesses that it stands between at base, and whether one of its kind still does at head."""
@@ -224,7 +229,7 @@ class Differences:
         for end in (name, ""):  # up to the next of its name; beyond it, where nothing else is found
             for one in _until(ours[:at][::-1], end) if not found else ():
                 for other in _until(ours[at + 1 :], end):
-                    if _may_race(one, other):
+                    if _may_race(one, other, name):
                         if not _is_between(theirs, one, other, name):
                             return (one, other), False
                         found = found or (one, other)
@@ -328,13 +333,19 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
         return EffectDiffers(FLOAT, words, one.number)
     ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
-    return EffectDiffers(kind, f"{_noun(one)} differs: {words}", one.number)
+    states = Act.STATES if one.effect.act is Act.STATES else ""
+    return EffectDiffers(kind, f"{_noun(one)} differs: {words}", one.number, states)
 
 
 def _new(event: Event) -> EffectDiffers:
     counts = event.effect.act is Act.SYNC and _COUNTS.search(event.instruction.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
-    return EffectDiffers(kind, f"{_noun(event)} is new", event.number)
+    return EffectDiffers(
+        kind,
+        f"{_noun(event)} is new",
+        event.number,
+        event.effect.act if event.effect.act is Act.STATES else "",
+    )
 
 
 def _kind_of(event: Event) -> EffectClass:
@@ -373,10 +384,14 @@ def _is_between(line: Sequence[Event], one: Event, other: Event, name: str) -> b
     return True  # one of the two is not there
 
 
-def _may_race(one: Event, other: Event) -> bool:
-    """A reader and a writer of one kind of memory, from different threads."""
+def _may_race(one: Event, other: Event, fence: str) -> bool:
+    """A reader and a writer of one kind of memory; for the fence of a proxy, one by that proxy."""
     acts = one.effect.act, other.effect.act
-    if not {*acts} <= _ACCESSES or (acts[0] is acts[1] and acts[0] in (Act.LOAD, Act.STORE)):
+    if not {*acts} <= _ACCESSES or (acts[0] is acts[1] and acts[0] is not Act.ATOMIC):
+        return False
+    if "proxy" in fence and not any(
+        each.effect.act is Act.MATRIX or "bulk" in each.instruction.name for each in (one, other)
+    ):
         return False
     spaces = [each.effect.space or "shared" for each in (one, other)]  # a copy has shared memory at one end
     return spaces[0] == spaces[1]
@@ -390,6 +405,15 @@ def _noun(event: Event) -> str:
     if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
         return _code(event.instruction)
     return f"{effect.space} {effect.act}"
+
+
+def _unsigned(name: str) -> str:
+    return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
+
+
+def _unpacked(name: str) -> str:
+    """AMD's vector instruction of one lane or two."""
+    return name.strip("`").split(" ")[0].replace("v_pk_", "v_")
 
 
 def _code(each: Instruction) -> str:
