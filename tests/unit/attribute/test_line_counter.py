@@ -1,4 +1,4 @@
-"""From the lines that cases ran to what a report says of an edit."""
+"""How often lines ran, as llvm-cov exports it."""
 
 from __future__ import annotations
 

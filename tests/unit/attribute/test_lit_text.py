@@ -1,4 +1,4 @@
-"""What can be left out of IR, and the CHECK lines for what remains."""
+"""Where lines of IR come from, and CHECK lines for FileCheck."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools are asked for, as Triton's releases ask, and why they give no result."""
+"""Why a tool gives no result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate's answer in every format, the release document, and the commands that write them."""
+"""The gate's answer in every format, the release document, and the command."""
 
 from __future__ import annotations
 
