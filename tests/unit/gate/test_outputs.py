@@ -51,16 +51,20 @@ def outcome(run: Run) -> Outcome:
     return gate.evaluate(run, RULES, today=TODAY)
 
 
-def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome) -> None:
+def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome, run: Run) -> None:
     lines = outputs.text(outcome).splitlines()
     assert lines[0] == "gate fails: 3 of 5 rules do not hold: broken (1), timed (1, 1 unknown), wide (1)"
+    assert "deny     broken: 2 findings in 3 cases, 1 settled" in lines
     assert "pass     held: holds for 3 cases" in lines
+    assert any("waived by jane until 2026-01-02" in line for line in lines)
     assert any("gate RUN --policy POLICY --accept g:abab --until" in line for line in lines)
     assert all(line.isprintable() for line in lines)
     rows = json.loads(outputs.as_json(outcome))
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
     (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
     assert waived["settled_by"]["expires"] == "2026-01-02"
+    passed = gate.evaluate(run, policies.of({"kind": "nondeterministic"}), today=TODAY)
+    assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
 
 
 def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
@@ -69,7 +73,7 @@ def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
     assert "<script>" not in content
     assert content.count("<details") == content.count("</details>") == 4
     assert "\x1b" not in content
-    for limit in (50, 900, 3000):
+    for limit in (50, 900, 3000, len(content)):
         assert 0 < len(outputs.markdown(outcome, limit)) <= limit
 
 
