@@ -63,8 +63,11 @@ def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
     (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
     assert waived["settled_by"]["expires"] == "2026-01-02"
-    passed = gate.evaluate(run, policies.of({"kind": "nondeterministic"}), today=TODAY)
-    assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
+    base, head = (replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0))
+    rules = policies.of({"kind": "nondeterministic"})
+    passed = outputs.text(gate.evaluate(replace(run, base=base, head=head), rules, today=TODAY))
+    assert passed.startswith("gate passes: 1 rules hold\n")
+    assert "HEAD~1 1a2b3c4, triton 3.9.0 → HEAD~0 1a2b3c4, triton 3.9.0" in passed
 
 
 def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
