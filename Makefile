@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help slow evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help slow evidence false-alarms demo test test-all toolchains unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -20,11 +20,16 @@ $(VENV)/.installed: pyproject.toml requirements.lock
 demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the corpus, four targets
 	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --tier gate
 
-test: lint lint-workflows  ## everything CI checks (two releases of Triton are installed once)
-	$(BIN)/pytest tests -m "not wide" -n 2 --dist worksteal
+test: $(VENV)/.installed  ## everything CI checks (two releases of Triton are installed once)
+	$(MAKE) --jobs 2 --output-sync toolchains lint lint-workflows
+	$(BIN)/pytest tests -m "not wide" -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: lint  ## the same over many releases
-	$(BIN)/pytest tests
+test-all: lint  ## what is slower too, over many releases; CI says which of it a change touches
+	$(BIN)/pytest tests -n 2 --dist loadfile --no-loadscope-reorder
+
+toolchains: $(VENV)/.installed  ## the two releases that tests compare
+	$(BIN)/irdiff toolchain install triton==3.8.0
+	$(BIN)/irdiff toolchain install triton==3.9.0
 
 unit: $(VENV)/.installed  ## seconds, no processes
 	$(BIN)/pytest tests/unit tests/golden -m "not slow" -n 2 --dist worksteal
@@ -59,12 +64,8 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.programs.mutation.fuzz --seconds 600
 	$(BIN)/python -m tests.programs.fuzz_run_folder --seconds 600
 
-bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone, and a shared store beside a local one
+bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone
 	$(BIN)/python -m tests.programs.bench
-	$(BIN)/python -m tests.programs.bench_shared_store
-
-bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
-	$(BIN)/python -m tests.programs.bench_normalize
 
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
 	nice $(BIN)/python -m tests.programs.bench_statistics

@@ -32,7 +32,7 @@ class FindingKind(StrEnum):
     ASSEMBLER_SETS_INTERSECT = "assembler-sets-intersect"
     ASSEMBLER_ALLOCATED_OTHERWISE = "assembler-allocated-otherwise"
     SAME_INSTRUCTIONS = "same-instructions"
-    """In another order, or with other registers."""
+    """In another order, or with other registers; in runs of earlier versions."""
     NOT_COMPARED = "not-compared"
     """What each side ends in."""
     NOT_COMPILED = "not-compiled"

@@ -373,9 +373,50 @@ class Origin:
     note: str
 
 
+class EffectClass(StrEnum):
+    """What differs in what a kernel does, the gravest first."""
+
+    SYNCHRONIZATION = "synchronization"
+    """Less of it, another operand or scope, or another order among the accesses that it separates."""
+    MEMORY = "memory"
+    """Address, predicate, width, space or number of accesses."""
+    CONTROL = "control"
+    """Trip counts or branches."""
+    FLOAT = "floating point"
+    UNKNOWN = "not understood"
+    """Both sides may do the same; that is not shown."""
+    COST = "more synchronization"
+    """Nothing else differs than order, registers and how addresses are computed."""
+    MOTION = "code motion"
+    """Nothing differs but these: proved."""
+
+
+class Bits(StrEnum):
+    """Whether both sides compute the same bits."""
+
+    SAME = "same"
+    """The effects are equal, and no later step may contract floating-point operations."""
+    MAY_DIFFER = "may differ"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """How what a case does differs, as the text of one stage on both sides says."""
+
+    kind: EffectClass
+    """The class of the gravest difference."""
+    stage: str
+    said: tuple[str, ...]
+    """What differs, the gravest first."""
+    bits: Bits
+
+
 class CauseKind(StrEnum):
     """What a cause says of its subject."""
 
+    EFFECT = "effect"
+    """What it does differs: the subject is a sentence with `{}` for `count`, the detail says how."""
     FAILURE = "failure"
     """A side does not compile: the detail is the reason."""
     LAUNCH = "launch"
@@ -421,6 +462,8 @@ class CaseSummary:
     """The rows of the severity table that hold for it."""
     causes: tuple[Cause, ...]
     """What its title is made from, and that of its group."""
+    effects: Effects | None = None
+    """None where no text of both sides was read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,19 @@ ROOT = Path(__file__).parent.parent
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+LONGEST_FIRST = (
+    *("test_workflow_steps.py", "test_runs_made_twice.py", "test_evidence.py", "test_what_stages_see.py"),
+    *("test_compiler_commits.py", "test_kernel_authors.py", "test_false_alarms.py", "test_tools.py", "test_faults.py"),
+    *("test_native_builds.py", "test_origin.py", "test_cluster.py", "test_compare.py", "test_bisect_commits.py"),
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two processes take a file each (`--dist loadfile`): none begins a long one when the other is done."""
+    place = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: place.get(item.path.name, 50 if "integration" in item.path.parts else 99))
+
+
 @pytest.fixture(scope="session")
 def shared_cache() -> Path:
     """The cache whose toolchains integration tests share (IRDIFF_CACHE, or the user's)."""

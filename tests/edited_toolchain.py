@@ -39,6 +39,29 @@ def make(
     return f"python:{folder}/bin/python"
 
 
+def beside(toolchain: Toolchain, folder: Path) -> Path:
+    """The site-packages of a new environment that finds the toolchain's Triton."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    theirs = next(Path(toolchain.path).glob("lib/python*/site-packages"))
+    (site / "triton.pth").write_text(f"{theirs}\n")
+    return site
+
+
+def add_backend(site: Path, name: str, compiler: str, driver: str) -> None:
+    """A distribution of its own with a backend of Triton."""
+    files = {
+        f"{name}/__init__.py": "",
+        f"{name}/compiler.py": compiler,
+        f"{name}/driver.py": driver,
+        f"{name}-1.0.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{name}-1.0.dist-info/entry_points.txt": f"[triton.backends]\n{name} = {name}\n",
+    }
+    for path, text in files.items():
+        (site / path).parent.mkdir(exist_ok=True)
+        (site / path).write_text(text)
+
+
 def _link(source: str, destination: str) -> None:
     try:
         os.link(source, destination)

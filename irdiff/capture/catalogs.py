@@ -73,6 +73,8 @@ class Catalog:
     or that the frontend compiled; relative to its root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
+    caveats: tuple[str, ...] = ()
+    """`bench/run.py:12 asks …`: what the program was told without a GPU to ask, or did unseen."""
 
 
 _read_catalog = TypeAdapter(Catalog)
@@ -134,7 +136,7 @@ class Capturer:
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
     ) -> str:
         side = (self._requests.environment_digest, toolchain.digest, corpus.digest)
-        return key_of("catalog/6", side, workload, target, selection)
+        return key_of("catalog/7", side, workload, target, selection)
 
     def _captured(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
@@ -175,7 +177,7 @@ class Capturer:
             "failures": list(map(asdict, failures)),
             "supported": outcome != "unsupported",
             "selection": asdict(selection),
-            **{name: found[name] for name in ("called", "left_out", "read") if name in found},
+            **{name: found[name] for name in ("called", "left_out", "read", "caveats") if name in found},
             "transient": transient,
         }
 

@@ -1,4 +1,4 @@
-"""What a run says of its captures: packages that are missing, configs that were left out. Pure."""
+"""What a run says of its captures: missing packages, answers that were made up, configs left out. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _MISSING = re.compile(
 )
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 _MAX_NAMES = 3
+_MAX_CAVEATS = 5
 MISSING_PACKAGE = "needs the package"
 """In every note of a package that a side lacks."""
 _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 
 def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
-    return [*missing_packages(captured, sides), *_configs_left_out(captured)]
+    return [*missing_packages(captured, sides), *_caveats(captured), *_configs_left_out(captured)]
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
@@ -82,6 +83,12 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
         f'{lack}; next: compare again --with {package}, or write packages = ["{package}"] below [kernels] in '
         "irdiff.toml"
     )
+
+
+def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
+    found = dict.fromkeys(row for each in captured for catalog in each.catalogs for row in catalog.caveats)
+    more = len(found) - _MAX_CAVEATS
+    return [*list(found)[:_MAX_CAVEATS], *([f"{more} more lines like these"] if more > 0 else [])]
 
 
 def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:

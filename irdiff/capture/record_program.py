@@ -16,7 +16,7 @@ NO_TRITON = 69
 
 
 def run(python: str, words: Sequence[str], config: Config, on_line: Callable[[str], None]) -> int:
-    """The exit code: the program's own where it failed on a GPU, else that of the recording.
+    """The exit code: the program's own where it failed, else that of the recording.
 
     What the program prints goes to `on_line`. Raises ToolchainError where the interpreter has no Triton.
     """

@@ -14,7 +14,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
-from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
+from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, UsageError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
@@ -54,7 +54,13 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
+        try:
+            found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
+        except ModuleNotFoundError as error:
+            if cmd_name != "history" or (error.name or "").startswith("irdiff"):
+                raise
+            what = f"`irdiff history` needs the package {error.name}, which is not installed"
+            raise UsageError(what, hint="pip install 'irdiff[history]'") from error
         name = cmd_name.replace("-", "_")
         command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command

@@ -14,7 +14,7 @@ from irdiff.capture import record_program
 from irdiff.cli import init_toml, options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.config import Config
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 from irdiff.report import commands
 from irdiff.resolve import extra_packages, kernel_repository, pins, toolchains
 from irdiff.resolve.kernel_repository import Plan
@@ -54,9 +54,9 @@ def capture_command(
 
     In a git repository the workloads import the repository's kernels, so that each revision launches its own.
     Every Triton launch is recorded once. With a GPU it then goes on as usual: the program runs as without
-    irdiff, and its exit code is ours where it fails. Without one nothing is computed: torch's tensors lie
-    on the CPU, and an autotuned kernel gives a launch for each config. The folder is for `irdiff compare
-    --corpus`.
+    irdiff. Without one kernels compute nothing: torch's tensors lie on the CPU, and an autotuned kernel
+    gives a launch for each config. The exit code is the program's where it fails. The folder is for
+    `irdiff compare --corpus`.
     """
     if bool(program) == bool(from_trace):
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
@@ -78,7 +78,7 @@ def capture_command(
         interpreter = _own_interpreter(python, root, config)
         words += ["--cure", f"{interpreter} -m pip install {{}}"]
     code = record_program.run(interpreter, [*words, *program], config, click.echo)
-    if code == ExitCode.DONE and root and is_inside:
+    if root and is_inside and out.is_dir():
         for line in _next_steps(root, out, packages):
             click.echo(line)
     return code

@@ -23,7 +23,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.github.checks import is_broken
+from irdiff.github.checks import may_fail
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
@@ -92,7 +92,7 @@ class CompareArguments:
 @click.option("--out", type=options.PATH, help="The run folder, `last` for others; default: in the cache.")
 @run_argument.known_option
 @report_command.output_options
-@click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, broke or went.")
+@click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, fails or went.")
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
@@ -126,12 +126,11 @@ def compare_command(**given: Any) -> int:
         comparison = pipeline.resolved(_of_pipeline(arguments, status), config, say_edited)
     with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
-    if arguments.out:
-        try:
-            run_list.remember(arguments.out, config.runs)
-        except OSError as error:
-            reason = error.strerror or error
-            say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
+    try:
+        run_list.remember(folder, config.runs)
+    except OSError as error:
+        reason = error.strerror or error
+        say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
     report_command.write(run, part, made, outputs)
@@ -233,6 +232,6 @@ def _require_whole(run: Run, given: GivenRun) -> None:
 
 
 def _code(run: Run) -> ExitCode:
-    bad = (Verdict.CHANGED, Verdict.REMOVED)
-    is_bad = any(case.verdict in bad or is_broken(case) for case in run.cases)
+    bad = (Verdict.CHANGED, Verdict.REMOVED, Verdict.BROKEN, Verdict.FAILING)
+    is_bad = any(case.verdict in bad and not may_fail(case, run) for case in run.cases)
     return ExitCode.ANSWER_IS_NO if is_bad else ExitCode.DONE

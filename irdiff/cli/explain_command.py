@@ -245,9 +245,14 @@ class CaseStory:
                 self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
-        lines = list(dict.fromkeys(_source_lines(diff, Sides(base=base, head=head), corpora)))
+        title, rows = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
+        if stage == Stage.LAUNCH:
+            changed = [file.path for file in self.run.reach.files] if self.run.reach else []
+            title = "lines that launch it"
+            rows = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
+        lines = list(dict.fromkeys(rows))
         more = [f"… and {len(lines) - _MAX_SOURCE_LINES} more"] if len(lines) > _MAX_SOURCE_LINES else []
-        self.section("kernel lines behind it", [*lines[:_MAX_SOURCE_LINES], *more])
+        self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
         """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""

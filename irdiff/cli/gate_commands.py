@@ -167,9 +167,9 @@ def _decision(
 @click.option("--out", type=options.OUTPUT, default="-", help="Write the Markdown here; default: stdout.")
 def release_report_command(
     *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
-) -> None:
+) -> int:
     """Write one document over several RUNs: what changed, what regressed, what is waived,
-    what is not known.
+    what is not known. Ends with 1 where the gate fails for one of them.
     """
     rules = policy.load(policy_path) if policy_path else None
     file = accepted_path or (policy_path.parent / _ACCEPTED if policy_path else None)
@@ -186,3 +186,5 @@ def release_report_command(
             for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
         ]
         options.write_output(out, release_document.render(parts))
+    failed = any(part.outcome and not part.outcome.passed for part in parts)
+    return ExitCode.ANSWER_IS_NO if failed else ExitCode.DONE

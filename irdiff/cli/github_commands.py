@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +41,9 @@ from irdiff.run import failure, run_archive, run_folder
 from irdiff.run.failure import PartFailure
 
 COMPARING = "irdiff-pr.yml"
+NIGHTLY = "irdiff-nightly.yml"
 ARTIFACT = "irdiff-run"
+HISTORY = "irdiff-history"
 _MAX_EVENT_BYTES = 4 << 20
 
 
@@ -181,6 +185,20 @@ def prune_command(max_size: str, dry_run: bool) -> None:
         click.echo(escape.terminal(f"{'would remove' if dry_run else 'removed'} {row.key} of {row.ref}"))
     kept = sum(row.size_bytes for row in rows) - sum(row.size_bytes for row in gone)
     click.echo(f"{len(gone)} of {len(rows)} caches removed, {kept / 1e9:.1f} GB kept")
+
+
+@github_group.command("history")
+@click.option("--branch", required=True, help="The branch whose nights are kept.")
+@options.db_option
+def history_command(branch: str, file: Path) -> None:
+    """Download the history that the newest night of the branch kept; without one it begins anew."""
+    with tempfile.TemporaryDirectory(prefix="irdiff-history-") as scratch:
+        place = Path(scratch, "history.zip")
+        night = actions.fetch_from_newest(client(), NIGHTLY, branch, HISTORY, place)
+        if night is not None:
+            with zipfile.ZipFile(place) as archive, archive.open(file.name) as kept, file.open("wb") as out:
+                shutil.copyfileobj(kept, out)
+    click.echo(f"{file}: {'new' if night is None else f'of the run {night}'}")
 
 
 # steps without a token

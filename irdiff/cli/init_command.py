@@ -31,6 +31,7 @@ from irdiff.resolve.toolchains import repository, source_parts
     type=click.IntRange(1, 64),
     help="Jobs that share one comparison; default: 4 for a checkout of Triton, else 1.",
 )
+@click.option("--time", "timing", is_flag=True, help="Also the workflow that times on your GPU runners.")
 @options.packages_option
 @options.target_option
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
@@ -40,6 +41,7 @@ def init_command(
     github: bool,
     action: str | None,
     shards: int | None,
+    timing: bool,
     packages: tuple[str, ...],
     force: bool,
 ) -> None:
@@ -55,7 +57,7 @@ def init_command(
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
     files = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
-        files |= github_files(action, shards, config, is_compiler=is_compiler)
+        files |= github_files(action, shards, config, is_compiler=is_compiler, timing=timing)
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
@@ -64,7 +66,8 @@ def init_command(
     if github:
         action = action or own_action(config) or ""
         click.echo(f"\nThe jobs run {action}. What you must still do:")
-        for number, row in enumerate(_still_to_do(folder, action, is_compiler=is_compiler), 1):
+        rows = _still_to_do(folder, action, is_compiler=is_compiler, timing=timing)
+        for number, row in enumerate(rows, 1):
             click.echo(f"  {number}. {row}")
 
 
@@ -110,7 +113,7 @@ _ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.
 
 
 def github_files(
-    action: str | None, shards: int | None, config: Config, *, is_compiler: bool
+    action: str | None, shards: int | None, config: Config, *, is_compiler: bool, timing: bool
 ) -> dict[str, str]:
     """Every file by its path. Raises UsageError where nobody says which irdiff the jobs are to run."""
     reports = config.shipped / "reports"
@@ -125,6 +128,7 @@ def github_files(
         version=f"irdiff {irdiff.__version__}",
         is_compiler=is_compiler,
         shards=shards or _SHARDS[is_compiler],
+        timing=timing,
     )
     policy = (reports / POLICY).read_text(encoding="utf-8")
     return {**workflows.rendered(reports / "github", wanted), POLICY: policy}
@@ -162,20 +166,28 @@ def _at(address: str, commit: str) -> str | None:
     return f"{found[1]}@{commit}" if found else None
 
 
-def _still_to_do(folder: Path, action: str, *, is_compiler: bool) -> list[str]:
+def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) -> list[str]:
     """What no file can do, in the order to do it."""
     own = []
     if not is_compiler and init_toml.look_around(folder).has_workloads:
         own = ["Read irdiff.toml: the folder of workloads, and where Triton is pinned."]
     elif not is_compiler:
         own = ["Record workloads: `irdiff capture script.py`, and name their folder in irdiff.toml."]
+    environment = (
+        "Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu with required "
+        "reviewers. GitHub makes a missing one without."
+    )
+    labels = (
+        "the labels `irdiff: all` (compare everything) and `irdiff: time`"
+        if timing
+        else ("the label `irdiff: all` (compare everything)")
+    )
     return [
+        *([environment] if timing else []),
         *own,
         f"Read {POLICY}: which kernels and targets hold a release.",
         "Commit the files to the default branch: comments and commands start from there alone.",
         f"Settings, Actions, General: allow actions/* and {action.partition('@')[0]}, and require approval "
         "for workflows of all outside contributors.",
-        "Make the label `irdiff: all` (compare everything), and with GPU runners `irdiff: time`; let only "
-        "maintainers set them.",
-        "With GPU runners (self-hosted, gpu): an environment irdiff-gpu with required reviewers.",
+        f"Make {labels}; let only maintainers set labels.",
     ]

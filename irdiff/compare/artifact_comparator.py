@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from irdiff import binaries, normalize
-from irdiff.compare import rescheduled
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
 from irdiff.parallel import LARGE_TEXT
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store, digest_of_folders
 
 T = TypeVar("T")
@@ -120,20 +119,6 @@ class ArtifactComparator:
             if not (_is_text(self.content(base)) and _is_text(self.content(head))):
                 finding = Finding(FindingKind.COMPARED_AS_BYTES, stage)
             return TextEquality(equal=False, header_equal=False, findings=(finding,))
-
-    def same_instructions(self, stage: str, base: str, head: str) -> bool:
-        """Whether two cubins, or two texts of AMD's assembly, differ in order and registers alone."""
-        question = ("instructions", stage, base, head)
-        return self._once(question, lambda: self._has_same_instructions(stage, base, head))
-
-    def _has_same_instructions(self, stage: str, base: str, head: str) -> bool:
-        try:
-            if stage == Stage.CUBIN:
-                codes = [binaries.machine_code(stage, self.content(digest)) for digest in (base, head)]
-                return rescheduled.same_instructions(codes[0].sections, codes[1].sections)
-            return rescheduled.same_lines(self.text(stage, base).lines, self.text(stage, head).lines)
-        except NormalizeError:
-            return False
 
     # digests
 

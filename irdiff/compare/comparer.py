@@ -178,16 +178,7 @@ class CaseComparer:
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
-        if not same and self._has_same_instructions(binary, both):
-            findings = (*findings, Finding(FindingKind.SAME_INSTRUCTIONS))
         return verdicts.of_binaries(binary, stages, findings, same=same)
-
-    def _has_same_instructions(self, binary: str, both: Sides[Compiled]) -> bool:
-        read = binary if binary == Stage.CUBIN else MACHINE_STAGES[binary]
-        found = both.map(lambda side: side.artifacts.get(read))
-        if found.base is None or found.head is None:
-            return False
-        return self.comparator.same_instructions(read, found.base.digest, found.head.digest)
 
     def _may_make_the_same(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> bool:
         """Whether both sides made the same machine code once, in several compilations under randomized

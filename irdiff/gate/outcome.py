@@ -103,7 +103,7 @@ class RuleOutcome:
         """`3 findings in 120 cases, 1 settled`."""
         cases = counted(self.examined, "case")
         if not self.findings:
-            return f"holds for {cases}"
+            return f"holds for {cases}" if self.examined else "has no case here"
         settled = sum(finding.settled_by is not None for finding in self.findings)
         tail = f", {settled} settled" if settled else ""
         return f"{counted(len(self.findings), 'finding')} in {cases}{tail}"

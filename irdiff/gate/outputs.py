@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import GateFinding, Outcome, RuleOutcome
-from irdiff.gate.policy import Waiver
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome, SubjectKind
+from irdiff.gate.policy import Action, Waiver
 from irdiff.report import commands, escape, templates
 
 SCHEMA = "irdiff-gate/1"
 _SHOWN = 12
 _MARKDOWN_LIMIT = 60_000
+_MEASURED = frozenset({"slower", "timed", "wrong-result"})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -51,10 +52,23 @@ def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
             yield f"{'':8} - {escape.terminal(f'{row.name}{more}{groups}: {row.words}')}"
         if len(lines) > _SHOWN:
             yield f"{'':8}   … {len(lines) - _SHOWN} more: see --json"
+        if rule.word == Action.DENY:
+            yield f"{'':8}   next: {escape.terminal(_cure(rule, again))}"
     for note in outcome.notes:
         yield f"note     {escape.terminal(note)}"
     if outcome.waiting:
         yield f"next     {escape.terminal(_next_step(outcome, again))}"
+
+
+def _cure(rule: RuleOutcome, again: Again) -> str:
+    """What a person can do about a rule that denies."""
+    blocking = [finding for finding in rule.findings if finding.blocks]
+    if rule.rule.kind in _MEASURED and all(row.certainty is Certainty.UNKNOWN for row in blocking):
+        return f"on a machine with the GPU: {commands.command('time', again.call)}"
+    names = [finding.name for finding in blocking if finding.name]
+    key = "files" if any(finding.subject is SubjectKind.FILE for finding in blocking) else "cases"
+    what = f"{key} = {json.dumps(names[:1] or ['*'])}"
+    return f"mend it, or add to the policy: [[waiver]] rule = {json.dumps(rule.rule.id)}, {what}, owner, …"
 
 
 def _next_step(outcome: Outcome, again: Again) -> str:

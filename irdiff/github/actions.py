@@ -81,6 +81,19 @@ def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
     return True
 
 
+def fetch_from_newest(client: Client, workflow: str, branch: str, name: str, place: Path) -> int | None:
+    """Downloads an artifact from the newest run of a workflow that has it; the run, or None where none has.
+
+    Runs that a pull request started do not count: those keep what they like, under any name.
+    """
+    parameters = {"branch": branch, "per_page": _PAGE}
+    path = f"/actions/workflows/{workflow}/runs"
+    rows = client.rest("GET", path, to=f"look for runs of {workflow}", parameters=parameters)["workflow_runs"]
+    numbers = [int(row["id"]) for row in rows if row.get("event") in ("schedule", "workflow_dispatch")]
+    newest_first = sorted(numbers, reverse=True)
+    return next((run for run in newest_first if fetch_artifact(client, run, name, place)), None)
+
+
 def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
     """Jobs that failed and the step that each failed in, as GitHub knows it: who runs them names them."""
     path = f"/actions/runs/{run_id}/jobs"

@@ -52,9 +52,13 @@ def conclusion(run: Run) -> Conclusion:
 
 def _is_same(case: Case, run: Run) -> bool:
     """Whether its machine code is, or its workload says that it does not compile for this target."""
+    return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
+
+
+def may_fail(case: Case, run: Run) -> bool:
+    """Whether it fails on both sides, and its workload says that it does."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
-    may_fail = case.verdict is Verdict.FAILING and launch is not None and not launch.expected
-    return may_fail or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
+    return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
 
 
 def is_broken(case: Case) -> bool:
@@ -156,10 +160,11 @@ def _publish_check(client: Client, check: CheckRun) -> None:
 
 
 def _publish_status(client: Client, check: CheckRun) -> None:
+    # A status knows no "neutral", and changed code is no failure: its words say that it is no pass.
+    words = f"neutral: {check.title}" if check.conclusion is Conclusion.NEUTRAL else check.title
     request = {
-        # A status knows no "neutral", and changed code is no failure.
         "state": "failure" if check.conclusion is Conclusion.FAILURE else "success",
-        "description": clean(check.title, limit=_MAX_DESCRIPTION),
+        "description": clean(words, limit=_MAX_DESCRIPTION),
         "context": check.name,
         **({"target_url": check.details_url} if check.details_url else {}),
     }

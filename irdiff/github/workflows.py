@@ -23,7 +23,8 @@ PINS = {
     "upload_artifact": ("actions/upload-artifact", "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f", "v7.0.0"),
     "download_artifact": ("actions/download-artifact", "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c", "v8.0.1"),
 }
-NAMES = ("irdiff-pr", "irdiff-comment", "irdiff-command", "irdiff-time", "irdiff-release", "irdiff-nightly")
+TIMING = "irdiff-time"
+NAMES = ("irdiff-pr", "irdiff-comment", "irdiff-command", TIMING, "irdiff-release", "irdiff-nightly")
 _MINUTES = {"irdiff-pr": 120}
 _MINUTES_OTHERWISE = 300
 _ACTION = re.compile(r"([A-Za-z0-9][\w.-]{0,99})/([\w.-]{1,100})@([0-9a-f]{40})")
@@ -41,11 +42,13 @@ class Setup:
     """Whether it is a checkout of Triton, whose sides may need a native build."""
     shards: int
     """Jobs that share the comparison of a pull request."""
+    timing: bool
+    """Whether `irdiff-time` is wanted: GitHub makes its environment without reviewers where there is none."""
     policy: str = "irdiff-policy.toml"
 
 
 def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
-    """Every workflow by its path in a repository. `templates` is the folder `reports/github`."""
+    """Each workflow by its path in a repository. `templates` is the folder `reports/github`."""
     found = _ACTION.fullmatch(wanted.action)
     if not found:
         raise UsageError(
@@ -78,4 +81,5 @@ def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
             **values,
         )
         for workflow in NAMES
+        if wanted.timing or workflow != TIMING
     }

@@ -109,7 +109,9 @@ def _made_of(side: Compiled) -> list[object]:
 
 def _digest_of_code() -> str:
     """The digest of the modules that make a judgement: another irdiff judges anew."""
-    return digest_of_folders("", "store", "compile", "normalize", "binaries", "compare", "attribute", "group")
+    return digest_of_folders(
+        "", "store", "compile", "normalize", "binaries", "compare", "attribute", "effects", "group"
+    )
 
 
 # the record: what many cases have in common stands in it as text, which is read once for all of them

@@ -16,7 +16,7 @@ from irdiff.compare import instructions, line_forms
 from irdiff.compare.abstraction import INDEX_ARITHMETIC
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.compare.line_forms import MLIR_STAGES
-from irdiff.group import operation_names, replacements, values
+from irdiff.group import operation_names, values
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
 
@@ -46,7 +46,7 @@ def of_edit(edit: Edit) -> tuple[Cause, ...]:
         numbers = [row for row in numbers if row.subject.strip("`") not in INDEX_ARITHMETIC]
     hidden = _numbers(_tallies(edit, _hidden_name))
     found = [
-        *replacements.joined(numbers, hidden),
+        *numbers,
         *_hoisted(tallies),
         *values.of_edit(edit),
         *layouts,
@@ -63,8 +63,8 @@ def order(cause: Cause) -> tuple[int, int, str]:
 
 
 def _place(cause: Cause) -> int:
-    if cause.kind in (CauseKind.FAILURE, CauseKind.LAUNCH):
-        return -1
+    if cause.kind in (CauseKind.EFFECT, CauseKind.FAILURE, CauseKind.LAUNCH):
+        return -2 if cause.kind is CauseKind.EFFECT else -1
     for place, pattern in enumerate(_FIRST):
         if pattern.search(cause.subject):
             return place

@@ -9,9 +9,10 @@ from irdiff.attribute import syntax_drift
 from irdiff.compare import edits, line_forms
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
+from irdiff.effects import cases as effects_of
 from irdiff.errors import NormalizeError
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
-from irdiff.model import Case, Launch, Sides
+from irdiff.model import Case, Cause, Effects, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
 from irdiff.store.interning import interned
@@ -33,8 +34,14 @@ class CaseDescriber:
         source = source or source_of(case)
         with LARGE_TEXT:
             edit = self._edit(source) if source else None
-            found = describe(case, edit, launches)
+            found = describe(case, edit, launches, self._effects(case))
         return _sharing(found)
+
+    def _effects(self, case: Case) -> tuple[Effects, Cause] | None:
+        try:
+            return effects_of.of_case(case, lambda stage, digest: self._comparator.text(stage, digest).lines)
+        except DamagedArtifactError:
+            return None
 
     def _edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""

@@ -15,14 +15,17 @@ from dataclasses import dataclass
 
 from irdiff.compare.abstraction import abstract, essence
 from irdiff.compare.edits import Edit
+from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
     Case,
     CaseSummary,
+    Cause,
     ChangeGroup,
     Component,
+    Effects,
     Launch,
     Origin,
     Sides,
@@ -52,7 +55,12 @@ _Member = tuple[Case, Description]
 NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
 
 
-def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_LAUNCHES) -> Description:
+def describe(
+    case: Case,
+    edit: Edit | None,
+    launches: Sides[Launch | None] = NO_LAUNCHES,
+    effects: tuple[Effects, Cause] | None = None,
+) -> Description:
     """The description of one case from its canonical edit; None where there is no text to compare.
 
     The key does not depend on the summary: other words never make other groups.
@@ -62,18 +70,23 @@ def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_
         key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), essence(counts)),
         counts=counts,
         size=sum(counts.values()),
-        summary=_summary(case, edit, launches),
+        summary=_summary(case, edit, launches, effects),
     )
 
 
-def _summary(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> CaseSummary:
-    causes, ranked = titles.causes_of(case, edit, launches), severity.rank(case, edit)
+def _summary(
+    case: Case, edit: Edit | None, launches: Sides[Launch | None], effects: tuple[Effects, Cause] | None
+) -> CaseSummary:
+    causes, ranked = titles.causes_of(case, edit, launches), severity.rank(case, edit, effects and effects[0])
+    if effects and effects[0].kind in RISKS:
+        causes = (effects[1], *causes)
     return CaseSummary(
         title=titles.of_case(case, causes),
         severity=str(ranked.severity),
         score=ranked.score,
         reasons=ranked.reasons,
         causes=causes,
+        effects=effects and effects[0],
     )
 
 

@@ -7,8 +7,10 @@ what a release allows: the frontend checks kernels against it, and nothing of it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from irdiff.compare.edits import Edit
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides
 
 _MAX_VALUE = 40
@@ -35,6 +37,25 @@ def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
     return tuple(
         {subject: Cause.uncounted(CauseKind.LAUNCH, subject, detail) for subject, detail in found}.values()
     )
+
+
+def of_text(edit: Edit) -> tuple[Cause, ...]:
+    """What differs in the text of a launch: `one more option num_stages`, `grid [4, 1] → [8, 1]`."""
+    found: dict[str, Sides[list[str]]] = {}
+    for line in edit.lines:
+        subject, _, value = line.text.strip().partition(": ")
+        sides = found.setdefault(subject, Sides(base=[], head=[]))
+        (sides.head if line.sign == "+" else sides.base).append(value)
+    return tuple(_of_lines(subject, *sides) for subject, sides in found.items())
+
+
+def _of_lines(subject: str, base: Sequence[str], head: Sequence[str]) -> Cause:
+    if len(base) == len(head) == 1:
+        return Cause.uncounted(CauseKind.LAUNCH, subject, _step(base[0], head[0]))
+    if len(base) == len(head):
+        return Cause.uncounted(CauseKind.LAUNCH, subject, "with other values")
+    cause = Cause.uncounted(CauseKind.NUMBER, subject)
+    return replace(cause, count=len(head) - len(base))
 
 
 def _values(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -79,7 +79,7 @@ def plural(name: str, count: int) -> str:
         return name
     if name.startswith("call of "):
         return "calls of " + name.removeprefix("call of ")
-    if name in _CLASSES.values() or name.endswith(FLAG):
+    if name in _CLASSES.values() or name.endswith((FLAG, " config")):
         return name + "s"
     return name
 

@@ -8,18 +8,17 @@ all classes below it together, and inside a class the size of the movement count
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
 from irdiff.compare import cases, loops, statistics
-from irdiff.compare.edits import Edit, EditLine
-from irdiff.compare.line_forms import operation, typeless
+from irdiff.compare.edits import Edit
+from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
-from irdiff.group import synchronization
-from irdiff.model import Case, CaseSummary, Fact, Verdict
+from irdiff.model import Case, CaseSummary, EffectClass, Effects, Fact, Verdict
 
 
 class Severity(StrEnum):
@@ -29,6 +28,7 @@ class Severity(StrEnum):
     WRONG_RESULT = "wrong-result risk"
     RESOURCES = "resources"
     LOOP = "instruction mix in loops"
+    UNKNOWN = "not understood"
     OTHER = "other"
     MOTION = "code motion only"
     ABSORBED = "absorbed"
@@ -44,6 +44,7 @@ class Ranked:
 class _Change(NamedTuple):
     case: Case
     edit: Edit
+    effects: Effects | None
 
 
 Measure = Callable[[_Change], float]
@@ -57,38 +58,12 @@ class SeverityRow(NamedTuple):
     measure: Measure
     """How far the row holds: above 0 and at most 1; 0 where it does not hold."""
     reason: str
+    """Empty where the first sentence on the effects says it."""
 
 
-_ATOMIC = re.compile(r"atomic|cmpxchg|\batom\b|\bred\.")
-_ROUNDING = re.compile(
-    r"fast\b|nnan|ninf|nsz|arcp|contract|afn|reassoc|fastmath|rounding|\.r[nzmp]i?\b|\.ftz|\.approx|denormal|fp-?fusion"
-    r"|inputPrecision|max_?[nN]um_?[iI]mprecise|allow.?tf32|fpmath"
-)
-_REDUCE = re.compile(r"tt\.(?:reduce|scan)\b|shfl\.bfly|redux|v_permlane|row_(?:shr|bcast|ror)|update\.dpp")
 _MATMUL = re.compile(r"dot\b|mma\b|mfma|wgmma|tcgen05\.mma|warp_group_dot")
 _MOVE_OVERHEAD = re.compile("convert_layout|local_load|local_store|shuffle")
 _ANY = re.compile(r"")
-
-
-def _touched(pattern: re.Pattern[str], change: _Change) -> float:
-    """How much weight matching lines have of which one side has more, by the deepest loop; 0 for none."""
-    lines = [line for line in change.edit.lines if pattern.search(line.text)]
-    added = sum(line.sign == "+" for line in lines)
-    unequal = added * 2 != len(lines) or any(_differs(line, pattern) for line in lines)
-    return loops.weight(line.depth for line in lines) if lines and unequal else 0.0
-
-
-def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
-    """Whether the line and its partner differ in what the pattern finds."""
-    if line.partner is None:
-        return False
-    if pattern in (synchronization.SIGNAL, _ATOMIC):  # counts, scopes and orderings matter here
-        return typeless(line.text) != typeless(line.partner)
-    return pattern.findall(line.text) != pattern.findall(line.partner)
-
-
-def _taken(pattern: re.Pattern[str], change: _Change) -> float:
-    return synchronization.taken(pattern, change.edit.lines)
 
 
 def _in_loops(pattern: re.Pattern[str], change: _Change) -> float:
@@ -145,14 +120,16 @@ def _step(case: Case, name: str) -> float:
     return abs(after - before)
 
 
-def _same_multiset(change: _Change) -> float:
-    if not change.edit.lines or _mix(change):
-        return 0.0
-    rows: dict[str, int] = {}
-    for line in change.edit.lines:
-        name = operation(change.edit.stage, line.text)
-        rows[name] = rows.get(name, 0) + (1 if line.sign == "+" else -1)
-    return 0.0 if any(rows.values()) else 1.0
+def _is(kinds: Collection[EffectClass], change: _Change) -> float:
+    return float(change.effects is not None and change.effects.kind in kinds)
+
+
+def _is_unread(change: _Change) -> float:
+    return float(
+        change.effects is None
+        and change.case.verdict is Verdict.CHANGED
+        and not cases.not_compared(change.case)
+    )
 
 
 def _launch_differs(change: _Change) -> float:
@@ -177,20 +154,10 @@ TABLE: tuple[SeverityRow, ...] = (
                 "head disagrees with itself: one of its results may be wrong"),
     SeverityRow("not-compared", _WRONG, 6e4, lambda change: float(cases.not_compared(change.case)),
                 "the code was not compared: anything may have changed in it"),
-    SeverityRow("fence", _WRONG, 5e4, partial(_taken, synchronization.FENCE),
-                "a fence was removed, or orders less: a missing one is a race"),
-    SeverityRow("barrier", _WRONG, 4e4, partial(_taken, synchronization.BARRIER),
-                "a barrier was removed, or synchronizes less: a missing one is a race"),
-    SeverityRow("signal", _WRONG, 4e4, partial(_touched, synchronization.SIGNAL),
-                "arrivals are counted differently: a wait may end too early, or never"),
-    SeverityRow("wait", _WRONG, 4e4, partial(_taken, synchronization.WAIT),
-                "a wait was removed, or leaves more unfinished: what it waits for may not be there"),
-    SeverityRow("atomic", _WRONG, 4e4, partial(_touched, _ATOMIC),
-                "an atomic operation changed: ordering and results hang on it"),
-    SeverityRow("rounding", _WRONG, 3e4, partial(_touched, _ROUNDING),
-                "rounding or fast-math differs: results differ in the last bits or worse"),
-    SeverityRow("reduction-order", _WRONG, 2e4, partial(_touched, _REDUCE),
-                "a reduction combines in another order: floating-point results differ"),
+    *(
+        SeverityRow(str(kind), _WRONG, weight, partial(_is, (kind,)), "")
+        for kind, weight in zip(RISKS, (5e4, 4.5e4, 4e4, 3e4), strict=True)
+    ),
     SeverityRow("spills", _RESOURCES, 4e3, partial(_grew, _SPILL_FACTS),
                 "registers spill to memory, paid for at each use"),
     SeverityRow("occupancy", _RESOURCES, 3e3, _occupancy_fell,
@@ -209,14 +176,15 @@ TABLE: tuple[SeverityRow, ...] = (
                 "fewer wide memory accesses: more instructions for the same bytes"),
     SeverityRow("loop-edit", _LOOP, 200, partial(_in_loops, _ANY),
                 "the edit is inside a loop, whose lines run most often"),
-    SeverityRow("synchronization", _OTHER, 45, lambda change: synchronization.added(change.edit.lines),
-                "a fence, a barrier or a wait was added: it costs time"),
+    SeverityRow("not understood", Severity.UNKNOWN, 150, partial(_is, (EffectClass.UNKNOWN,)), ""),
+    SeverityRow("not read", Severity.UNKNOWN, 150, _is_unread, "no last text of both sides could be read"),
+    SeverityRow("synchronization added", _OTHER, 45, partial(_is, (EffectClass.COST,)), ""),
     SeverityRow("instruction-mix", _OTHER, 100, _mix,
                 "the assembly has other numbers of instructions by class"),
     SeverityRow("launch", _OTHER, 50, _launch_differs,
                 "the launch passes something else to the same code"),
-    SeverityRow("motion", Severity.MOTION, 1, _same_multiset,
-                "the same operations in another order or with other operands"),
+    SeverityRow("motion", Severity.MOTION, 1, partial(_is, (EffectClass.MOTION,)),
+                "proved: only order, registers or how addresses are computed differ"),
 )
 # fmt: on
 """The order is that of the classes. Reasons are shown with each group."""
@@ -232,27 +200,28 @@ def class_gravity(name: str) -> int:
     return -list(Severity).index(Severity(name))
 
 
-def rank(case: Case, edit: Edit | None) -> Ranked:
-    """Severity of one case by its own edit and facts."""
+def rank(case: Case, edit: Edit | None, effects: Effects | None = None) -> Ranked:
+    """Severity of one case by its own edit, effects and facts."""
     if case.verdict is Verdict.ABSORBED:
         return Ranked(
             severity=Severity.ABSORBED, score=0.0, reasons=("IR differs, the machine code is the same",)
         )
-    found = measures(case, edit)
+    found = measures(case, edit, effects)
     held = [(row, found[row.name]) for row in TABLE if row.name in found]
-    real = [(row, measure) for row, measure in held if row.severity is not Severity.MOTION]
-    moves = bool(held) and held[-1][0].severity is Severity.MOTION
-    if moves and real and real[0][0].severity in (Severity.LOOP, Severity.OTHER):
-        real = [(row, measure) for row, measure in real if row.name != "loop-edit"]
-    used = real or held
+    if held and held[-1][0].severity is Severity.MOTION:  # what moves in a loop does what it did
+        held = [(row, measure) for row, measure in held if row.name not in _MOVES]
+    said = effects.said[0] if effects and effects.said else ""
     return Ranked(
-        severity=used[0][0].severity if used else Severity.OTHER,
-        score=round(sum(row.weight * measure for row, measure in used), 3),
-        reasons=tuple(f"{row.name}: {row.reason}" for row, _ in used),
+        severity=held[0][0].severity if held else Severity.OTHER,
+        score=round(sum(row.weight * measure for row, measure in held), 3),
+        reasons=tuple(f"{row.name}: {row.reason or said}" for row, _ in held),
     )
 
 
-def measures(case: Case, edit: Edit | None) -> dict[str, float]:
+_MOVES = ("matrix-unit", "loop-layouts", "loop-edit", "instruction-mix")
+
+
+def measures(case: Case, edit: Edit | None, effects: Effects | None = None) -> dict[str, float]:
     """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
-    change = _Change(case, edit or _NO_EDIT)
+    change = _Change(case, edit or _NO_EDIT, effects)
     return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
+from irdiff.effects import difference
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
@@ -46,7 +47,12 @@ def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> 
     known = _known(case, edit, {row.subject.strip("`") for row in launch})
     if known is not None:
         return (*launch, *known)
-    return (*launch, *causes.of_edit(edit)) if edit and edit.lines else (*launch, _unknown(case))
+    if edit is None or not edit.lines:
+        return (*launch, _unknown(case))
+    if edit.stage == Stage.LAUNCH:
+        said = {f"option {row.subject.strip('`')}" for row in launch}
+        return (*launch, *(row for row in launch_causes.of_text(edit) if row.subject not in said))
+    return (*launch, *causes.of_edit(edit))
 
 
 def of_case(case: Case, found: Sequence[Cause]) -> str:
@@ -170,6 +176,10 @@ def _words(found: Sequence[Cause], *, in_all: bool) -> str:
     first = found[0]
     place = _place(found, in_all=in_all)
     match first.kind:
+        case CauseKind.EFFECT:
+            counts, detail = [row.count for row in found], {row.detail for row in found}
+            words = difference.in_words(first.subject, min(counts), max(counts))
+            return f"{words}: {first.detail}" if len(detail) == 1 and first.detail else words
         case CauseKind.NUMBER:
             return f"{_numbered(found)}{place}"
         case CauseKind.REPLACED:

@@ -17,6 +17,7 @@ from irdiff.words import counted, first_few
 _SHOWN = 4
 _NAMED = 3
 _NATIVE = "native code"
+_SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hip", ".hpp"})
 
 
 def sentences(run: Run) -> list[str]:
@@ -91,9 +92,10 @@ def _files(run: Run) -> tuple[ChangedFile, ...]:
 
 
 def none_read(run: Run) -> bool:
-    """Whether Python files changed, and no launch reads one of the files that changed."""
+    """Whether source files changed, and no launch reads one of the files that changed."""
     files = _files(run)
-    return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
+    has_source = any(PurePosixPath(file.path).suffix in _SOURCES for file in files)
+    return has_source and not any(file.read_by for file in files)
 
 
 def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
@@ -105,8 +107,8 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
 def gaps(run: Run) -> list[str]:
     """`no launch runs 2 changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
-    python = [PurePosixPath(file.path).name for file in unread if file.path.endswith(".py")]
-    found = (("run", "changed function", [name for name, _ in idle]), ("read", "changed file", python))
+    files = [path.name for file in unread if (path := PurePosixPath(file.path)).suffix in _SOURCES]
+    found = (("run", "changed function", [name for name, _ in idle]), ("read", "changed file", files))
     return [
         f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
         for verb, what, names in found

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from irdiff.compare import statistics
 from irdiff.compare.statistics import Better, Statistic
 from irdiff.findings import FindingKind
-from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
+from irdiff.model import COMPARED_VERDICTS, Case, EffectClass, Run, Target, Verdict
 from irdiff.report import families
 
 _LEAST_OUTLYING = 0.10
@@ -134,8 +134,10 @@ def by_family(run: Run) -> list[Movement]:
 
 
 def only_scheduled(case: Case) -> bool:
-    """Whether only scheduling or register names moved: the same instructions, and the same resources."""
+    """Whether only scheduling or register names moved: the same effects, and the same resources."""
+    effects = case.summary.effects if case.summary else None
     same = any(finding.kind is FindingKind.SAME_INSTRUCTIONS for finding in case.findings)
+    same = same or (effects is not None and effects.kind is EffectClass.MOTION)
     return same and all(row.of(case.facts.base) == row.of(case.facts.head) for row in _DIRECTED)
 
 

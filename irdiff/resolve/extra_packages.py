@@ -87,7 +87,6 @@ def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config
         ways.reverse()
 
     def fill(path: Path, log: Path) -> dict[str, Any]:
-        environments.show_progress(f"installing {', '.join(wanted)}, once: minutes, and a gigabyte for torch")
         excluded = path / "excluded.txt"
         excluded.write_text("".join(f"{name}\n" for name in _TRITONS), encoding="utf-8")
         try_each([["--excludes", str(excluded), *way] for way in ways], wanted, path, log, config)
@@ -111,6 +110,8 @@ def try_each(
 ) -> None:
     """Installs with the first list of options that works. Raises the ToolchainError of the last one."""
     for number, options in enumerate(ways, 1):
+        size = "a gigabyte for torch" if "cpu" in options else "4 GB for a torch that is no CPU build"
+        environments.show_progress(f"installing {', '.join(wanted)}, once: minutes, and {size}")
         try:
             return environments.install(path, wanted, log, config, *options)
         except ToolchainError:

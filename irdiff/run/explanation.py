@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,6 +122,24 @@ def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
         ", called at ".join(f"{path}:{line}: {_line(corpus_root / path, line)}" for path, line in chain)
         for chain in dict.fromkeys(chains)
     ]
+
+
+def launching_lines(kernel: str, root: Path, changed: Sequence[str]) -> list[str]:
+    """`file:line: text` of the lines below a corpus that launch a kernel by its name; those of changed files,
+    where any is among them.
+    """
+    launches = re.compile(rf"\b{re.escape(kernel)}\s*\[")
+    for paths in ([root / path for path in changed], sorted(root.rglob("*.py"))):
+        found = [
+            f"{path.relative_to(root)}:{number}: {line.strip()}"
+            for path in paths
+            if path.suffix == ".py" and path.is_file()
+            for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+            if launches.search(line)
+        ]
+        if found:
+            return found
+    return []
 
 
 def _line(path: Path, number: int) -> str:

@@ -6,6 +6,8 @@ folder, or a beginning that no other has.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +21,6 @@ from irdiff.model import Revision, Summary
 from irdiff.run import run_folder
 
 LAST = "last"
-_ELSEWHERE = ".last"
-"""A file of the list, which holds the path of a run that `--out` put elsewhere, if that was the last one."""
 _COMPARE = "make one: irdiff compare triton==3.8.0 triton==3.9.0"
 _SHOWN = 12
 _FEWEST_PARTS = 2
@@ -96,27 +96,35 @@ def find(text: str, runs: Path) -> Path:
 
 
 def remember(folder: Path, runs: Path) -> None:
-    """Has `last` mean a run that was just written outside the list. Raises OSError."""
+    """Has `last` mean a run that was just written, in the current folder and below. Raises OSError."""
     runs.mkdir(parents=True, exist_ok=True)
     part = runs / f".part-{uuid.uuid4().hex}"
     part.write_text(str(folder.resolve()), encoding="utf-8", errors="surrogateescape")
-    part.replace(runs / _ELSEWHERE)
+    part.replace(runs / _pointer(Path.cwd()))
+
+
+def _pointer(place: Path) -> str:
+    """The file of the list that holds the path of the last run that was made in a folder."""
+    return f".last-{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
 
 
 def _last(runs: Path) -> Path:
-    written = sorted(runs.glob("*/run.json"), key=lambda path: (path.stat().st_mtime, path.parent.name))
-    pointer = runs / _ELSEWHERE
-    if pointer.is_file() and (not written or pointer.stat().st_mtime >= written[-1].stat().st_mtime):
+    """That of the current folder, or of the nearest one above; without any, the newest of the list."""
+    here = Path.cwd()
+    pointers = (runs / _pointer(place) for place in (here, *here.parents))
+    pointer = next(filter(Path.is_file, pointers), None)
+    if pointer is not None:
         folder = Path(pointer.read_text(encoding="utf-8", errors="surrogateescape"))
         if not (folder / "run.json").is_file():
             raise RunFolderError(
-                f"the last run was written to {folder}, and is there no more",
-                hint="`irdiff runs` lists earlier runs" if written else _COMPARE,
+                f"the last run of this folder was written to {folder}, and is there no more",
+                hint="`irdiff runs` lists others" if listed(runs) else _COMPARE,
             )
         return folder
+    written = listed(runs)
     if not written:
         raise RunFolderError("there is no run yet", hint=_COMPARE)
-    return written[-1].parent
+    return written[0].path
 
 
 def _unknown(text: str, names: Sequence[str]) -> RunFolderError:

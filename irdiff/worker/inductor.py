@@ -7,6 +7,7 @@ Inductor would try. Seen with torch 2.13. Not made: templates of max-autotune, w
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import linecache
@@ -24,13 +25,16 @@ from .stub_driver import NoKernel
 from .torch_on_cpu import properties_of
 
 
-def install(target):
-    """From now on, in this process; nothing of Inductor is imported before something is compiled."""
+def install(target, missed=None):
+    """From now on, in this process; nothing of Inductor is imported before something is compiled.
+
+    missed: takes the name of a kernel that cannot be recorded, and why, where launches are recorded.
+    """
     try:
         import torch
     except ImportError:
         return
-    real, prepare = torch.compile, functools.lru_cache(lambda: _prepare(target))
+    real, prepare = torch.compile, functools.lru_cache(lambda: _prepare(target, missed))
 
     @functools.wraps(real)
     def compile_for_target(*args, **kwargs):
@@ -40,10 +44,12 @@ def install(target):
     torch.compile = compile_for_target
 
 
-def _prepare(target):
+def _prepare(target, missed):
     import torch._dynamo.eval_frame as dynamo
     import torch._inductor.codecache as codecache
+    import torch._inductor.compile_fx as compile_fx
     import torch._inductor.config as settings
+    from torch._inductor.graph import GraphLowering
     from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 
     settings.cpu_backend = "triton"
@@ -59,11 +65,49 @@ def _prepare(target):
     )
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
-    triton_heuristics.CachingAutotuner.run = _run
+    triton_heuristics.CachingAutotuner.run = functools.partialmethod(_run, missed)
     triton_helpers.set_driver_to_gpu = triton_helpers.set_driver_to_cpu = lambda: None  # the stub stays
     triton.compile = lambda *args, **kwargs: triton.compiler.compile(*args, **kwargs)
+    GraphLowering.is_unspec_arg = _is_number(GraphLowering.is_unspec_arg)
+    compile_fx._compile_fx_inner = _computed(compile_fx._compile_fx_inner)
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
+
+
+def _computed(compile_graph):
+    """Has torch's own operators compute what a compiled graph gives: its kernels compute nothing, and what is
+    launched next may depend on values.
+    """
+
+    @functools.wraps(compile_graph)
+    def compile_and_keep(graph, *args, **kwargs):
+        kept = copy.deepcopy(graph)  # Inductor changes it
+        launch = compile_graph(graph, *args, **kwargs)
+
+        def launch_and_compute(arguments):
+            own = list(arguments)
+            launch(arguments)
+            with intercept.paused():
+                return kept(*own)
+
+        launch_and_compute._boxed_call = True  # type: ignore[attr-defined]
+        return launch_and_compute
+
+    return compile_and_keep
+
+
+def _is_number(is_unspecialized):
+    """Inductor passes CPU tensors without dimensions by value: of those that are on the GPU here, only what
+    Dynamo made of Python's floats.
+    """
+    import torch
+
+    @functools.wraps(is_unspecialized)
+    def answer(graph, name):
+        given = graph.graph_inputs.get(name)
+        return is_unspecialized(graph, name) and given is not None and given.get_dtype() == torch.float64
+
+    return answer
 
 
 def _load(key, path, set_sys_modules=True):
@@ -81,7 +125,7 @@ def _load(key, path, set_sys_modules=True):
     return module
 
 
-def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
+def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
     """Runs in place of CachingAutotuner.run: every config goes through the frontend, with the types and
     constants of Inductor's own signature.
     """
@@ -89,17 +133,34 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
 
     more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
     own = args[: len(args) - len(more)]
-    names = [name for name in tuner.fn.arg_names if name not in tuner.configs[0].kwargs]
+    given = dict(zip((row.name for row in tuner.fn.params if not row.is_constexpr), own))
     sources = _sources(tuner.fn.__name__)
     for config in tuner.configs:
-        bound = {**dict(zip(names, own)), **config.kwargs}
-        values = {**bound, **dict(zip(more, args[len(own) :]))}
-        grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
+        values = {**tuner.triton_meta["constants"], **config.kwargs, **given}
+        bound = {name: values[name] for name in tuner.fn.arg_names if name in values}
+        grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(
+            {**values, **dict(zip(more, args[len(own) :]))}
+        )
         compile_now = functools.partial(_compile, tuner, config)
-        if not intercept.compiled_directly(tuner.fn, bound, grid, compile_now, sources):
-            options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
-            tuner.fn.run(*own, grid=grid, warmup=False, **options)
+        if intercept.compiled_directly(tuner.fn, bound, grid, compile_now, sources):
+            continue
+        if why := why_not_recorded(tuner):
+            missed(tuner.fn.__name__, why)
+            break
+        tuner.fn.run(
+            grid=grid, warmup=False, num_warps=config.num_warps, num_stages=config.num_stages, **bound
+        )
     return NoKernel()
+
+
+def why_not_recorded(tuner):
+    """Why a launch that passes the same values would not be the same; None where it would."""
+    wide = [name for name, kind in tuner.triton_meta.get("signature", {}).items() if kind == "fp64"]
+    if not wide:
+        return None
+    return (
+        f"torch.compile passes {wide[0]} as fp64, a recorded launch fp32: `irdiff init PROGRAM` compares it"
+    )
 
 
 def _sources(name):

@@ -66,6 +66,9 @@ def _wrap(module, recorder):
         if benchmark_run:
             return run(tuner, *args, benchmark_run=True, **kwargs)
         kernel = getattr(tuner.fn, "__name__", "a kernel of torch.compile")
+        if why := inductor.why_not_recorded(tuner):
+            recorder.missed(kernel, why)
+            return run(tuner, *args, **kwargs)
         pending = recorder.pending(kernel, tuner, args)  # before: the launch may write to its arguments
         result = run(tuner, *args, **kwargs)
         if pending is not None:

@@ -29,6 +29,8 @@ from .stub_driver import NoKernel
 
 _running: list = []
 """The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
+_paused: list = []
+"""Holds something while launches do not count."""
 _open: list = []
 """The interceptions that are open and take launches which do not come by `JITFunction.run`."""
 
@@ -89,6 +91,16 @@ def evaluate_grid(grid, bound):
 
 
 @contextlib.contextmanager
+def paused():
+    """While open, launches do not count, and launch nothing either."""
+    _paused.append(True)
+    try:
+        yield
+    finally:
+        _paused.pop()
+
+
+@contextlib.contextmanager
 def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, direct=True):
     """While open, every launch for `target` is appended to `sink` and no stage runs.
 
@@ -139,6 +151,8 @@ class _Interception:
         return NoKernel()
 
     def run(self, function, *args, grid=None, warmup=False, **kwargs):
+        if _paused:
+            return NoKernel()
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
         given |= {"warmup": True} if warmup else {}  # it compiles, and launches nothing

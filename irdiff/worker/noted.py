@@ -1,4 +1,4 @@
-"""What ran and what was opened while a workload was captured, for readers of a report.
+"""What ran, what was opened and what stayed unseen while a workload was captured, for readers of a report.
 
 Functions of a corpus are known by their file and first line, that of their first decorator. Those of other
 files have absolute paths, and are not listed. Files are those below the folder of a repository.
@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
+import types
 
 _codes: dict = {}
 """{id: code}, kept so that an id stays its own."""
 _below = None
 """The folder whose files are noted; None while nobody asks."""
 _opened: set = set()
+_caveats: dict = {}
+"""{sentence: None}"""
+_PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
+_INDUCTOR = os.path.join("torch", "_inductor", "")
 
 
 @contextlib.contextmanager
@@ -81,6 +87,35 @@ def end_files():
     return sorted(path[len(folder) :] for path in _opened if path.startswith(folder) and os.path.isfile(path))
 
 
+def caveat(what):
+    """Notes, with the line of the repository that is running, what a GPU would have told or what is not seen.
+
+    What Inductor asks for itself is no line's.
+    """
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
+        path = frame.f_code.co_filename
+        if not os.path.isabs(path) and not path.startswith("<"):
+            _caveats[f"{path}:{frame.f_lineno} {what}"] = None
+            return
+        frame = frame.f_back
+
+
+def caveats():
+    return list(_caveats)
+
+
 def _on_event(event, arguments):
-    if _below is not None and event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+    if _below is None:
+        return
+    if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
         _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
+    elif event == "os.fork" or (event == "import" and arguments[0] == "multiprocessing.popen_spawn_posix"):
+        caveat(_CHILD)
+    elif event == "subprocess.Popen":
+        words = arguments[1] if isinstance(arguments[1], (list, tuple)) else [arguments[1]]
+        if _PYTHON.search(" ".join(os.fsdecode(word) for word in words)):
+            caveat(_CHILD)
+
+
+_CHILD = "starts another Python process: what that launches is not compared"

@@ -136,7 +136,7 @@ def _catalog(request, recorder):
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )
-    rest = {"called": noted.called(), "read": _read or noted.end_files()}
+    rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
     recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
 
 

@@ -40,7 +40,7 @@ print(gpu.backend, gpu.arch)
 
 
 def main(words):
-    """The exit code: the program's own, where it ran on a GPU and failed."""
+    """The exit code: the program's own where it failed."""
     arguments = _parser().parse_args(words)
     sys.path[:0] = arguments.imports
     sys.path += [arguments.packages] if arguments.packages else []
@@ -102,7 +102,7 @@ def _record(arguments):
             inductor_on_gpu.install(recorder)
         else:
             torch_on_cpu.install(arguments.target)
-            inductor.install(arguments.target)
+            inductor.install(arguments.target, recorder.missed)
         failed, code, lacks = _run(arguments)
     if failed:
         _say(f"the program ended {f'with exit code {code}' if gpu else 'early'}: {failed}")
@@ -125,7 +125,7 @@ def _record(arguments):
         _say(f"left of an earlier recording: {', '.join(left)}")
         paths = (os.path.join(arguments.out, name) for name in left)
         _say(f"  next, if the program launches them no more: {shlex.join(['rm', '--', *paths])}")
-    return code if gpu and code else reported
+    return code or reported
 
 
 def _write(arguments, recorder):

@@ -15,10 +15,8 @@ import dataclasses
 import enum
 import inspect
 import math
-import os
 import re
 import sys
-import sysconfig
 import textwrap
 
 import triton
@@ -26,9 +24,9 @@ import triton.language as tl
 
 from .importable import Importable
 from .kernel_functions import jit_function
+from .loaded import is_standard
 
 _FUTURE_ANNOTATIONS = 0x1000000  # CO_FUTURE_ANNOTATIONS of CPython
-_STANDARD_LIBRARY = os.path.realpath(sysconfig.get_paths()["stdlib"])
 
 
 class Unwritable(Exception):
@@ -244,5 +242,4 @@ def _is_importable(module, path):
         path = getattr(sys.modules.get(head), "__file__", None)
         if path is None:
             return head in ("builtins", "math", "sys", "itertools", "functools")
-    path = os.path.realpath(path)
-    return path.startswith(_STANDARD_LIBRARY + os.sep) and "site-packages" not in path
+    return is_standard(path)

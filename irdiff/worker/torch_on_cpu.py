@@ -11,6 +11,7 @@ import sys
 import types
 import warnings
 
+from . import noted
 from .stub_driver import capability_of
 
 _EXPECTED = (
@@ -19,6 +20,7 @@ _EXPECTED = (
     "Could not find an active CPU backend",
 )
 """How torch begins what it warns of, since kernels are recorded and none is run."""
+_MEMORY_BYTES = 80 << 30
 
 
 def install(target):
@@ -29,6 +31,7 @@ def install(target):
         warnings.filterwarnings("ignore", message=text)
     import torch
 
+    torch.cuda._CudaDeviceProperties = _Properties
     for name, answer in _answers(torch, target).items():
         setattr(torch.cuda, name, answer)
     if target["backend"] == "hip":
@@ -53,10 +56,9 @@ def _redirector(torch):
         torch.Tensor.is_cpu.__get__: False,
         torch.Tensor.device.__get__: torch.device("cuda", 0),
         torch.Tensor.get_device: 0,
-        # results are not computed, so a check of them says nothing, and must not end the program
-        torch.allclose: True,
-        torch.equal: True,
     }
+    # results are not computed, so a check of them says nothing, and must not end the program
+    made_up = {torch.allclose: True, torch.equal: True}
     torch.testing.assert_close = lambda *_, **__: None
     # their values may decide what is launched next: the same in every process
     unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
@@ -69,6 +71,8 @@ def _redirector(torch):
                 return args[0]
             if function in answers:
                 return answers[function]
+            if function in made_up:
+                return _made_up(f"torch.{function.__name__}", made_up[function])()
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
@@ -96,12 +100,26 @@ class _Context:
         return None
 
     def elapsed_time(self, _):
-        return 1.0
+        return _made_up("Event.elapsed_time", 1.0)()
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: None
+
+
+def _made_up(name, answer):
+    """Answers what only a GPU knows, and notes the line that asked."""
+
+    def ask(*_, **__):
+        noted.caveat(f"asks for {name}: {answer} is made up")
+        return answer
+
+    return ask
+
+
+class _Properties(types.SimpleNamespace):
+    """Stands for the class of torch's own, whose objects are constants to Dynamo."""
 
 
 def properties_of(target):
@@ -121,10 +139,10 @@ def properties_of(target):
 def _answers(torch, target):
     """{name in `torch.cuda`: what stands there}."""
     shared_bytes = target["facts"].get("shared_memory_bytes", 232448)
-    properties = types.SimpleNamespace(
+    properties = _Properties(
         **properties_of(target),
         name=target["name"],
-        total_memory=80 << 30,
+        total_memory=_MEMORY_BYTES,
         shared_memory_per_block_optin=shared_bytes,
         shared_memory_per_block=49152,
         shared_memory_per_multiprocessor=shared_bytes + 1024,
@@ -136,12 +154,14 @@ def _answers(torch, target):
         "get_device_properties": properties,
     }
     answers.update(dict.fromkeys(("is_available", "is_initialized", "is_bf16_supported"), True))
-    answers.update(dict.fromkeys(("current_device", "max_memory_allocated", "memory_allocated"), 0))
-    answers.update(device_count=1)
+    answers.update(current_device=0, device_count=1)
+    memory: dict = dict.fromkeys(("max_memory_allocated", "memory_allocated", "memory_reserved"), 0)
+    memory["mem_get_info"] = (_MEMORY_BYTES, _MEMORY_BYTES)
     silent = ("init", "set_device", "synchronize", "empty_cache", "set_rng_state", "manual_seed")
     answers.update(dict.fromkeys((*silent, "manual_seed_all", "reset_peak_memory_stats")))
     answers.update(dict.fromkeys(("current_stream", "default_stream"), _Context()))
     return {
+        **{name: _made_up(f"torch.cuda.{name}", answer) for name, answer in memory.items()},
         # a function for each: Dynamo tells them apart by what they are
         **{name: lambda *_, answer=answer, **__: answer for name, answer in answers.items()},
         **dict.fromkeys(("stream", "device", "device_of", "Stream", "Event"), _Context),

@@ -4,16 +4,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from irdiff.config import Config
+from irdiff import config as configuration
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import resolve
+from tests.integration import browser
+from tests.integration.browser import Watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @dataclass
@@ -67,11 +72,19 @@ def previous(shared_cache: Path) -> Toolchain:
 
 
 def _toolchain(spec: str, cache: Path) -> Toolchain:
-    from irdiff import config as configuration
-
     return resolve(spec, configuration.load(cache=cache))
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.chromium() as found:
+        yield found
+
+
 @pytest.fixture
-def jobs(config: Config) -> int:
-    return config.jobs
+def page(chromium: Browser) -> Iterator[Watched]:
+    watched = Watched(chromium)
+    yield watched
+    watched.page.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +26,14 @@ def irdiff(*words: str | Path, code: int = 0) -> str:
     return done.stdout
 
 
-@pytest.fixture
-def recorded(tmp_path: Path, cache: Path) -> tuple[Path, list[dict[str, Any]]]:
-    """The corpus folder, and what was seen of each launch while the program ran."""
-    out, seen = tmp_path / "captured", tmp_path / "captured.json"
-    words = ("--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu")
-    said = irdiff("capture", "--cache", cache, *words, PROGRAM, "1024")
-    assert "SystemExit: its results were not computed" in said
-    return out, json.loads(seen.read_text())["launches"]
+def test_a_program_becomes_a_corpus(tmp_path: Path, cache: Path) -> None:
+    out, seen, found, run = (tmp_path / name for name in ("captured", "seen.json", "list.json", "run.json"))
+    words = ("--cache", cache, "--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu")
+    assert "SystemExit: its results were not computed" in irdiff("capture", *words, PROGRAM, "1024", code=1)
+    launches = json.loads(seen.read_text())["launches"]
 
-
-def test_files_are_readable_and_self_contained(recorded: tuple[Path, list[dict[str, Any]]]) -> None:
-    out, launches = recorded
-    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == [
-        "README.md",
-        "train/matmul_kernel.py",
-        "train/softmax_kernel.py",
-    ]
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*"))
+    assert names == ["README.md", "train/matmul_kernel.py", "train/softmax_kernel.py"]
     softmax = (out / "train" / "softmax_kernel.py").read_text()
     assert "LOG2E = tl.constexpr(1.4426950408889634)\n" in softmax
     assert "EPSILON = tl.constexpr(1e-06)\n" in softmax
@@ -52,99 +44,55 @@ def test_files_are_readable_and_self_contained(recorded: tuple[Path, list[dict[s
     # two shapes of softmax; two configs of the matmul, each with and without its epilogue
     assert len(launches) == 6
 
-
-def test_the_written_launch_is_the_recorded_one(
-    recorded: tuple[Path, list[dict[str, Any]]], tmp_path: Path, cache: Path
-) -> None:
-    out, launches = recorded
-    found = tmp_path / "list.json"
-    irdiff("corpus", "list", "--corpus", out, "--cache", cache, "--target", "sm_90", "--json", found)
+    # a written launch is the recorded one
+    chosen = ("--corpus", out, "--cache", cache, "--target", "sm_90")
+    irdiff("corpus", "list", *chosen, "--json", found)
     rows = {row["id"]: row for row in json.loads(found.read_text())}
     assert sorted(rows) == sorted(launch["id"] for launch in launches)
     for launch in launches:
-        row = rows[launch["id"]]
         for part in ("kernel", "signature", "constexprs", "attributes", "grid"):
             # where a device function was defined is not part of what it does
-            seen = json.loads(json.dumps(launch[part]).replace("jit:shapes.", "jit:matmul_kernel."))
-            assert row[part] == seen, (launch["id"], part)
+            said = json.loads(json.dumps(launch[part]).replace("jit:shapes.", "jit:matmul_kernel."))
+            assert rows[launch["id"]][part] == said, (launch["id"], part)
 
-
-def test_compare_takes_the_folder(
-    recorded: tuple[Path, list[dict[str, Any]]], tmp_path: Path, cache: Path
-) -> None:
-    out, launches = recorded
-    run = tmp_path / "run.json"
-    words = ("--corpus", out, "--cache", cache, "--target", "sm_90", "--no-recheck", "--json", run)
-    irdiff("compare", "triton==3.8.0", "triton==3.9.0", *words)
+    only = ("--case", "softmax_kernel", "--no-recheck", "--no-attribute", "--json", run)
+    irdiff("compare", "triton==3.8.0", "triton==3.9.0", *chosen, *only)
     verdicts = {case["id"]: case["verdict"] for case in json.loads(run.read_text())["cases"]}
-    assert set(verdicts) == {f"{launch['id']}@sm_90" for launch in launches}
+    assert set(verdicts) == {f"{name}@sm_90" for name in rows if "softmax" in name}
     assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
-
-
-def test_a_program_without_kernels(tmp_path: Path, cache: Path) -> None:
-    script = tmp_path / "nothing.py"
-    script.write_text("print('no kernel here')\n")
-    words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu")
-    assert "nothing was recorded" in irdiff("capture", *words, script, code=4)
 
 
 def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path: Path, cache: Path) -> None:
     script = tmp_path / "needy.py"
     script.write_text("import triton\nimport einops.layers\n")
     words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu", script)
-    said = irdiff("capture", *words, code=4)
+    said = irdiff("capture", *words, code=1)
     assert "the program ended early: ModuleNotFoundError: No module named 'einops'" in said
     assert "next: record again with --with einops\n" in said
     assert 'needy.py", line 2' in said and "runpy" not in said, "the program's own frames alone"
     assert not (tmp_path / "out").exists()
 
 
-def test_a_trace_of_tritonparse(tmp_path: Path, cache: Path) -> None:
-    code = (
-        "@triton.jit\ndef add_kernel(a, b, n, BLOCK: tl.constexpr):\n"
-        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
-        "    tl.store(b + i, tl.load(a + i, mask=i < n) + 1, mask=i < n)\n"
-    )
-    metadata = {"name": "add_kernel", "hash": "abc", "num_warps": 8, "num_stages": 3, "num_ctas": 1}
-    tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 0}
-    arguments = {"a": tensor, "b": tensor, "n": {"type": "int", "value": 4096}}
-    arguments["BLOCK"] = {"type": "int", "value": 1024}
-    events: list[dict[str, Any]] = [
-        {
-            "event_type": "compilation",
-            "payload": {"metadata": metadata, "python_source": {"code": code}},
-        },
-        {
-            "event_type": "launch",
-            "grid": [4],
-            "compilation_metadata": metadata,
-            "extracted_args": arguments,
-        },
-    ]
-    trace, out = tmp_path / "trace.ndjson", tmp_path / "out"
-    trace.write_text("".join(json.dumps(event) + "\n" for event in events))
-    irdiff("capture", "--cache", cache, "--out", out, "--from-trace", trace)
-    assert "num_warps=8" in (out / "trace" / "add_kernel.py").read_text()
-    irdiff("corpus", "check", "--corpus", out, "--cache", cache, "--target", "sm_90")
+@pytest.fixture
+def on_gpu(newest: Toolchain, tmp_path: Path, cache: Path) -> Callable[..., tuple[str, dict[str, Any]]]:
+    """(what was said, what was recorded in `tmp_path/out`) of a program that runs with a made-up GPU."""
+
+    def record(*words: str, code: int = 0) -> tuple[str, dict[str, Any]]:
+        interpreter, seen = tmp_path / "python", tmp_path / "seen.json"
+        program = PROGRAMS / "as_if_on_gpu.py"
+        interpreter.write_text(f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{program}" "$@"\n')
+        interpreter.chmod(0o755)
+        options = ("--cache", cache, "--out", tmp_path / "out", "--json", seen, "--python", interpreter)
+        said = irdiff("capture", *options, PROGRAMS / words[0], *words[1:], code=code)
+        return said, json.loads(seen.read_text())
+
+    return record
 
 
-def on_gpu(toolchain: Toolchain, out: Path, *words: str, code: int) -> tuple[str, dict[str, Any]]:
-    """(what was said, what was recorded) of a program that runs with a made-up GPU."""
-    seen = out.with_suffix(".json")
-    command = [toolchain.python, PROGRAMS / "as_if_on_gpu.py", "--out", out, "--json", seen, *words]
-    done = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, timeout=100, cwd=PROGRAMS, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return done.stderr, json.loads(seen.read_text())
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_on_a_gpu_the_program_runs_as_without_us(newest: Toolchain, tmp_path: Path, code: int) -> None:
+def test_on_a_gpu_the_program_runs_as_without_us(on_gpu: Callable[..., Any], tmp_path: Path) -> None:
     """The program itself checks what was launched, and how often its functions were called."""
-    out = tmp_path / "captured"
-    said, recorded = on_gpu(newest, out, "launches.py", str(code), code=code)
-    assert ("the program ended with exit code 3: SystemExit: 3" in said) == bool(code)
+    said, recorded = on_gpu("launches.py", "3", code=3)
+    assert "the program ended with exit code 3: SystemExit: 3" in said
     assert "without a GPU" not in said and "no GPU" not in said
     # of the autotuned kernel the chosen config, once; nothing that was tried on the way
     launches = {launch["kernel"]: launch for launch in recorded["launches"]}
@@ -153,40 +101,23 @@ def test_on_a_gpu_the_program_runs_as_without_us(newest: Toolchain, tmp_path: Pa
     assert launches["scale"]["grid"] == [8, 1, 1]
     # what cannot be described does not end the program, and is said
     assert recorded["not_written"] == [["copy", "ZeroDivisionError: integer division or modulo by zero"]]
-    assert "ZeroDivisionError" in (out / "README.md").read_text()
-
-
-def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
-    newest: Toolchain, tmp_path: Path
-) -> None:
-    out = tmp_path / "captured"
-    _, recorded = on_gpu(newest, out, "inductor_launches.py", code=0)
-    (launch,) = recorded["launches"]
-    assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
-    assert launch["constexprs"] == {"XBLOCK": "256"}
-    text = (out / "inductor_launches" / "triton_poi_fused_add_0.py").read_text()
-    assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
-
-
-def test_the_exit_code_of_a_program_on_a_gpu_is_that_of_the_command(
-    newest: Toolchain, tmp_path: Path, cache: Path
-) -> None:
-    interpreter = tmp_path / "python"  # one that has a made-up GPU
-    interpreter.write_text(
-        f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{PROGRAMS / "as_if_on_gpu.py"}" "$@"\n'
-    )
-    interpreter.chmod(0o755)
-    words = ("--cache", cache, "--out", tmp_path / "out", "--python", interpreter)
-    said = irdiff("capture", *words, PROGRAMS / "launches.py", "7", code=7)
-    assert "the program ended with exit code 7" in said
+    assert "ZeroDivisionError" in (tmp_path / "out" / "README.md").read_text()
     assert (tmp_path / "out" / "launches" / "scale.py").exists()
 
 
-def test_copies_of_one_kernel_share_a_file(newest: Toolchain, tmp_path: Path) -> None:
-    out = tmp_path / "captured"
-    _, recorded = on_gpu(newest, out, "copies.py", code=0)
-    assert [launch["id"] for launch in recorded["launches"]] == [
-        "copies/double:fp32-1x4096-BLOCK128",
-        "copies/double:fp32-1x4096-BLOCK256",
-    ]
+def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
+    on_gpu: Callable[..., Any], tmp_path: Path
+) -> None:
+    _, recorded = on_gpu("inductor_launches.py")
+    (launch,) = recorded["launches"]
+    assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
+    assert launch["constexprs"] == {"XBLOCK": "256"}
+    text = (tmp_path / "out" / "inductor_launches" / "triton_poi_fused_add_0.py").read_text()
+    assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
+
+
+def test_copies_of_one_kernel_share_a_file(on_gpu: Callable[..., Any]) -> None:
+    _, recorded = on_gpu("copies.py")
+    names = [launch["id"] for launch in recorded["launches"]]
+    assert names == [f"copies/double:fp32-1x4096-BLOCK{block}" for block in (128, 256)]
     assert recorded["not_written"] == []

@@ -69,18 +69,19 @@ def bash(tmp_path: Path) -> Iterator[Bash]:
     shell.close()
 
 
-@pytest.mark.parametrize(
-    ("typed", "shown"),
-    [
-        ("irdiff expl", "irdiff explain "),
-        ("irdiff compare triton==3.8", "irdiff compare triton==3.8.0 "),
-        ("irdiff compare triton=", "irdiff compare triton==3.8.0 "),
-        ("irdiff compare triton==3.8.0 tri", "irdiff compare triton==3.8.0 triton==3.8.0 "),
-        ("irdiff compare --triton=triton==3", "irdiff compare --triton=triton==3.8.0 "),
-        ("irdiff diff last g:", "irdiff diff last g:08df "),
-        ("irdiff diff  last   g:0", "irdiff diff  last   g:08df "),
-        ("irdiff diff last norm/rms:fp16/k#1@s", "irdiff diff last norm/rms:fp16/k#1@sm_90 "),
-    ],
-)
-def test_a_word_is_completed_as_a_whole(bash: Bash, typed: str, shown: str) -> None:
-    assert bash.type(f"{typed}\t", shown).endswith(shown)
+TYPED = {
+    "irdiff expl": "irdiff explain ",
+    "irdiff compare triton==3.8": "irdiff compare triton==3.8.0 ",
+    "irdiff compare triton=": "irdiff compare triton==3.8.0 ",
+    "irdiff compare triton==3.8.0 tri": "irdiff compare triton==3.8.0 triton==3.8.0 ",
+    "irdiff compare --triton=triton==3": "irdiff compare --triton=triton==3.8.0 ",
+    "irdiff diff last g:": "irdiff diff last g:08df ",
+    "irdiff diff  last   g:0": "irdiff diff  last   g:08df ",
+    "irdiff diff last norm/rms:fp16/k#1@s": "irdiff diff last norm/rms:fp16/k#1@sm_90 ",
+}
+
+
+def test_a_word_is_completed_as_a_whole(bash: Bash) -> None:
+    for typed, shown in TYPED.items():
+        assert bash.type(f"{typed}\t", shown).endswith(shown)
+        bash.type("\x15echo cle''ared\n", "cleared")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import evidence_corpus, evidence_edits
 from tests.programs.evidence import comparing, rows
 from tests.programs.evidence.comparing import Repository
 
@@ -63,3 +64,19 @@ def test_a_file_that_an_option_names_is_the_same_in_every_export(cache: Path, tm
     for base, head, expected in (("first", "second", "unchanged"), ("second", "third", "changed")):
         compared = comparing.compare_commits(repo, base, head, cache=cache)
         assert compared.verdicts_of(row.workload) == [expected], compared.cases()
+
+
+def test_a_few_random_edits_of_generated_packages(shared_cache: Path) -> None:
+    """Default verdicts are those of `--no-cache`; `python -m tests.programs.evidence_edits` does hundreds."""
+    steps = list(evidence_edits.run(16, 7, 8, shared_cache))
+    wrong = [step for step in steps if step.differs or step.unexpected]
+    assert not wrong, "\n".join(evidence_edits.report(step, 7, 8) for step in wrong)
+    assert {"changed", "unchanged"} <= {step.without_cache for step in steps}, "the edits say something"
+
+
+def test_a_few_real_edits_of_the_corpus(shared_cache: Path) -> None:
+    """No miss and no alarm; `python -m tests.programs.evidence_corpus` does all of the list."""
+    judged = evidence_corpus.judge(evidence_corpus.load()[::20], shared_cache)
+    assert not [row for row in judged if row.missed or row.alarmed], evidence_corpus.table(judged)
+    assert [row.prediction for row in judged] == [row.edit.prediction for row in judged]
+    assert {"changed", "same"} <= {row.prediction for row in judged}, "the edits say something"

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.integration
 
 NEW = "triton==3.9.0"
 WORKLOAD = """
-import ctypes, time
+import ctypes, os, time
 import triton
 import triton.language as tl
 from irdiff_corpus import launch, tensor
@@ -42,15 +42,12 @@ def misbehave(how, _semantic=None):
     if how == "crash":
         ctypes.string_at(0)
     if how == "abort":
-        import os
         os.abort()
-    if how == "hang":
-        while True:
-            time.sleep(1)
-    if how == "memory":
-        hoard = []
-        while True:
-            hoard.append(bytearray(64 << 20))
+    while how == "hang":
+        time.sleep(1)
+    hoard = []
+    while how == "memory":
+        hoard.append(bytearray(64 << 20))
     if how == "error":
         raise ValueError("planted error")
 
@@ -107,15 +104,13 @@ def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
     (corpus / "faults" / "syntax.py").write_text("def broken(:\n")
     (corpus / "faults" / "dies.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     (corpus / "faults" / "empty.py").write_text("x = 1\n")
-    result = check(
-        irdiff, corpus, "--case", "faults/syntax", "--case", "faults/dies", "--case", "faults/empty"
-    )
+    told = {"syntax": "SyntaxError", "dies": "SIGSEGV", "empty": "LAUNCHES"}
+    result = check(irdiff, corpus, *(word for name in told for word in ("--case", f"faults/{name}")))
     assert result.code == 4
     assert "nothing was compared" in result.stderr
-    assert "SyntaxError" in result.case("faults/syntax:*@sm_90")["error"]
-    assert "SIGSEGV" in result.case("faults/dies:*@sm_90")["error"]
-    assert "LAUNCHES" in result.case("faults/empty:*@sm_90")["error"]
     assert result.verdicts() == {"failing": 3}
+    for name, said in told.items():
+        assert said in result.case(f"faults/{name}:*@sm_90")["error"]
 
 
 def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) -> None:
@@ -150,13 +145,10 @@ def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) 
 
 def test_full_disk_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
     """A file-size limit stands for a full disk: every write past it fails."""
-    command = f"ulimit -f 8; exec {sys.executable} -m irdiff compare {NEW} {NEW} --no-cache --corpus {corpus} --case :fine --target sm_90"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "IRDIFF_CACHE": str(cache)},
-    )
+    words = f"compare {NEW} {NEW} --no-cache --corpus {corpus} --case :fine --target sm_90"
+    command = ["bash", "-c", f"ulimit -f 8; exec {sys.executable} -m irdiff {words}"]
+    environment = {**os.environ, "IRDIFF_CACHE": str(cache)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 4, done.stderr
     assert "Traceback" not in done.stderr
     result = check(irdiff, corpus, "--case", ":fine")
@@ -176,7 +168,6 @@ def _alive(marker: str) -> list[int]:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpus: Path, number: int) -> None:
-    marker = f"IRDIFF_TEST_MARK={cache}"
     environment = {**os.environ, "IRDIFF_CACHE": str(cache), "TMPDIR": str(cache)}
     words = ["compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90"]
     child = subprocess.Popen(
@@ -196,24 +187,30 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpu
         assert "interrupted" in stderr
     deadline = time.monotonic() + 30
     while _alive(f"TMPDIR={cache}"):
-        assert time.monotonic() < deadline, f"orphans: {_alive(f'TMPDIR={cache}')} ({marker})"
+        assert time.monotonic() < deadline, f"orphans: {_alive(f'TMPDIR={cache}')}"
         time.sleep(0.05)
     result = check(irdiff, corpus, "--case", ":fine")
     assert result.verdicts() == {"unchanged": 1}
 
 
 def test_two_at_once_on_one_store(irdiff, cache: Path, small_corpus: Path) -> None:
-    words = [
-        sys.executable, "-m", "irdiff", "compare", "triton==3.8.0", NEW, "--corpus", str(small_corpus),
-        "--target", "sm_90", "--no-recheck",
-    ]  # fmt: skip
-    environment = {**os.environ, "IRDIFF_CACHE": str(cache)}
-    children = [
-        subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    words = (
+        "compare",
+        "triton==3.8.0",
+        NEW,
+        "--corpus",
+        str(small_corpus),
+        "--target",
+        "sm_90",
+        "--no-recheck",
+    )
+    command, environment = (
+        [sys.executable, "-m", "irdiff", *words],
+        {**os.environ, "IRDIFF_CACHE": str(cache)},
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    children = [subprocess.Popen(command, env=environment, **pipes) for _ in range(2)]
     for child in children:
         out, err = child.communicate(timeout=300)
         assert child.returncode == 0, out + err
-    single = irdiff(*words[3:])
-    assert single.code == 0
+    assert irdiff(*words).code == 0

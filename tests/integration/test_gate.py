@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.integration.commits.checkouts import PLAN, commit, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -36,44 +36,23 @@ reason = "somebody should have looked at it"
 """
 
 
-@pytest.fixture
-def commit(tmp_path: Path) -> Callable[[str], str]:
-    """Commits a state of the kernel; returns its name."""
-    repo = tmp_path / "repo"
+def test_an_accepted_bound_does_not_settle_another(irdiff, tmp_path: Path) -> None:
+    repo = new_repository(tmp_path / "repo")
 
-    def git(*words: str) -> str:
-        identity = ("-c", "user.name=n", "-c", "user.email=n@example.com")
-        done = subprocess.run(
-            ["git", *identity, *words], cwd=repo, check=True, capture_output=True, text=True
-        )
-        return done.stdout.strip()
+    def state(text: str) -> str:
+        write(repo, {"irdiff.toml": PLAN, "bench/family/copy.py": text})
+        return commit(repo, "a state")
 
-    (repo / "workloads" / "family").mkdir(parents=True)
-    (repo / "irdiff.toml").write_text('[kernels]\nworkloads = "workloads"\ntoolchain = "triton==3.9.0"\n')
-    git("init", "-q")
-
-    def make(text: str) -> str:
-        (repo / "workloads" / "family" / "copy.py").write_text(text)
-        git("add", "-A")
-        git("commit", "-q", "-m", "a state")
-        return git("rev-parse", "HEAD")
-
-    return make
-
-
-def test_an_accepted_bound_does_not_settle_another(
-    irdiff, tmp_path: Path, commit: Callable[[str], str]
-) -> None:
     texts = {bound: KERNEL.replace("i < 100", f"i < {bound}") for bound in (100, 96, 120)}
-    commits = {bound: commit(text) for bound, text in texts.items()}
-    shifted = commit("# a comment\n\n" + texts[96])
+    commits = {bound: state(text) for bound, text in texts.items()}
+    shifted = state("# a comment\n\n" + texts[96])
     rules = tmp_path / "policy.toml"
     rules.write_text(POLICY)
 
     def compared(head: str) -> str:
         run = tmp_path / head
         words = ("compare", commits[100], head, "--target", "sm_90", "--no-recheck", "--no-attribute")
-        result = irdiff(*words, "--out", str(run), cwd=tmp_path / "repo")
+        result = irdiff(*words, "--out", str(run), cwd=repo)
         assert result.verdicts() == {"changed": 1}, result.stderr
         return str(run)
 

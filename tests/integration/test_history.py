@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,6 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.history import database, site, versions
-from tests.integration import browser
 from tests.integration.browser import Watched
 from tests.integration.commits.checkouts import commit, new_repository
 from tests.unit.history import histories
@@ -120,21 +118,6 @@ def test_commits_between_two_revisions(tmp_path: Path) -> None:
 
 
 # the site
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    if reason := browser.missing():
-        pytest.skip(reason)
-    with browser.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Watched]:
-    watched = Watched(chromium)
-    yield watched
-    watched.page.close()
 
 
 def written(folder: Path, labels: list[str], cases: int) -> tuple[Path, site.Written]:

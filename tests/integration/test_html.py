@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,14 +13,11 @@ from irdiff.model import Run, Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.timing.results import Measurement, Speed
-from tests.integration import browser
 from tests.integration.browser import Watched
 from tests.unit import runs
 from tests.unit.runs import large_run, stored
 
 pytestmark = pytest.mark.integration
-if reason := browser.missing():
-    pytest.skip(reason, allow_module_level=True)  # once; what was not run is said at the end
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -81,19 +77,6 @@ def written(folder: Path, run: Run, timing: TimingSummary | None = None) -> Path
     path = folder / "report.html"
     path.write_text(html.render(run, folder, timing), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser.chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Watched]:
-    watched = Watched(chromium)
-    yield watched
-    watched.page.close()
 
 
 @pytest.fixture(scope="module")

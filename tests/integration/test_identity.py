@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,24 +9,17 @@ import pytest
 from irdiff.config import Config
 from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
+from tests import edited_toolchain
+from tests.integration.commits.checkouts import write
 
 pytestmark = pytest.mark.integration
-
-
-def environment(folder: Path, toolchain: Toolchain) -> Path:
-    """A virtual environment that finds a toolchain's Triton; returns its folder of packages."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    site = next(folder.glob("lib/python*/site-packages"))
-    packages = next(Path(toolchain.path).glob("lib/python*/site-packages"))
-    (site / "triton.pth").write_text(f"{packages}\n")
-    return site
 
 
 def identified(folder: Path, config: Config) -> Toolchain:
     return toolchains.resolve(f"python:{folder}/bin/python", config)
 
 
-@pytest.mark.parametrize("spec", ["triton==3.7.1", "triton==3.9.0"])
+@pytest.mark.parametrize("spec", [pytest.param("triton==3.7.1", marks=pytest.mark.wide), "triton==3.9.0"])
 def test_releases_are_known_by_their_content(config: Config, spec: str) -> None:
     found = toolchains.resolve(spec, config)
     assert found.notes == ()
@@ -41,7 +32,7 @@ def test_releases_are_known_by_their_content(config: Config, spec: str) -> None:
 def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
     newest: Toolchain, config: Config, tmp_path: Path
 ) -> None:
-    one, two = environment(tmp_path / "one", newest), environment(tmp_path / "a" / "two", newest)
+    one, two = (edited_toolchain.beside(newest, tmp_path / name) for name in ("one", "a/two"))
     first = identified(tmp_path / "one", config)
     assert identified(tmp_path / "a" / "two", config).digest == first.digest
 
@@ -61,42 +52,32 @@ def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
 
 
 def test_a_backend_of_another_distribution_counts(newest: Toolchain, config: Config, tmp_path: Path) -> None:
-    site = environment(tmp_path / "one", newest)
-    compiler = "from triton.backends.nvidia import compiler as of_nvidia\n\n\nclass Backend(of_nvidia.CUDABackend):\n"
-    compiler += (
-        '    @staticmethod\n    def supports_target(target):\n        return target.backend == "own"\n'
+    site = edited_toolchain.beside(newest, tmp_path / "one")
+    compiler = (
+        "from triton.backends.nvidia import compiler as of_nvidia\n\n\n"
+        "class Backend(of_nvidia.CUDABackend):\n"
+        '    supports_target = staticmethod(lambda target: target.backend == "own")\n'
     )
-    (site / "own").mkdir()
-    (site / "own" / "__init__.py").touch()
-    (site / "own" / "compiler.py").write_text(compiler)
-    (site / "own" / "driver.py").write_text(
-        "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
-    )
-    (site / "own-1.0.dist-info").mkdir()
-    (site / "own-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
-    (site / "own-1.0.dist-info" / "entry_points.txt").write_text("[triton.backends]\nown = own\n")
+    driver = "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
+    edited_toolchain.add_backend(site, "own", compiler, driver)
     first = identified(tmp_path / "one", config)
     assert first.notes == ()
-    (site / "own" / "compiler.py").write_text(compiler + "    num_warps = 8\n")
-    second = identified(tmp_path / "one", config)
-    assert second.digest != first.digest
+    write(site, {"own/compiler.py": compiler + "    num_warps = 8\n"})
+    assert identified(tmp_path / "one", config).digest != first.digest
 
 
-def test_a_wrapped_assembler_is_another_one(
-    irdiff, newest: Toolchain, config: Config, tmp_path: Path, small_corpus: Path
-) -> None:
+def test_a_wrapped_assembler_is_another_one(irdiff, newest: Toolchain, tmp_path: Path) -> None:
     """The same release, once with its assembler replaced by one of the same name that adds a flag."""
     real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")
     wrapper = tmp_path / "tools" / "ptxas-blackwell"
     wrapper.parent.mkdir()
     wrapper.write_text(f'#!/bin/sh\nexec {real} -O0 "$@"\n')
     wrapper.chmod(0o755)
-    site = environment(tmp_path / "one", newest)
-    (site / "wrap.pth").write_text(
-        f"import os; os.environ['TRITON_PTXAS_BLACKWELL_PATH'] = {str(wrapper)!r}\n"
-    )
-    spec = f"python:{tmp_path}/one/bin/python"
-    result = irdiff("compare", newest.spec, spec, "--corpus", str(small_corpus), "--target", "sm_90")
+    site = edited_toolchain.beside(newest, tmp_path / "one")
+    setting = f"import os; os.environ['TRITON_PTXAS_BLACKWELL_PATH'] = {str(wrapper)!r}\n"
+    write(site, {"wrap.pth": setting})
+    words = ("--case", "elementwise/vector_add:fp32-odd", "--target", "sm_90")
+    result = irdiff("compare", newest.spec, f"python:{tmp_path}/one/bin/python", *words)
     assert result.code == 0, result.stderr
     assert set(result.verdicts()) == {"changed"}
     assert any("is a script" in note for note in result.run["notes"])

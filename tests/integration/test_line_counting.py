@@ -14,7 +14,6 @@ import pytest
 from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
 from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
@@ -57,13 +56,9 @@ for name, value in (("low", 2), ("high", 5)):
 
 
 @pytest.fixture(scope="module")
-def chosen() -> CxxCompiler:
-    return cxx_compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
-
-
-@pytest.fixture(scope="module")
-def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: CxxCompiler) -> Callable[[str], dict]:
+def lines_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
     """Builds the library in a folder, loads it, and gives the counts of a request by its name."""
+    chosen = cxx_compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
     folder = tmp_path_factory.mktemp("it's a tree")
     source = folder / "source"
     (source / "lib").mkdir(parents=True)
@@ -71,13 +66,8 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: CxxCompiler) -> C
         (source / "lib" / name).write_text(text)
     try:
         tools = line_counting.require(chosen)
-        line_counting.prepare(
-            CountedUnits(units=("lib/counted.cpp",)),
-            folder / "counting",
-            source,
-            chosen,
-            {"PATH": os.environ["PATH"]},
-        )
+        units, path = CountedUnits(units=("lib/counted.cpp",)), {"PATH": os.environ["PATH"]}
+        line_counting.prepare(units, folder / "counting", source, chosen, path)
     except ToolchainError as error:  # a clang++ without its runtime for profiles cannot link
         pytest.skip(str(error))
     words = [str(folder / "counting" / "launcher"), str(CLANG)]
@@ -101,22 +91,11 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: CxxCompiler) -> C
 
 
 def test_each_request_has_the_lines_that_it_ran(lines_of: Callable[[str], dict]) -> None:
-    low, high = (lines_of(name)[f"{ROOT}/lib/counted.cpp"] for name in ("low", "high"))
-    assert (low[4] > 0, low[5], low[6] > 0) == (True, 0, True)
-    assert (high[4] > 0, high[5] > 0) == (True, True)
-
-
-def test_what_ran_as_the_library_was_loaded_counts_and_other_launches_do_not(lines_of) -> None:
-    high = lines_of("high")[f"{ROOT}/lib/counted.cpp"]
-    assert high[6] == 1, "f(1) before the mark; f(5) after it is another launch's"
-    assert high[5] == 1
-
-
-def test_headers_of_a_counted_unit_count_and_other_units_do_not(lines_of) -> None:
+    counted, header = f"{ROOT}/lib/counted.cpp", f"{ROOT}/lib/twice.h"
     low, high = lines_of("low"), lines_of("high")
-    assert (low[f"{ROOT}/lib/twice.h"][2], high[f"{ROOT}/lib/twice.h"][2]) == (0, 1)
-    assert set(high) == {f"{ROOT}/lib/counted.cpp", f"{ROOT}/lib/twice.h"}
-
-
-def test_comments_hold_no_code(lines_of) -> None:
-    assert 2 not in lines_of("high")[f"{ROOT}/lib/counted.cpp"]
+    assert set(high) == {counted, header}, "headers of a counted unit count, other units do not"
+    assert (low[header][2], high[header][2]) == (0, 1)
+    assert (low[counted][4] > 0, low[counted][5], low[counted][6] > 0) == (True, 0, True)
+    assert (high[counted][4] > 0, high[counted][5]) == (True, 1)
+    assert high[counted][6] == 1, "f(1) before the mark; f(5) after it is another launch's"
+    assert 2 not in high[counted], "a comment holds no code"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -72,27 +71,16 @@ def test_equal_texts_and_other_irs_are_not_read(tmp_path: Path) -> None:
     with closing(LlvmReader(tmp_path / "log", command=("/nonexistent",))) as none:
         text = of_stage("llir")[0].text
         assert equivalent("llir", text, text + "; a comment\n", reprint=none.reprint).findings == ()
-        assert not equivalent(
-            "ptx", ".version 8\nret;\n", ".version 8\nexit;\n", reprint=none.reprint
-        ).findings
+        ptx = (".version 8\nret;\n", ".version 8\nexit;\n")
+        assert not equivalent("ptx", *ptx, reprint=none.reprint).findings
         assert not none._deaths  # nobody has asked
 
 
-def test_long_texts_are_not_sent(reader: LlvmReader) -> None:
-    start = time.monotonic()
+def test_long_and_hostile_texts_end(reader: LlvmReader) -> None:
     assert reader.reprint(_OLD + ";" * MAX_LENGTH).why_not == "too-long"
     assert reader.reprint('@"\udc80" = global i32 1').why_not == "unreadable"
-    assert time.monotonic() - start < 1
-
-
-def test_hostile_texts_end(reader: LlvmReader) -> None:
-    for text in (
-        "define" * 100_000,
-        "{" * 1_000_000,
-        _OLD + "@a = global " + "[1 x " * 50_000,
-        _OLD * 50,
-        "",
-    ):
+    nested = _OLD + "@a = global " + "[1 x " * 50_000
+    for text in ("define" * 100_000, "{" * 1_000_000, nested, _OLD * 50, ""):
         printed = reader.reprint(text)
         assert printed.text is not None or printed.why_not in ("unreadable", "died", "timeout")
     assert reader.reprint(_OLD).text
@@ -103,22 +91,14 @@ def _fake(tmp_path: Path, **options: float) -> LlvmReader:
 
 
 def test_a_death_costs_one_answer(tmp_path: Path) -> None:
-    with closing(_fake(tmp_path)) as fake:
+    with closing(_fake(tmp_path, timeout_s=5.0)) as fake:
         assert fake.reprint("one").text == "ONE"
-        assert fake.reprint("abort").why_not == "died"
-        assert fake.reprint("lie").why_not == "died"
-        assert fake.reprint("endless").why_not == "died"
+        for text, why in (("abort", "died"), ("lie", "died"), ("endless", "died"), ("hang", "timeout")):
+            assert fake.reprint(text).why_not == why
         assert fake.reprint("two").text == "TWO"
         found = equivalent("llir", _OLD, _NEW, reprint=lambda _: fake.reprint("abort"))
         assert "lexical-llir:died" in told(found.findings)
-
-
-def test_a_child_that_takes_too_long_is_killed(tmp_path: Path) -> None:
-    with closing(_fake(tmp_path, timeout_s=1.0)) as fake:
-        start = time.monotonic()
-        assert fake.reprint("hang").why_not == "timeout"
-        assert time.monotonic() - start < 10
-        assert fake.reprint("two").text == "TWO"
+    assert fake.reprint("one").why_not == "unavailable", "after closing nothing is read"
 
 
 @pytest.mark.parametrize("command", [("/nonexistent",), (sys.executable, "-c", "pass")])
@@ -131,10 +111,3 @@ def test_where_there_is_no_reader_texts_are_compared_lexically(
             assert not found.equal
             assert "lexical-llir:unavailable" in told(found.findings)
         assert none._deaths >= MAX_DEATHS
-
-
-def test_after_closing_nothing_is_read(tmp_path: Path) -> None:
-    fake = _fake(tmp_path)
-    assert fake.reprint("one").text == "ONE"
-    fake.close()
-    assert fake.reprint("one").why_not == "unavailable"

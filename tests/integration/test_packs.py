@@ -51,7 +51,8 @@ def test_kernels_of_torch_compile_become_a_corpus(newest: Toolchain, config: Con
     kernels = packs.install(packs.load(ROOT / "corpus", ["liger"]), newest, config)
     out, checked = tmp_path / "captured", tmp_path / "check.json"
     words = ("--no-gpu", "--python", newest.python, "--out", out)
-    irdiff(config, "capture", *words, PROGRAM, PYTHONPATH=f"{kernels.packages['liger'].site}:{ROOT}")
+    said = irdiff(config, "capture", *words, PROGRAM, PYTHONPATH=f"{kernels.packages['liger'].site}:{ROOT}")
+    assert "not written: scaled: torch.compile passes factor as fp64" in said
     names = [path.stem for path in out.rglob("triton_*.py")]
     assert any("gelu" in name for name in names) and any("backward" in name for name in names), names
     irdiff(config, "corpus", "check", "--corpus", out, "--target", "sm_90", "--json", checked)

@@ -38,29 +38,22 @@ def ptxas_of(toolchain: Toolchain, name: str) -> str:
 
 
 @pytest.mark.parametrize("target", ["sm_90", "gfx942"])
-@pytest.mark.parametrize("release", ["3.5.1", "3.8.0", "3.9.0"])
+@pytest.mark.parametrize("release", [pytest.param("3.5.1", marks=pytest.mark.wide), "3.8.0", "3.9.0"])
 def test_calls_are_derived_as_the_release_makes_them(config: Config, release: str, target: str) -> None:
     toolchain = toolchains.resolve(f"triton=={release}", config)
     chosen = targets.select([target], [ROOT / "targets"])[0]
     corpus = corpora.load(ROOT / "corpus")
-    wanted = Wanted(cases=(CASE,))
     store = Store(config.store)
     with closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=False)
+        compiler = WorkerCompiler(Requests(config, workers), store, Wanted(cases=(CASE,)), reuse=False)
         catalog = compiler.catalog(toolchain, corpus, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
         made = compiler.compile(toolchain, corpus, launch, chosen)
         assert isinstance(made, Compiled)
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
-        replay = Replay(
-            side=Side(toolchain=toolchain, corpus=corpus, note=""),
-            launch=launch,
-            target=chosen,
-            stage=stage,
-            input_stage="llir",
-            input_digest=made.artifacts["llir"].digest,
-            metadata=made.metadata,
-        )
+        side, digest = Side(toolchain=toolchain, corpus=corpus, note=""), made.artifacts["llir"].digest
+        text = {"stage": stage, "input_stage": "llir", "input_digest": digest}
+        replay = Replay(side=side, launch=launch, target=chosen, metadata=made.metadata, **text)
         settings = Replayer(compiler).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
     call = llvm_call(launch, chosen, release, ptx)
@@ -90,11 +83,12 @@ def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
     irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain
 ) -> None:
     ours, theirs = (f"ptxas:{ptxas_of(side, 'ptxas-blackwell')}" for side in (previous, newest))
-    words = ("--case", "reduction/reduce:all-fp32-16m", "--target", "sm_100", "--target", "gfx942")
+    name = "reduction/reduce:all-fp32-16m"
+    words = ("--case", name, "--target", "sm_100", "--target", "gfx942")
     done = irdiff("compare", ours, theirs, "--from", "triton==3.8.0", *words)
     assert done.code == 0, done.stderr
-    assert done.case("reduction/reduce:all-fp32-16m@gfx942")["verdict"] == "unchanged"
-    case = done.case("reduction/reduce:all-fp32-16m@sm_100")
+    assert done.case(f"{name}@gfx942")["verdict"] == "unchanged"
+    case = done.case(f"{name}@sm_100")
     assert case["stages"]["ptx"] == "identical"
     assert (case["verdict"] == "changed") is (case["stages"]["sass"] == "changed")
     if case["verdict"] == "changed":  # otherwise nothing is better or worse
@@ -105,29 +99,22 @@ def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
 def test_an_llvm_compiles_what_a_release_or_a_run_has(
     irdiff: Callable[..., Any], tmp_path: Path, newest: Toolchain
 ) -> None:
-    targets = ("--target", "sm_90", "--target", "gfx942")
-    first = irdiff(
-        "compare", "triton==3.9.0", f"llvm:{LLVM}", "--case", CASE, *targets, "--out", str(tmp_path / "run")
-    )
+    words, run = ("--case", CASE, "--target", "sm_90", "--target", "gfx942"), str(tmp_path / "run")
+    first = irdiff("compare", "triton==3.9.0", f"llvm:{LLVM}", *words, "--out", run)
     assert first.code == 0, first.stderr
     stages = {case["target"]: case["stages"] for case in first.run["cases"]}
     assert stages["sm_90"]["llir"] == stages["gfx942"]["llir"] == "identical"
     assert first.case(f"{CASE}@gfx942")["facts"]["head"]["vgprs"] > 0
-    again = irdiff(
-        "compare", f"llvm:{LLVM}", f"llvm:{LLVM}/bin/llc", "--from", str(tmp_path / "run"), "--case", CASE, *targets,
-        "--ptxas", ptxas_of(newest, "ptxas-blackwell"),
-    )  # fmt: skip
+    words = (*words, "--from", run, "--ptxas", ptxas_of(newest, "ptxas-blackwell"))
+    again = irdiff("compare", f"llvm:{LLVM}", f"llvm:{LLVM}/bin/llc", *words)
     assert again.code == 0, again.stderr
     assert again.case(f"{CASE}@gfx942")["verdict"] == "unchanged"
 
 
 def test_a_list_is_searched(irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain) -> None:
-    names = [f"ptxas:{ptxas_of(side, name)}" for side, name in (
-        (previous, "ptxas"), (previous, "ptxas-blackwell"), (newest, "ptxas-blackwell"),
-    )]  # fmt: skip
-    done = irdiff(
-        "bisect", *names, "--from", "triton==3.9.0", "--case", "elementwise/vector_add:fp16-16m@sm_90"
-    )
+    tools = ((previous, "ptxas"), (previous, "ptxas-blackwell"), (newest, "ptxas-blackwell"))
+    names = [f"ptxas:{ptxas_of(side, name)}" for side, name in tools]
+    done = irdiff("bisect", *names, "--from", "triton==3.9.0", "--case", f"{CASE}@sm_90")
     assert "first commit that changes" in done.stdout or "is the same at" in done.stderr
 
 

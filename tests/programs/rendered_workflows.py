@@ -16,6 +16,7 @@ KINDS = {
         version="irdiff 1.2.3",
         is_compiler=name == "compiler",
         shards=shards,
+        timing=True,
     )
     for name, shards in (("compiler", 4), ("kernels", 1))
 }

@@ -23,10 +23,10 @@ GROUND = {
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
-    "attribute", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github", "history",
+    "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
-PURE = {"normalize", "binaries", "group"}
+PURE = {"normalize", "binaries", "effects", "group"}
 NOT_PURE = {
     "normalize/llvm_process.py", "normalize/llvm_reader.py", "group/describer.py", "group/case_results.py",
 }  # fmt: skip

@@ -199,7 +199,6 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> 
         return
     compare_command._require_whole(run, given)
     allowed = name in (
-        "failing",
         "unsupported",
         "nondeterministic",
         "shard missing",

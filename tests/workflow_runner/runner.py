@@ -10,8 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,11 +48,14 @@ class Outcome:
     artifacts: Artifacts
     log: str
     summary: str
-    took_s: dict[str, float]
 
 
 class StepFailed(Exception):
     pass
+
+
+_Row = dict[str, Any]
+_Fill = Callable[[str], str]
 
 
 @dataclass
@@ -108,45 +110,39 @@ class _Run:
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     summary: list[str] = field(default_factory=list)
-    took_s: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.artifacts = Artifacts(
-            self.machine.folder / "artifacts" / f"{self.number}-{self.machine.attempts}"
-        )
+        kept = self.machine.folder / "artifacts"
+        self.artifacts = Artifacts(kept / f"{self.number}-{self.machine.attempts}")
 
     def ended(self) -> Outcome:
         jobs = dict(self.workflow["jobs"])
         while jobs:
-            name = next(
+            ready = (
                 name for name, job in jobs.items() if set(_list(job.get("needs"))) <= self.results.keys()
             )
-            started = time.monotonic()
+            name = next(ready)
             self._job(name, jobs.pop(name))
-            self.took_s[name] = round(time.monotonic() - started, 1)
         found = self.results.values()
         conclusion = next((word for word in ("failure", "success") if word in found), "skipped")
         log, summary = "\n".join(self.log), "".join(self.summary)
-        return Outcome(self.number, conclusion, self.results, self.artifacts, log, summary, self.took_s)
+        return Outcome(self.number, conclusion, self.results, self.artifacts, log, summary)
 
     def _job(self, name: str, job: dict[str, Any]) -> None:
         needs = _list(job.get("needs"))
-        context = {
-            "github": self._github(),
-            "needs": {
-                other: {"result": self.results[other], "outputs": self.outputs.get(other, {})}
-                for other in needs
-            },
-            "inputs": self.event.payload.get("inputs", {}),
+        ended = {
+            name: {"result": self.results[name], "outputs": self.outputs.get(name, {})} for name in needs
         }
+        inputs = self.event.payload.get("inputs", {})
+        context = {"github": self._github(), "needs": ended, "inputs": inputs}
         functions = _status(all(self.results[other] == "success" for other in needs))
         if not expressions.condition(job.get("if"), context, functions):
             self.results[name] = "skipped"
             return
         matrix = job.get("strategy", {}).get("matrix", {})
         rows = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
-        ended = [_Job(self, name, job, {**context, "matrix": row}).ended() for row in rows]
-        self.results[name] = "success" if all(ended) else "failure"
+        ok = [_Job(self, name, job, {**context, "matrix": row}).ended() for row in rows]
+        self.results[name] = "success" if all(ok) else "failure"
 
     def _github(self) -> dict[str, Any]:
         return {
@@ -169,15 +165,17 @@ class _Job:
         self.run, self.name, self.job = run, name, job
         machine = run.machine.place / "machine"
         emptied(machine)
-        self.temp, self.home, self.work, self.tools = (
-            machine / part for part in ("temp", "home", "work", "tools")
-        )
+        parts = (machine / part for part in ("temp", "home", "work", "tools"))
+        self.temp, self.home, self.work, self.tools = parts
         for folder in (self.temp, self.home, self.work):
             folder.mkdir()
         run.machine.prepare(self.temp)
         (machine / "event.json").write_text(json.dumps(run.event.payload))
         self.context = {**context, "runner": {"temp": str(self.temp), "os": "Linux", "arch": "X64"}}
-        self.path = f"{_without_root(machine / 'bin')}:/usr/bin:/bin"
+        (machine / "bin").mkdir()  # a program that keeps a step from installing anything on this machine
+        (machine / "bin" / "sudo").write_text("#!/bin/sh\necho sudo: not here >&2\nexit 1\n")
+        (machine / "bin" / "sudo").chmod(0o755)
+        self.path = f"{machine / 'bin'}:/usr/bin:/bin"
         self.environment = {
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
@@ -194,16 +192,14 @@ class _Job:
         self.run.log.append(f"=== {self.name} {self.context.get('matrix') or ''}")
         steps: dict[str, Any] = {}
         ok = self._steps(self.job["steps"], {**self.context, "steps": steps}, self.environment)
-        functions = _status(ok)
+        context, functions = {**self.context, "steps": steps}, _status(ok)
         self.run.outputs[self.name] = {
-            name: expressions.interpolated(str(text), {**self.context, "steps": steps}, functions)
+            name: expressions.interpolated(str(text), context, functions)
             for name, text in self.job.get("outputs", {}).items()
         }
         return ok
 
-    def _steps(
-        self, steps: list[dict[str, Any]], context: dict[str, Any], environment: dict[str, str]
-    ) -> bool:
+    def _steps(self, steps: list[_Row], context: _Row, environment: dict[str, str]) -> bool:
         ok = True
         for number, step in enumerate(steps):
             key = step.get("id", f"#{number}")
@@ -214,27 +210,19 @@ class _Job:
             fill = functools.partial(expressions.interpolated, context=context, functions=functions)
             outputs: dict[str, str] = {}
             try:
-                if "run" in step:
-                    self._script(step, fill, environment, outputs)
-                else:
-                    self._action(step, fill, environment, outputs)
+                (self._script if "run" in step else self._action)(step, fill, environment, outputs)
                 outcome = "success"
             except StepFailed:
                 outcome, ok = "failure", False
             context["steps"][key] = {"outcome": outcome, "conclusion": outcome, "outputs": outputs}
         return ok
 
-    def _script(
-        self,
-        step: dict[str, Any],
-        fill: Callable[[str], str],
-        environment: Mapping[str, str],
-        outputs: dict[str, str],
-    ) -> None:
+    def _script(self, step: _Row, fill: _Fill, environment: dict[str, str], outputs: dict[str, str]) -> None:
         assert "${{" not in step["run"], "an expression in a script"
         output, summary = self.temp / "_output", self.temp / "_summary"
-        output.write_text("")
-        summary.write_text("")
+        for file in (output, summary):
+            file.write_text("")
+        files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
         env = {name: fill(_text(value) or "") for name, value in step.get("env", {}).items()}
         name = step.get("name") or step["run"]
         installed = self.run.machine.place / f"installed-{env.get('EXTRAS') or 'plain'}"
@@ -246,19 +234,12 @@ class _Job:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=self.work,
-            env={
-                **environment,
-                "PATH": self.path,
-                "GITHUB_OUTPUT": str(output),
-                "GITHUB_STEP_SUMMARY": str(summary),
-                **env,
-            },
+            env={**environment, "PATH": self.path, **files, **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             timeout=1500,
-            check=False,
         )
         assert TOKEN not in done.stdout
         self.run.log.append(f"--- {name}: {done.returncode}\n{done.stdout}")
@@ -272,13 +253,7 @@ class _Job:
         if name == INSTALL:
             shutil.copytree(self.tools, installed, symlinks=True, copy_function=os.link)
 
-    def _action(
-        self,
-        step: dict[str, Any],
-        fill: Callable[[str], str],
-        environment: dict[str, str],
-        outputs: dict[str, str],
-    ) -> None:
+    def _action(self, step: _Row, fill: _Fill, environment: dict[str, str], outputs: dict[str, str]) -> None:
         name, _, _ = step["uses"].partition("@")
         given = {key: fill(_text(value) or "") for key, value in step.get("with", {}).items()}
         self.run.log.append(f"--- {name} {given}")
@@ -295,9 +270,7 @@ class _Job:
         }
         outputs.update(known[name](given) or {})
 
-    def _composite(
-        self, name: str, given: dict[str, str], environment: dict[str, str], outputs: dict[str, str]
-    ) -> None:
+    def _composite(self, name: str, given: _Row, environment: dict[str, str], outputs: _Row) -> None:
         folder = self.run.machine.actions / ".github" / "actions" / name
         action = yaml.safe_load((folder / "action.yml").read_text())
         declared = action.get("inputs", {})
@@ -306,10 +279,8 @@ class _Job:
         needed = [key for key, row in declared.items() if row.get("required")]
         assert all(inputs[key] for key in needed), f"{name} needs {needed}"
         steps: dict[str, Any] = {}
-        context = {name: self.context[name] for name in ("github", "runner")} | {
-            "inputs": inputs,
-            "steps": steps,
-        }
+        context = {name: self.context[name] for name in ("github", "runner")}
+        context |= {"inputs": inputs, "steps": steps}
         assert all(step.get("shell") == "bash" for step in action["runs"]["steps"] if "run" in step)
         ok = self._steps(action["runs"]["steps"], context, {**environment, "GITHUB_ACTION_PATH": str(folder)})
         for key, row in action.get("outputs", {}).items():
@@ -367,21 +338,9 @@ class _Job:
             self.run.artifacts.download(name, place / name)
 
 
-def _without_root(place: Path) -> Path:
-    """A folder of programs that keep a step from installing anything on the machine of who tests."""
-    place.mkdir()
-    (place / "sudo").write_text("#!/bin/sh\necho sudo: not here >&2\nexit 1\n")
-    (place / "sudo").chmod(0o755)
-    return place
-
-
 def _status(ok: bool) -> dict[str, Callable[..., Any]]:
-    return {
-        "success": lambda: ok,
-        "failure": lambda: not ok,
-        "always": lambda: True,
-        "cancelled": lambda: False,
-    }
+    values = {"success": ok, "failure": not ok, "always": True, "cancelled": False}
+    return {name: lambda value=value: value for name, value in values.items()}
 
 
 def _list(value: Any) -> list[str]:

@@ -106,18 +106,6 @@ def test_renamed_edited_untouched_added_removed(irdiff, kernels: Path) -> None:
     assert "triton==3.9.0 (pinned in requirements.txt)" in result.run["head"]["note"]
 
 
-def test_a_bump_of_the_pin(irdiff, kernels: Path) -> None:
-    edit(kernels, "requirements.txt", "triton==3.9.0", "triton==3.8.0")
-    commit(kernels, "Go back to an older Triton")
-    result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)
-    assert (result.run["base"]["version"], result.run["head"]["version"]) == ("3.9.0", "3.8.0")
-    assert len(result.run["cases"]) == 4
-    assert all(set(case["stages"].values()) != {"absent"} for case in result.run["cases"])
-    one = ("--triton", "triton==3.9.0", "--target", "sm_90")
-    chosen = irdiff("compare", "HEAD~1", "HEAD", *one, cwd=kernels)
-    assert chosen.verdicts() == {"unchanged": 4}, "one compiler for both, and no kernel changed"
-
-
 def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: Path, cache: Path) -> None:
     """The text of an assertion names the kernel's file: below the repository, not below the cache."""
     before = "    result = tl.max"

@@ -13,6 +13,8 @@ import pytest
 from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.errors import UsageError
+from irdiff.resolve import remote_repositories
+from irdiff.resolve.remote_repositories import Remote
 from irdiff.resolve.toolchains import repository
 from tests.integration.commits.checkouts import commit, git, new_repository, write
 
@@ -230,6 +232,8 @@ def watch(event, arguments):
 
 sys.addaudithook(watch)
 from irdiff import config as configuration
+from irdiff.resolve import remote_repositories
+from irdiff.resolve.remote_repositories import Remote
 from irdiff.resolve.toolchains import repository
 
 here = configuration.load(cache=Path(sys.argv[2]))
@@ -260,3 +264,30 @@ def test_git_that_is_not_installed(repo: Path, here: Config, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="git cannot be started") as caught:
         repository.open_store(repo, without)
     assert "install git" in caught.value.hint
+
+
+# repositories elsewhere, which here are folders
+
+
+def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(
+    repo: Path, here: Config, tmp_path: Path
+) -> None:
+    def content(revision: str) -> bytes:
+        spec = f"{repo.as_uri()}@{revision}"
+        store = remote_repositories.open_any((spec,), tmp_path, here)
+        entries = repository.entries(remote_repositories.snapshot(spec, store, here), here)
+        return repository.read([entry for entry in entries if entry.path == "a.txt"])["a.txt"]
+
+    assert content("main") == b"one\n"
+    write(repo, {"a.txt": "second\n"})
+    second = commit(repo, "second")
+    assert [content(name) for name in ("main", "main~1", second)] == [b"second\n", b"one\n", b"second\n"]
+    with pytest.raises(UsageError, match="the repository cannot be fetched"):
+        remote_repositories.fetched(Remote(url=(tmp_path / "absent").as_uri(), revision="main"), here)
+
+
+def test_a_branch_of_the_checkout_goes_before_a_fork(repo: Path, here: Config) -> None:
+    git(repo, "branch", "owner/name@idea")
+    store = repository.open_store(repo, here)
+    assert remote_repositories.snapshot("owner/name@idea", store, here).store == store
+    assert not (here.cache / "remotes").exists()

@@ -57,6 +57,7 @@ class FakeGithub:
             ("POST", f"/api/v3/repos/o/n/statuses/{COMMIT}", self._ok),
             ("GET", "/api/v3/repos/o/n/pulls/7", self._pull),
             ("GET", "/api/v3/repos/o/n/actions/workflows/irdiff-pr.yml/runs", self._workflow_runs),
+            ("GET", "/api/v3/repos/o/n/actions/workflows/irdiff-nightly.yml/runs", self._workflow_runs),
             ("GET", "/api/v3/repos/o/n/actions/caches", self._caches),
         ):
             self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
@@ -104,15 +105,10 @@ class FakeGithub:
         start = int(sent["variables"]["after"] or 0)
         end = start + self.page_size
         nodes = [
-            {
-                "id": f"IC_{row.number}",
-                "databaseId": row.number,
-                "body": row.body,
-                "isMinimized": row.minimized,
-                "author": {"login": row.login} if row.login else None,
-            }
+            {"id": f"IC_{row.number}", "databaseId": row.number, "body": row.body, "isMinimized": row.minimized,
+             "author": {"login": row.login} if row.login else None}
             for row in self.comments[start:end]
-        ]
+        ]  # fmt: skip
         page = {"hasNextPage": end < len(self.comments), "endCursor": str(end)}
         pull = {"state": self.state, "headRefOid": self.head, "comments": {"pageInfo": page, "nodes": nodes}}
         found = pull if sent["variables"]["number"] == 7 else None
@@ -138,10 +134,8 @@ class FakeGithub:
         body = request.get_json()["body"]
         if len(body) > LIMIT:
             error = {"resource": "IssueComment", "code": "unprocessable", "field": "data"}
-            message = "Body is too long (maximum is 65536 characters)"
-            return answer_json(
-                {"message": "Validation Failed", "errors": [{**error, "message": message}]}, 422
-            )
+            error |= {"message": "Body is too long (maximum is 65536 characters)"}
+            return answer_json({"message": "Validation Failed", "errors": [error]}, 422)
         row = change(body)
         url = f"https://github.example/o/n/pull/7#issuecomment-{row.number}"
         return answer_json({"id": row.number, "html_url": url}, status)
@@ -168,9 +162,9 @@ class FakeGithub:
     def _workflow_runs(self, request: Request) -> Response:
         rows = [
             {"id": run.number, "run_number": n, "status": run.status, "conclusion": run.conclusion,
-             "html_url": f"https://github.example/o/n/actions/runs/{run.number}"}
+             "html_url": f"https://github.example/o/n/actions/runs/{run.number}", "event": run.event}
             for n, run in enumerate(self.runs)
-            if run.head == request.args["head_sha"]
+            if run.head == request.args.get("head_sha", run.head)
         ]  # fmt: skip
         return answer_json({"workflow_runs": rows})
 
@@ -181,22 +175,15 @@ class FakeGithub:
     def _artifacts(self, request: Request) -> Response:
         run = self._run_of(request)
         rows = [
-            {
-                "id": run.number * 10 + n,
-                "name": path.stem,
-                "size_in_bytes": path.stat().st_size,
-                "expired": False,
-            }
+            {"id": run.number * 10 + n, "name": path.stem, "size_in_bytes": path.stat().st_size, "expired": False}
             for n, path in enumerate(run.artifacts)
             if path.stem == request.args["name"]
-        ]
+        ]  # fmt: skip
         return answer_json({"artifacts": rows})
 
     def _zip(self, request: Request) -> Response:
-        number = request.path.split("/")[-2]
-        return Response(
-            status=302, headers={"Location": self.server.url_for(f"/storage/{number}") + "?sig=x"}
-        )
+        place = self.server.url_for(f"/storage/{request.path.split('/')[-2]}")
+        return Response(status=302, headers={"Location": f"{place}?sig=x"})
 
     def _stored(self, request: Request) -> Response:
         assert "Authorization" not in request.headers, "the token went to another host"
@@ -231,6 +218,7 @@ class WorkflowRun:
     head: str
     status: str = "completed"
     conclusion: str = "success"
+    event: str = "pull_request"
     artifacts: list[Path] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
 

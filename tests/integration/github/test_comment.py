@@ -54,39 +54,30 @@ def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
         tell()
         story[title] = json.loads(re.sub(r"x{1000,}", counted, json.dumps(hub.requests)))
 
-    def create() -> None:
-        posted = _post(hub, "### irdiff: None of 5 kernels changed.", commit=COMMIT)
-        assert (posted.done, posted.minimized) == (Done.CREATED, 0)
-        assert posted.url == "https://github.example/o/n/pull/7#issuecomment-1"
+    def says(text: str, done: Done, minimized: int = 0) -> Callable[[], None]:
+        def tell() -> None:
+            posted = _post(hub, text, commit=COMMIT)
+            assert (posted.done, posted.minimized) == (done, minimized)
+            if done is Done.CREATED:
+                assert posted.url == "https://github.example/o/n/pull/7#issuecomment-1"
 
-    def update() -> None:
-        assert _post(hub, "### irdiff: 3 cases changed", commit=COMMIT).done is Done.UPDATED
+        return tell
 
-    def nothing_new() -> None:
-        assert _post(hub, "### irdiff: 3 cases changed", commit=COMMIT).done is Done.UNCHANGED
-
-    def minimize() -> None:
-        hub.add(comment.body("default", "written by a run at the same time", ""))
-        posted = _post(hub, "### irdiff: 4 cases changed", commit=COMMIT)
-        assert (posted.done, posted.minimized) == (Done.UPDATED, 1)
-
-    def too_long() -> None:
-        hub.faults = [lambda request: None, _answer("Body is too long", 422)]
-        assert _post(hub, "x" * 29_990, commit=COMMIT).done is Done.UPDATED
-
-    def no_permission() -> None:
-        hub.may_comment = False
+    def forbidden() -> None:
         with pytest.raises(
             ForbiddenError, match="may not update the comment in o/n: Resource not accessible"
         ):
             _post(hub, "### irdiff: 5 cases changed", commit=COMMIT)
 
-    chapter("create", create)
-    chapter("update", update)
-    chapter("nothing new", nothing_new)
-    chapter("minimize", minimize)
-    chapter("too long", too_long)
-    chapter("no permission", no_permission)
+    chapter("create", says("### irdiff: None of 5 kernels changed.", Done.CREATED))
+    chapter("update", says("### irdiff: 3 cases changed", Done.UPDATED))
+    chapter("nothing new", says("### irdiff: 3 cases changed", Done.UNCHANGED))
+    hub.add(comment.body("default", "written by a run at the same time", ""))
+    chapter("minimize", says("### irdiff: 4 cases changed", Done.UPDATED, minimized=1))
+    hub.faults = [lambda request: None, _answer("Body is too long", 422)]
+    chapter("too long", says("x" * 29_990, Done.UPDATED))
+    hub.may_comment = False
+    chapter("no permission", forbidden)
     assert [row.minimized for row in hub.comments] == [True, False]
     assert TOKEN not in json.dumps(story)
     recorded = json.dumps(story, indent=1, sort_keys=True) + "\n"
@@ -118,39 +109,48 @@ def test_the_comment_is_found_on_a_later_page(hub: FakeGithub) -> None:
     assert [row["body"]["variables"]["after"] for row in hub.requests[:3]] == [None, "100", "200"]
 
 
-def test_a_closed_pull_request_is_left_alone(hub: FakeGithub) -> None:
-    hub.state = "MERGED"
-    assert _post(hub).done is Done.CLOSED
-    assert not hub.comments
-
-
-def test_an_older_run_does_not_overwrite_a_newer_one(hub: FakeGithub) -> None:
-    hub.head = "b" * 40
-    assert _post(hub, commit=COMMIT).done is Done.MOVED_ON
+@pytest.mark.parametrize(
+    ("state", "head", "done"), [("MERGED", COMMIT, Done.CLOSED), ("OPEN", "b" * 40, Done.MOVED_ON)]
+)
+def test_a_closed_pull_request_and_a_newer_run_are_left_alone(
+    hub: FakeGithub, state: str, head: str, done: Done
+) -> None:
+    hub.state, hub.head = state, head
+    assert _post(hub, commit=COMMIT).done is done
     assert not hub.comments
 
 
 # limits and faults
 
 
-def test_a_secondary_limit_is_waited_for(hub: FakeGithub) -> None:
-    limit = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
-    hub.faults = [
-        _answer(limit, 403, Retry_After="17"),
-        _answer(limit, 403),
-        _answer("too many", 429),
-        _answer("API rate limit exceeded", 403, X_RateLimit_Remaining="0", X_RateLimit_Reset="1042"),
-    ]
-    assert _post(hub).done is Done.CREATED
-    assert hub.slept == [17.0, 120.0, 240.0, 42.0]
+def _page(request: Request) -> Response:
+    return Response("<html>502</html>", 502)
 
 
-def test_a_limit_of_the_graphql_api_is_waited_for(hub: FakeGithub) -> None:
-    hub.faults = [
-        lambda r: answer_json({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
-    ]
+LIMIT_OF_GRAPHQL = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
+RESET = {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1042"}
+SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+WAITED_FOR = {
+    "secondary limit": (
+        [
+            _answer(SECONDARY, 403, Retry_After="17"),
+            _answer(SECONDARY, 403),
+            _answer("too many", 429),
+            _answer("API rate limit exceeded", 403, **RESET),
+        ],
+        [17.0, 120.0, 240.0, 42.0],
+    ),
+    "limit of GraphQL": ([lambda r: answer_json(LIMIT_OF_GRAPHQL)], [60.0]),
+    "bad gateway": ([_page, _page], [2.0, 4.0]),
+}
+
+
+@pytest.mark.parametrize("name", WAITED_FOR)
+def test_what_passes_is_waited_for(hub: FakeGithub, name: str) -> None:
+    faults, slept = WAITED_FOR[name]
+    hub.faults = list(faults)
     assert _post(hub).done is Done.CREATED
-    assert hub.slept == [60.0]
+    assert hub.slept == slept
 
 
 def test_a_limit_of_hours_is_not_waited_for(hub: FakeGithub) -> None:
@@ -160,19 +160,10 @@ def test_a_limit_of_hours_is_not_waited_for(hub: FakeGithub) -> None:
     assert hub.slept == []
 
 
-def test_a_bad_gateway_is_tried_again(hub: FakeGithub) -> None:
-    def page(request: Request) -> Response:
-        return Response("<html>502</html>", 502)
-
-    hub.faults = [page, page]
-    assert _post(hub).done is Done.CREATED
-    assert hub.slept == [2.0, 4.0]
-
-
 def test_a_comment_that_may_have_been_written_is_looked_for_first(hub: FakeGithub) -> None:
     def written_and_lost(request: Request) -> Response:
         hub.add(request.get_json()["body"])
-        return Response("<html>502</html>", 502)
+        return _page(request)
 
     hub.faults = [lambda request: None, written_and_lost]
     assert _post(hub).done is Done.UNCHANGED
@@ -226,25 +217,22 @@ def test_a_report_is_made_shorter_until_it_fits(hub: FakeGithub) -> None:
         comment.post(hub.client(), 7, lambda limit: "x" * LIMIT)
 
 
-@pytest.mark.parametrize("key", ["", "-->", "a b", "x" * 50, "A"])
-def test_a_key_cannot_end_the_marker(key: str) -> None:
-    with pytest.raises(UsageError):
-        comment.marker(key)
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["http://github.com/api/v3", "ftp://x", "https://user:pw@host/api", "https://", "file:///etc/passwd"],
-)
-def test_the_token_goes_nowhere_in_the_clear(url: str) -> None:
-    with pytest.raises(UsageError):
-        Client(TOKEN, "o/n", api_url=url)
-
-
-@pytest.mark.parametrize("name", ["", "o", "o/", "/n", "o/n/x", "o/n?x", "o/../x"])
-def test_a_repository_is_owner_and_name(name: str) -> None:
-    with pytest.raises(UsageError):
-        Client(TOKEN, name)
+def test_hostile_names_are_refused() -> None:
+    """A key cannot end its marker, a token goes nowhere in the clear, a repository is an owner and a name."""
+    urls = (
+        "http://github.com/api/v3",
+        "ftp://x",
+        "https://user:pw@host/api",
+        "https://",
+        "file:///etc/passwd",
+    )
+    tries = [lambda key=key: comment.marker(key) for key in ("", "-->", "a b", "x" * 50, "A")]
+    tries += [lambda url=url: Client(TOKEN, "o/n", api_url=url) for url in urls]
+    names = ("", "o", "o/", "/n", "o/n/x", "o/n?x", "o/../x")
+    tries += [lambda name=name: Client(TOKEN, name) for name in names]
+    for wrong in tries:
+        with pytest.raises(UsageError):
+            wrong()
 
 
 # forks, checks
@@ -261,9 +249,9 @@ def _check(count: int) -> checks.CheckRun:
     return checks.CheckRun(
         commit=COMMIT,
         name="irdiff",
-        conclusion=checks.Conclusion.NEUTRAL,
         title="3 of 9 kernels changed.",
         summary="summary",
+        conclusion=checks.Conclusion.NEUTRAL,
         annotations=(row,) * count,
         details_url="https://github.example/run/1",
     )
@@ -280,7 +268,7 @@ def test_a_status_stands_in_where_checks_are_not_allowed(hub: FakeGithub) -> Non
     assert checks.publish(hub.client(), _check(1)) == "status"
     assert hub.requests[-1]["body"] == {
         "state": "success",
-        "description": "3 of 9 kernels changed.",
+        "description": "neutral: 3 of 9 kernels changed.",
         "context": "irdiff",
         "target_url": "https://github.example/run/1",
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from pathlib import Path
 
@@ -16,29 +15,23 @@ from irdiff.errors import UsageError
 from irdiff.run import failure
 from tests.integration.github.fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
 
-PLAN = {
-    "name": "plan",
-    "conclusion": "failure",
-    "steps": [{"name": "What was asked for", "conclusion": "failure"}],
-}
+FAILED = {"name": "What was asked for", "conclusion": "failure"}
+PLAN = {"name": "plan", "conclusion": "failure", "steps": [FAILED]}
+KEPT = {"schema": "irdiff-failure/1", "parts": [vars(failure.NOTHING_KEPT)]}
 DONE = {"name": "compare (1)", "conclusion": "success", "steps": []}
 
 
 @pytest.fixture
 def hub(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> FakeGithub:
-    for name, value in (
-        ("GITHUB_TOKEN", TOKEN),
-        ("GITHUB_REPOSITORY", "o/n"),
-        ("GITHUB_API_URL", httpserver.url_for("/api/v3")),
-    ):
-        monkeypatch.setitem(os.environ, name, value)
+    values = {"TOKEN": TOKEN, "REPOSITORY": "o/n", "API_URL": httpserver.url_for("/api/v3")}
+    for name, value in values.items():
+        monkeypatch.setenv(f"GITHUB_{name}", value)
     return FakeGithub(httpserver)
 
 
 def _fetched(out: Path, *words: str) -> set[str]:
-    done = CliRunner().invoke(
-        github_commands.fetch_command, [*words, "--out", str(out)], standalone_mode=False
-    )
+    words = (*words, "--out", str(out))
+    done = CliRunner().invoke(github_commands.fetch_command, words, standalone_mode=False)
     if done.exception:
         raise done.exception
     return {path.name for path in out.iterdir()}
@@ -64,14 +57,7 @@ def test_a_run_is_unpacked_and_nothing_else(hub: FakeGithub, tmp_path: Path) -> 
     ("files", "told"),
     [
         (None, "job plan"),
-        (
-            {
-                "failure.json": json.dumps(
-                    {"schema": "irdiff-failure/1", "parts": [vars(failure.NOTHING_KEPT)]}
-                ).encode()
-            },
-            "job plan",
-        ),
+        ({"failure.json": json.dumps(KEPT).encode()}, "job plan"),
         ({"../run.json": b"{}"}, "reading the run"),
         ({"readme": b""}, "reading the run"),
     ],
@@ -80,9 +66,7 @@ def test_the_reason_is_kept_where_there_is_no_run(
     hub: FakeGithub, tmp_path: Path, files: dict[str, bytes] | None, told: str
 ) -> None:
     artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
-    hub.runs = [
-        WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
-    ]
+    hub.runs = [WorkflowRun(5, COMMIT, "completed", "failure", artifacts, [PLAN, DONE])]
     assert _fetched(tmp_path / "out", "--run", "5") == {"failure.json"}
     (part,) = failure.load(tmp_path / "out")
     assert part.step == told
@@ -95,3 +79,26 @@ def test_a_comparison_that_is_on_its_way_is_waited_for(hub: FakeGithub, tmp_path
     for commit in (COMMIT, "b" * 40):
         with pytest.raises(UsageError, match="no finished comparison"):
             _fetched(tmp_path / "out", "--commit", commit)
+
+
+def test_a_night_goes_on_with_the_history_of_the_night_before(
+    hub: FakeGithub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A night that kept none is passed over, and so is whatever a pull request keeps under the same name."""
+
+    def asked() -> str:
+        words = ["--branch", "main"]
+        done = CliRunner().invoke(github_commands.history_command, words, standalone_mode=False)
+        assert done.exception is None
+        return done.stdout
+
+    monkeypatch.chdir(tmp_path)
+    assert asked() == "irdiff-history.duckdb: new\n" and not Path("irdiff-history.duckdb").exists()
+    for number, event in ((1, "schedule"), (2, "workflow_dispatch"), (3, "schedule"), (4, "pull_request")):
+        (tmp_path / str(number)).mkdir()
+        kept = _zip(tmp_path / str(number) / "irdiff-history.zip", {"irdiff-history.duckdb": b"%d" % number})
+        artifacts = [kept] if number != 3 else []
+        hub.runs.append(WorkflowRun(number=number, head=COMMIT, event=event, artifacts=artifacts))
+    assert asked() == "irdiff-history.duckdb: of the run 2\n"
+    assert Path("irdiff-history.duckdb").read_bytes() == b"2"
+    assert all(row["query"]["branch"] == "main" for row in hub.requests if "workflows" in row["path"])

@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,6 @@ class Project:
     """Somebody's clone, with the branch of the pull request."""
     base: str = ""
     head: str = ""
-    labels: list[str] = field(default_factory=list)
 
     def push(self, message: str, files: dict[str, str] | None = None) -> None:
         """A commit to the pull request's branch; GitHub makes the merge that its workflows check out."""
@@ -79,12 +78,7 @@ class Project:
         return self.machine.run(workflow, text, Event(name, ref, self.head, payload), **more)
 
     def compare(self, action: str = "synchronize", number: int | None = None, **more: Any) -> Outcome:
-        pull = {
-            "number": 7,
-            "base": {"sha": self.base},
-            "head": {"sha": self.head},
-            "labels": [{"name": name} for name in self.labels],
-        }
+        pull = {"number": 7, "base": {"sha": self.base}, "head": {"sha": self.head}, "labels": []}
         payload = {"action": action, "pull_request": pull, **more}
         done = self.start("irdiff-pr", "pull_request", MERGE, payload, number=number)
         kept = [done.artifacts.place(name) for name in done.artifacts.names()]
@@ -114,9 +108,8 @@ class Project:
 
     def report(self) -> str:
         """The comment that irdiff keeps up to date."""
-        (found,) = [
-            row.body for row in self.hub.comments if row.body.startswith("<!-- irdiff:comment:default")
-        ]
+        mark = "<!-- irdiff:comment:default"
+        (found,) = [row.body for row in self.hub.comments if row.body.startswith(mark)]
         return found
 
     def check(self) -> dict[str, Any]:
@@ -160,9 +153,8 @@ def project(
 
 def typed(cwd: Path, *words: str) -> str:
     """A command of a person, as the README has it; its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "irdiff", *words], cwd=cwd, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "irdiff", *words]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
@@ -260,7 +252,8 @@ def test_commands_of_people_who_may_write(project: Callable[..., Project], kerne
     assert (record.base, record.targets) == ("triton==3.8.0", ("sm_90",))
 
     # after the next push it is as ever
-    ours.push("Another commit", {"README.md": "new"})
+    git(ours.work, "reset", "-q", "--hard", "origin/main")
+    ours.push("Documents", {"README.md": "new"})
     done = ours.compare()
     assert "nothing was asked for at this commit" in done.log
     assert TOKEN not in done.log
@@ -269,42 +262,24 @@ def test_commands_of_people_who_may_write(project: Callable[..., Project], kerne
 # a checkout of Triton
 
 
-@dataclass(frozen=True)
-class Story:
-    """A change to Triton, and what a reviewer is told."""
-
-    name: str
-    edited: tuple[str, str, str]
-    headline: str
-    conclusion: str
-
-
-STORIES = [
-    pytest.param(
-        Story(
-            "changes-nothing",
-            (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
-            r"None of \d+ kernels? changed",
-            "success",
-        ),
-        marks=pytest.mark.wide,
+STORIES = {
+    # a change to Triton, the headline that a reviewer is told, and the conclusion of the check
+    "changes-nothing": (
+        (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
+        r"None of \d+ kernels? changed",
+        "success",
     ),
-    Story(
-        "changes-an-option",
+    "changes-an-option": (
         (NVIDIA, "num_warps: int = 4", "num_warps: int = 8"),
         r"\d+ of \d+ kernels? changed",
         "neutral",
     ),
-    pytest.param(
-        Story(
-            "breaks-the-compiler",
-            (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
-            r"\d+ kernels? no longer compile",
-            "failure",
-        ),
-        marks=pytest.mark.wide,
+    "breaks-the-compiler": (
+        (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
+        r"\d+ kernels? no longer compile",
+        "failure",
     ),
-]
+}
 ONLY = (
     "/irdiff compare --target sm_90 --tier gate --case elementwise/vector_add --case activation/rope "
     "--case normalization/softmax --case matmul/pointer"
@@ -325,9 +300,17 @@ def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., P
     return ours
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, place: Path) -> None:
-    edit(triton.work, *story.edited)
+@pytest.mark.parametrize(
+    "story",
+    [
+        "changes-an-option",
+        pytest.param("changes-nothing", marks=pytest.mark.wide),
+        pytest.param("breaks-the-compiler", marks=pytest.mark.wide),
+    ],
+)
+def test_from_a_bare_clone_to_the_comment(story: str, triton: Project, place: Path) -> None:
+    edited, headline, conclusion = STORIES[story]
+    edit(triton.work, *edited)
     triton.push("The pull request")
     triton.hub.runs.append(WorkflowRun(number=500, head=triton.head))
     triton.says("maintainer", ONLY)
@@ -335,10 +318,10 @@ def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, place: 
     assert done.jobs["compare"] == "success", done.log
     assert "only Python differs: both sides share one native build" in done.log
     assert len(re.findall(r"^=== compare", done.log, re.MULTILINE)) == 2
-    assert re.search(story.headline, done.summary.splitlines()[0] + done.summary), done.summary
+    assert re.search(headline, done.summary.splitlines()[0] + done.summary), done.summary
     triton.comment(done)
-    assert re.search(story.headline, triton.report().splitlines()[1])
-    assert (triton.check()["conclusion"], triton.check()["head_sha"]) == (story.conclusion, triton.head)
+    assert re.search(headline, triton.report().splitlines()[1])
+    assert (triton.check()["conclusion"], triton.check()["head_sha"]) == (conclusion, triton.head)
     assert TOKEN not in json.dumps([row["body"] for row in triton.hub.requests])
 
     # the same run again: nothing new to say
@@ -346,7 +329,7 @@ def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, place: 
     assert "comment unchanged" in again.log
 
     # what this repository shows of it
-    example = examples.EXAMPLES / f"comment-{story.name}.md"
+    example = examples.EXAMPLES / f"comment-{story}.md"
     text = triton.report().replace(f"{place}/machine/temp/", "")
     if os.environ.get("IRDIFF_EXAMPLES"):
         examples.keep(example, text)
@@ -399,6 +382,47 @@ def _keep(place: Path, shards: list[Run]) -> None:
         (parts / f"irdiff-part-{number}" / "run.json").write_bytes(run_folder.dump(run))
     typed(place.parent, "github", "finish", str(parts), "--out", str(place.parent / "joined"))
     Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
+
+
+def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path: Path) -> None:
+    """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
+    now = 1_800_000_000
+
+    def git_at(hours: int, *words: str) -> str:
+        date = f"{now - 3600 * hours} +0000"
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        command = ["git", "-C", str(tmp_path), *who, *words]
+        return subprocess.run(
+            command, env={**os.environ, **dates}, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def night(base: str) -> dict[str, str]:
+        text = (TEMPLATES / "irdiff-nightly.yml").read_text()
+        script = re.search(r"id: sides\n(?:.*\n)+?        run: \|\n((?: {10}.*\n)+)", text)
+        assert script
+        output = tmp_path / "output"
+        environment = {
+            **os.environ,
+            "BASE": base,
+            "GITHUB_OUTPUT": str(output),
+            "GIT_TEST_DATE_NOW": str(now),
+        }
+        subprocess.run(["bash", "-euc", script[1]], cwd=tmp_path, env=environment, check=True)
+        rows = dict(line.split("=") for line in output.read_text().splitlines())
+        output.unlink()
+        return rows
+
+    git_at(48, "init", "-q", "-b", "main")
+    git_at(48, "commit", "-q", "--allow-empty", "-m", "last night's")
+    seen = git_at(0, "rev-parse", "HEAD")
+    git_at(25, "switch", "-q", "-c", "branch")
+    git_at(25, "commit", "-q", "--allow-empty", "-m", "of 25 hours ago")
+    git_at(1, "switch", "-q", "main")
+    git_at(1, "merge", "-q", "--no-ff", "-m", "merged an hour ago", "branch")
+    merged = git_at(0, "rev-parse", "HEAD")
+    assert night("") == {"base": seen, "head": merged}
+    assert night("v1") == {"base": "v1", "head": merged}
 
 
 def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernels: Path) -> None:

@@ -152,7 +152,7 @@ AMD = {"amdgcn": AMDGCN, "hsaco": HSACO}
     ("base", "hsaco", "verdict", "findings", "status"),
     [
         (AMD, HSACO, "unchanged", (), IDENTICAL),
-        (AMD, OTHER_HSACO, "changed", ("same-instructions",), CHANGED),
+        (AMD, OTHER_HSACO, "changed", (), CHANGED),
         ({"amdgcn": AMDGCN, "notes": ("no-linker",)}, HSACO, "unchanged",
          ("machine-code-as-text:no-linker",), IDENTICAL),
         ({"amdgcn": AMDGCN}, HSACO, "changed", ("not-compared:amdgcn,hsaco",), ABSENT),

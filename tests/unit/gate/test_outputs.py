@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-from irdiff.cli.gate_commands import gate_command
+from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
 from irdiff.gate import outputs, policy, release_document, sarif
 from irdiff.gate.junit import junit
@@ -58,6 +58,9 @@ def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome
     assert "pass     held: holds for 3 cases" in lines
     assert any("waived by jane until 2026-01-02" in line for line in lines)
     assert any("gate RUN --policy POLICY --accept g:abab --until" in line for line in lines)
+    mend, measure = (line.strip() for line in lines if "next: " in line)
+    assert mend.startswith('next: mend it, or add to the policy: [[waiver]] rule = "broken", cases = ["a/x')
+    assert measure == "next: on a machine with the GPU: irdiff time RUN"
     assert all(line.isprintable() for line in lines)
     rows = json.loads(outputs.as_json(outcome))
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
@@ -250,3 +253,10 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
     with pytest.raises(UsageError, match="irdiff-accepted/2"):
         _invoke(folder, "--policy", rules)
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
+
+
+def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path: Path, folder: Path, rules: Path) -> None:
+    arguments = [str(folder), "--out", str(tmp_path / "release.md")]
+    for more, code in (([], 0), (["--policy", str(rules)], 1)):
+        result = CliRunner().invoke(release_report_command, [*arguments, *more], standalone_mode=False)
+        assert result.return_value == code

@@ -22,14 +22,10 @@ FILES = {
 ACTIONS = {str(path): path.read_text() for path in (ROOT / ".github" / "actions").glob("*/action.yml")}
 OWN = {str(path): path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 DEFAULT_OPTIONS = {**FILES, **ACTIONS, **OWN}
-ALLOWED = {
-    "irdiff-comment": {"pull-requests", "checks"},
-    "irdiff-time": {"pull-requests", "checks"},
-    "irdiff-command": {"actions", "pull-requests"},
-    "irdiff-nightly": {"actions", "issues"},
-}
-"""What a job of each workflow may write. `irdiff-nightly` removes caches and writes an issue: it compares
-nothing where it may."""
+TABLE = dict(
+    re.findall(r"^\| `(irdiff-\w+)` \|.*\|(.*)\|.*\|$", (TEMPLATES / "README.md").read_text(), re.MULTILINE)
+)
+"""What a job of each workflow may do, as README.md says it."""
 
 
 def _init(*arguments: object) -> Result:
@@ -61,8 +57,8 @@ def test_no_script_holds_an_expression(path: str) -> None:
 def test_no_job_has_more_than_it_says(path: str) -> None:
     content = FILES[path]
     assert "\npermissions: {}\n" in content
-    granted = set(re.findall(r"^ {6}([\w-]+): write", content, re.MULTILINE))
-    assert granted == ALLOWED.get(Path(path).stem, set())
+    granted = set(re.findall(r"^ {6}([\w-]+: (?:read|write))\b", content, re.MULTILINE))
+    assert granted == set(re.findall(r"`([\w-]+: \w+)`", TABLE[Path(path).stem]))
     assert "secrets." not in content
     for job in _jobs(content):
         assert re.search(r"^    permissions:", job, re.MULTILINE), job
@@ -130,11 +126,15 @@ def test_init_writes_everything_once(tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text("import triton\n\n\n@triton.jit\ndef k():\n    pass\n")
     said = _init(tmp_path, "--github", "--action", ACTION).stdout
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    names = {f".github/workflows/{name}.yml" for name in workflows.NAMES}
+    names = {f".github/workflows/{name}.yml" for name in workflows.NAMES if name != "irdiff-time"}
     assert written == {"kernels.py", "irdiff.toml", "irdiff-policy.toml", *names}
     assert policy.load(tmp_path / "irdiff-policy.toml").rule
     assert kernel_repository.parse_plan((tmp_path / "irdiff.toml").read_bytes(), "").workloads
     assert f"The jobs run {ACTION}. What you must still do:" in said
+    assert "irdiff-gpu" not in said
+    asked = _init(tmp_path, "--github", "--action", ACTION, "--time").stdout
+    assert (tmp_path / ".github/workflows/irdiff-time.yml").is_file()
+    assert "1. Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu" in asked
     assert "shard: [1]" in (tmp_path / ".github/workflows/irdiff-pr.yml").read_text()
     _init(tmp_path, "--github", "--action", ACTION)
     changed = tmp_path / ".github/workflows/irdiff-pr.yml"

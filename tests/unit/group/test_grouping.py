@@ -156,7 +156,9 @@ def test_what_is_shown_does_not_decide_the_group() -> None:
 def test_an_absorbed_change_may_share_the_group_of_a_changed_one() -> None:
     absorbed, changed = case("b", Verdict.ABSORBED, origin=origin()), case("c", origin=origin())
     ((both,), _) = grouping.group([absorbed, changed], lambda row: describe(row, ONE_FENCE))
-    assert (both.representative, both.severity) == (changed.id, "other"), "the one whose code changed"
+    assert (both.representative, both.severity) == (changed.id, "not understood"), (
+        "the one whose code changed"
+    )
     ((alone,), _) = grouping.group([absorbed], lambda row: describe(row, ONE_FENCE))
     assert (alone.representative, alone.severity) == (absorbed.id, "absorbed")
 

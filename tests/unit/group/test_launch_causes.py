@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from irdiff.group import launch_causes
+from irdiff.group import launch_causes, titles
 from irdiff.model import CauseKind, Sides, Verdict
 from tests.unit import runs
+from tests.unit.group.edits_of import added, edit, removed, replaced
 
 CASE = "a/x:1@sm_90"
 DIVISIBLE = "((tt.divisibility, 16))"
@@ -65,3 +66,27 @@ def test_an_argument_of_another_type_has_no_specialization_of_its_own() -> None:
 
 def test_without_launches_nothing_is_known() -> None:
     assert launch_causes.of_case(runs.case(CASE, Verdict.CHANGED), Sides(base=None, head=None)) == ()
+
+
+def test_lines_of_a_launch_that_no_option_explains_are_named() -> None:
+    """An option that is written out, configs that an autotuner gains, a grid."""
+    lines = [
+        added("  option num_stages: 2"),
+        *(added(f"  autotuner's config: BLOCK {n}") for n in (1, 2, 3)),
+        *replaced("  grid: [4, 1, 1]", "  grid: [8, 1, 1]"),
+        removed("  option num_warps: 8"),
+    ]
+    launch = runs.launch(CASE, options=FOUR)
+    other = runs.launch(CASE, options=FOUR | {"num_warps": "8"})
+    found = titles.causes_of(
+        runs.case(CASE, Verdict.CHANGED), edit("launch", *lines), Sides(base=launch, head=other)
+    )
+    assert titles.of_case(runs.case(CASE, Verdict.CHANGED), found) == (
+        "`num_warps` 4 → 8, grid [4, 1, 1] → [8, 1, 1], 2 other edits"
+    )
+    found = titles.causes_of(
+        runs.case(CASE, Verdict.CHANGED), edit("launch", *lines[:4]), Sides(base=launch, head=launch)
+    )
+    assert titles.of_case(runs.case(CASE, Verdict.CHANGED), found) == (
+        "3 more autotuner's configs, one more option num_stages"
+    )

@@ -80,13 +80,13 @@ REAL = [
         "mlir",
         ("%1 = llvm.call @__nv_umulhi(%0, %0) : (i32, i32) -> i32",) * 2,
         ("%1 = llvm.zext %0 : i32 to i64", "%2 = llvm.mul %1, %1 : i64", "%3 = llvm.mul %1, %1 : i64"),
-        "calls of `__nv_umulhi` → `llvm.mul` (2×)",
+        "2 fewer calls of `__nv_umulhi`",
     ),
     (
         "mlir",
         ("%9 = ttg.warp_id", STORE),
         ("llvm.store %1, %2 : vector<2xi32>, !llvm.ptr<3>",),
-        "inline `st.shared::cta.v2.b32` → `store` to shared memory, one fewer `ttg.warp_id`",
+        "one more `store` to shared memory, one fewer inline `st.shared::cta.v2.b32`, one fewer `ttg.warp_id`",
     ),
     (
         "mlir",
@@ -116,7 +116,7 @@ REAL = [
         "ttgir",
         ("%1 = arith.divf %0, %0 : f32",),
         ("%1 = tt.approx_divf %0, %0 : f32", "%2 = arith.mulf %1, %1 : f32"),
-        "`arith.divf` → `tt.approx_divf`, one more `arith.mulf`",
+        "one fewer `arith.divf`, one more `tt.approx_divf`, one more `arith.mulf`",
     ),
     (
         "ttir",
@@ -252,7 +252,7 @@ GROUPS = [
     ((OUT, OUT), "one more `tt.load`"),
     ((OUT, OUT * 2), "1 to 2 more `tt.load`"),
     (((removed("tt.load"),), OUT), "more or fewer `tt.load` (-1 … +1)"),
-    ((PAIR, PAIR * 3), "`arith.divf` → `tt.approx_divf` (1 to 3×)"),
+    ((PAIR, PAIR * 3), "1 to 3 fewer `arith.divf`, 1 to 3 more `tt.approx_divf`"),
     ((IN, IN), "one more `tt.load` in the loop"),
     ((IN, OUT, OUT), "one more `tt.load` (in the loop in 1 of 3 cases)"),
     (((*IN, *OUT), IN * 2), "2 more `tt.load` (partly in the loop)"),

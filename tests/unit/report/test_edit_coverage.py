@@ -90,12 +90,22 @@ def reading(build: Any, **changes: Any) -> Run:
         ({}, "", Conclusion.SUCCESS),
         ({"path": "data.json", "compiled_by": 0, "read_by": 0}, "no launch reads", Conclusion.SUCCESS),
         ({"compiled_by": 0, "read_by": 0}, "no launch reads", Conclusion.NEUTRAL),
+        ({"path": "csrc/moe.cu", "compiled_by": 0, "read_by": 0}, "no launch reads", Conclusion.NEUTRAL),
         ({"not_run": ("settings",)}, "no launch runs", Conclusion.NEUTRAL),
         ({"not_run": ("settings",), "compiled_by": 0, "read_by": 0}, "no launch reads", Conclusion.NEUTRAL),
         ({"path": "src/rope.py", "compiled_by": 0}, "no launch compiles", Conclusion.SUCCESS),
         ({"path": "bench/run/rope.py", "compiled_by": 0}, "", Conclusion.SUCCESS),
     ],
-    ids=["read", "data", "unread", "not run", "unread and not run", "not compiled", "a workload alone"],
+    ids=[
+        "read",
+        "data",
+        "unread",
+        "not Python",
+        "not run",
+        "unread and not run",
+        "not compiled",
+        "a workload alone",
+    ],
 )
 def test_what_no_launch_reads_runs_or_compiles_is_named_once(
     build: Any, changes: dict[str, Any], words: str, conclusion: Conclusion

@@ -122,3 +122,11 @@ def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(
     with pytest.raises(RunFolderError, match=r"holds no base\.ttir or head\.ttir of this case"):
         explanation.save(folder, run, replace(case, artifacts=Sides(base={}, head={})), tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_lines_that_launch_a_kernel_are_those_of_changed_files_first(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "ops.py").write_text("def f(x):\n    scale[(1,)](x)\n    rescale[(1,)](x)\n")
+    (tmp_path / "run.py").write_text("scale [grid](x)  # a launch\n")
+    assert explanation.launching_lines("scale", tmp_path, ["src/ops.py"]) == ["src/ops.py:2: scale[(1,)](x)"]
+    assert len(explanation.launching_lines("scale", tmp_path, ["README.md"])) == 2

@@ -45,6 +45,14 @@ def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(
     calls = [run_list.call_of(runs / name, runs) for name in NAMES]
     assert calls == ["20261121-100000", "20261122-110000-000001", "20261122-110000-000002"]
     assert [run_list.find(call, runs) for call in calls] == [runs / name for name in NAMES]
+    for place in ("mine", "others"):
+        (runs.parent / place / "below").mkdir(parents=True)
+    monkeypatch.chdir(runs.parent / "mine")
+    run_list.remember(runs / NAMES[0], runs)
+    monkeypatch.chdir(runs.parent / "mine" / "below")
+    assert run_list.find("last", runs) == runs / NAMES[0], "the last run of the folder, or of one above"
+    monkeypatch.chdir(runs.parent / "others")
+    assert run_list.find("last", runs) == runs / NAMES[2]
     monkeypatch.chdir(runs.parent)
     (runs.parent / calls[0]).mkdir()
     assert run_list.find(calls[0], runs) == Path(calls[0]), "a path comes before a name"

@@ -71,7 +71,7 @@ def test_what_is_written_launches_the_same_again(
 ) -> None:
     code, seen = recording.capture(str(tmp_path / "train.py"), "0 is no number")
     said = capsys.readouterr().err
-    assert code == 0 and seen["ended"] == "SystemExit: 0 is no number" and seen["not_written"] == []
+    assert code == 1 and seen["ended"] == "SystemExit: 0 is no number" and seen["not_written"] == []
     assert "the program ended early: SystemExit" in said and "9 launches, 7 different, of 2 kernels" in said
     assert "next: irdiff compare triton==3.8.0" in said
     text = (recording.root / "train" / "scale.py").read_text()
@@ -129,14 +129,14 @@ def test_nothing_of_anybody_is_written_over(
 ) -> None:
     program = str(tmp_path / "train.py")
     code_file = tmp_path / "code"
-    assert recording.capture("--code-file", str(code_file), program, "0")[0] == 0
-    assert code_file.read_text() == "0"
+    assert recording.capture("--code-file", str(code_file), program, "")[0] == 1
+    assert code_file.read_text() == "1"
     (tmp_path / "train.py").write_text(PROGRAM.replace("tuned[lambda", "0 and tuned[lambda"))
-    assert recording.capture(program, "0")[0] == 0, "its own files it replaces"
+    assert recording.capture(program, "")[0] == 1, "its own files it replaces"
     assert "left of an earlier recording: train/tuned.py" in capsys.readouterr().err
     with (recording.root / "train" / "scale.py").open("a") as file:
         file.write("# made better\n")
-    assert recording.capture(program, "0")[0] == 2
+    assert recording.capture(program, "")[0] == 2
     assert "train/scale.py: not written by `irdiff capture`, or changed since" in capsys.readouterr().err
 
 
@@ -144,10 +144,10 @@ def test_nothing_of_anybody_is_written_over(
     ("text", "code", "said"),
     [
         ("pass", 4, "nothing was recorded; is it Triton that the program launches?"),
-        ("import needed_here", 4, "next: needed_here lies in lib of the repository: put that on PYTHONPATH"),
-        ("import not_there.inner", 4, "next: install not_there"),
-        ("raise KeyboardInterrupt", 4, "the program ended early: interrupted"),
-        ("raise SystemExit(3)", 4, "the program ended early: SystemExit: 3"),
+        ("import needed_here", 1, "next: needed_here lies in lib of the repository: put that on PYTHONPATH"),
+        ("import not_there.inner", 1, "next: install not_there"),
+        ("raise KeyboardInterrupt", 130, "the program ended early: interrupted"),
+        ("raise SystemExit(3)", 3, "the program ended early: SystemExit: 3"),
     ],
 )
 def test_a_program_that_launches_nothing(

@@ -1,0 +1,107 @@
+"""What two texts of a kernel do, and how that differs. See README.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from irdiff.effects import amdgcn, blocks, difference, llir, ptx
+from irdiff.effects.difference import EffectDiffers
+from irdiff.effects.numbering import NumberedFunction, number
+from irdiff.effects.program import Function, Instruction, Program, UnreadableError
+from irdiff.effects.values import Values
+from irdiff.model import Bits, EffectClass
+from irdiff.stages import Stage
+
+READERS: Mapping[str, Callable[[Sequence[str]], Program]] = {
+    Stage.PTX: ptx.read,
+    Stage.AMDGCN: amdgcn.read,
+    Stage.LLIR: llir.read,
+}
+
+
+class Compared(NamedTuple):
+    """How what two texts do differs: a class, a sentence and how often it holds each, the gravest first."""
+
+    said: tuple[tuple[EffectClass, str, int], ...]
+    bits: Bits
+
+    @property
+    def kind(self) -> EffectClass:
+        return self.said[0][0] if self.said else EffectClass.MOTION
+
+
+def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Compared:
+    """Of canonical lines. Whatever is in doubt is `not understood`."""
+    values = Values()
+    try:
+        ours, theirs = _read(stage, base), _read(stage, head)
+        found = list(_between(values, ours, theirs))
+    except UnreadableError as error:
+        found = [_unknown(f"the text is not read: {error}")]
+    else:
+        if not found:
+            found = [_unknown(f"{name} not understood") for name in sorted({*ours.unknown, *theirs.unknown})]
+    said = difference.said(found)
+    return Compared(said, _bits(stage, values, said))
+
+
+def _read(stage: str, lines: Sequence[str]) -> Program:
+    try:
+        return READERS[stage](lines)
+    except (IndexError, ValueError, TypeError) as error:  # a line is not of the form that a reader expects
+        raise UnreadableError(f"{stage}: {error}") from error
+
+
+def _unknown(subject: str) -> EffectDiffers:
+    return EffectDiffers(EffectClass.UNKNOWN, subject, subject)
+
+
+def _between(values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
+    ours, theirs = Counter(base.declarations), Counter(head.declarations)
+    if ours != theirs:
+        count = max((ours - theirs).total(), (theirs - ours).total())
+        yield _unknown(f"{count} declaration{'s differ' if count > 1 else ' differs'}")
+    if base.functions.keys() != head.functions.keys():
+        yield _unknown("the text has other functions")
+        return
+    for name, function in base.functions.items():
+        yield from _of_functions(values, function, head.functions[name])
+
+
+def _of_functions(values: Values, base: Function, head: Function) -> list[EffectDiffers]:
+    """By the form of branches in which fewer differences are found."""
+    found: list[list[EffectDiffers]] = []
+    for flips in (True, False):
+        graphs = blocks.graph(base, flips=flips), blocks.graph(head, flips=flips)
+        if not blocks.same_shape(*graphs):
+            continue
+        made_by: dict[int, Instruction] = {}
+        ours, theirs = (
+            NumberedFunction(values, graph, function, made_by)
+            for graph, function in zip(graphs, (base, head), strict=True)
+        )
+        number(ours, theirs)
+        found.append(difference.Differences(ours, theirs).all())
+        if not found[-1]:
+            return []
+    return min(found, key=len) if found else list(difference.of_shapes(*graphs))
+
+
+def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int]]) -> Bits:
+    kinds = {kind for kind, _, _ in said}
+    if EffectClass.FLOAT in kinds:
+        return Bits.MAY_DIFFER
+    is_final = stage == Stage.AMDGCN or (stage == Stage.PTX and not _may_be_contracted(values))
+    return Bits.SAME if is_final and kinds <= {EffectClass.COST} else Bits.UNKNOWN
+
+
+def _may_be_contracted(values: Values) -> bool:
+    """Whether `ptxas` may make one `fma` of a product and a sum that do not say how they round."""
+    for key in values.keys:
+        if isinstance(key[0], str) and key[0].startswith(("add.", "sub.")) and ".r" not in key[0]:
+            for made in (values.keys[each] for each in key[1:] if isinstance(each, int)):
+                if isinstance(made[0], str) and made[0].startswith("mul.") and ".r" not in made[0]:
+                    return True
+    return False

@@ -1,0 +1,393 @@
+"""Reads canonical AMD assembly as blocks of instructions of 32-bit registers. Pure.
+
+A vector instruction writes in the lanes that `exec` has. `s_waitcnt` is no effect: `waits` says of each
+operand whether it is there when it is read. What a call does is not known, so a text with calls is not read.
+Suffixes that name only an encoding (`_e32`, `_e64`) are dropped. Source: AMD Instinct MI300 ISA.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from irdiff.effects import waits
+from irdiff.effects.blocks import BRANCH, JUMP
+from irdiff.effects.program import (
+    Act,
+    CodeBlock,
+    Effect,
+    Function,
+    Instruction,
+    Operand,
+    Program,
+    UnreadableError,
+    Verbatim,
+)
+from irdiff.effects.ptx import split
+
+_LABEL = re.compile(r"([.\w$]+):$")
+_RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
+_SINGLE = re.compile(r"(?:[vsa]\d+|vcc|vcc_lo|vcc_hi|exec|exec_lo|exec_hi|m0|scc|ttmp\d+|flat_scratch\w*)$")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+_MODIFIER = re.compile(
+    r"[a-z_0-9]+:\[[^\]]*\]|[a-z_0-9]+:\S+|[a-z]\w*\([^)]*\)|(?:sc[01]|nt|glc|slc|dlc|lds|clamp|offen|idxen"
+    r"|gds|tfe"
+    r"|bound_ctrl|high|off)\b"
+)
+_OFFSET = re.compile(r"offset:(-?\w+)")
+_BYTES = {
+    name: size
+    for size, names in (
+        (1, "ubyte sbyte byte u8 i8 b8"), (2, "ushort sshort short u16 i16 b16"), (4, "dword b32"),
+        (8, "dwordx2 b64"), (12, "dwordx3 b96"), (16, "dwordx4 b128"),
+    )
+    for name in names.split()
+}  # fmt: skip
+_ACCESS = re.compile(
+    r"(global|flat|scratch|buffer|ds)_(load|store|atomic|read|write|add|sub|inc|dec|min|max|and|or|xor"
+    r"|cmpst|cmpswap|wrxchg"
+    r"|pk_add)(\w*)"
+)
+_SPACES = {"ds": "shared", "scratch": "local", "flat": "", "global": "global", "buffer": "global"}
+_LANES = re.compile(r"ds_(?:b?permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|\w+_dpp")
+_IGNORED = re.compile(r"s_(?:setprio|inst_prefetch|clause|code_end|sethalt 0)")
+_SYNC = re.compile(
+    r"s_(?:barrier|sleep|sendmsg|setreg|dcache|icache|trap|setvskip|set_gpr)|buffer_(?:wbl2|inv|gl\w+)"
+    r"|global_(?:wb|inv)"
+)
+_UNSAFE = re.compile(
+    r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|v_(?:interp|movrel)"
+)
+_TWO_RESULTS = re.compile(
+    r"v_(?:add|sub|subrev|addc|subb|subbrev)_co_|v_mad_[ui]64|v_div_scale|v_swap|v_permlane\d+_swap"
+)
+_READS_RESULT = re.compile(
+    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_mad_mix(?:lo|hi)|v_cvt_(?:sr|scalef32)"
+    r"|v_pk_fmac|_swap"
+)
+_READS_SCC = re.compile(r"s_(?:addc|subb|cselect|cmov)")
+_WRITES_SCC = re.compile(
+    r"s_(?:addc?|subb?|and|or|xor|andn2|orn2|nand|nor|xnor|not|lshl\d?|lshr|ashr|bfe|abs|min|max|bcnt\w?"
+    r"|quadmask|wqm|absdiff"
+    r"|cmp\w*|bitcmp\w*)_"
+)
+_FLOAT = re.compile(r"v_.*(?:_(?:pk_|legacy_)?(?:bf?16|f16|f32|f64|f8|bf8|fp8)|mfma|dot|xf32)")
+_COMMUTES = re.compile(
+    r"v_(?:pk_)?(?:add|mul|fma|max|min)_f|v_(?:mul_hi|mul_u32|mul_i32|max_[ui]|min_[ui]|mad_u64)|s_mul_hi"
+    r"|s_m(?:in|ax)_"
+)
+_WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
+_COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
+_STEPS = """
+v_add_u32 s_add_i32 s_add_u32: add 32 0 1; v_sub_u32 s_sub_i32 s_sub_u32: sub 32 0 1
+v_subrev_u32: sub 32 1 0; v_mul_lo_u32 s_mul_i32: mul 32 0 1
+v_lshlrev_b32: shl 32 1 0; s_lshl_b32: shl 32 0 1; v_lshrrev_b32: shr 32 1 0; s_lshr_b32: shr 32 0 1
+v_ashrrev_i32: sar 32 1 0; s_ashr_i32: sar 32 0 1; v_lshlrev_b64: shl 64 1 0; s_lshl_b64: shl 64 0 1
+v_and_b32 s_and_b32: and 32 0 1; v_or_b32 s_or_b32: or 32 0 1; v_xor_b32 s_xor_b32: xor 32 0 1
+s_and_b64: and 64 0 1; s_or_b64: or 64 0 1; s_xor_b64: xor 64 0 1
+v_mov_b32 s_mov_b32 s_movk_i32 v_accvgpr_write_b32 v_accvgpr_read_b32 v_accvgpr_mov_b32: copy 0 0
+s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: or 32 0 1, or 32 -1 2
+v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
+v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
+v_xad_u32: xor 32 0 1, add 32 -1 2; v_add_lshl_u32: add 32 0 1, shl 32 -1 2
+"""
+"""Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
+_COMPUTED = {
+    name: [(step.split()[0], *map(int, step.split()[1:])) for step in steps.split(",")]
+    for row in re.split(r"[;\n]", _STEPS.strip())
+    for names, _, steps in [row.partition(":")]
+    for name in names.split()
+}
+_COUNTS = re.compile(
+    r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
+    r"|(?:- )?\.[sva]gpr\w*:|\.p2align"
+)
+"""How many registers there are: another assignment of registers has other counts."""
+
+
+def read(lines: Sequence[str]) -> Program:
+    """Raises UnreadableError."""
+    functions: dict[str, Function] = {}
+    declarations: list[str] = []
+    unknown: list[str] = []
+    name, reader = "", _AssemblyReader()
+    symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
+    for number, code in enumerate(lines):
+        label = _LABEL.match(code)
+        if label and label.group(1) in symbols:
+            name, reader = label.group(1), _AssemblyReader()
+        elif not name or (code.startswith(".") and not label):
+            if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
+                functions[name] = waits.marked(reader.function())
+                unknown += reader.unknown
+                name = ""
+            declarations.append(code)
+        elif label:
+            reader.end(JUMP, None, (label.group(1),), label.group(1))
+        elif code:
+            reader.instruction(number, code)
+    if name or not functions:
+        raise UnreadableError("no function of AMD assembly that ends")
+    kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
+    return Program(functions, tuple(kept), tuple(unknown))
+
+
+class _AssemblyReader:
+    """One function."""
+
+    def __init__(self) -> None:
+        self.unknown: list[str] = []
+        self._found: list[CodeBlock] = []
+        self._label = "entry"
+        self._now: list[Instruction] = []
+        self._made = 0
+        self._line = 0
+
+    def function(self) -> Function:
+        self.end("falls through", None, (), "")
+        return Function(tuple(self._found), frozenset(), ())
+
+    def end(self, exit_: str, condition: str | None, targets: tuple[str, ...], label: str) -> None:
+        """Ends the block; another begins under this label."""
+        self._found.append(CodeBlock(self._label, tuple(self._now), exit_, condition, targets))
+        self._now, self._label = [], label
+
+    def _new(self) -> str:
+        self._made += 1
+        return f"t{self._made}"
+
+    def _add(
+        self, name: str, results: tuple[str, ...], operands: Sequence[Operand],
+        compute: tuple[str, int] | None = None, *, masked: bool = False, effect: Effect | None = None,
+        commutes: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes registers; of a result that is one value of 64 bits, the halves."""
+        whole = results
+        if compute and len(results) == 2:
+            whole = (self._new(),)
+        self._now.append(
+            Instruction(self._line, name, whole, tuple(operands), compute, commutes, masked=masked,
+                        effect=effect, is_float=bool(_FLOAT.match(name)))
+        )  # fmt: skip
+        for place, register in enumerate(results if whole is not results else ()):
+            self._now.append(
+                Instruction(self._line, "half", (register,), whole, ("half", place), masked=masked)
+            )
+
+    def _source(self, text: str) -> Operand:
+        """One operand; of 64 bits where it is a pair."""
+        registers = _registers(text)
+        if len(registers) == 2:
+            whole = self._new()
+            self._now.append(Instruction(self._line, "pair", (whole,), registers, ("pack", 0)))
+            return whole
+        if len(registers) > 2:
+            raise UnreadableError(f"AMDGCN: {text} as one operand")
+        return registers[0] if registers else _literal(text)
+
+    def _values(self, parts: Sequence[str]) -> list[Operand]:
+        """All registers and literals; pairs as one value."""
+        found: list[Operand] = []
+        for part in parts:
+            registers = _registers(part)
+            found += registers if len(registers) > 2 else [self._source(part)] if part != "off" else []
+        return found
+
+    # one line
+
+    def instruction(self, line: int, code: str) -> None:
+        self._line = line
+        opcode, _, rest = code.partition(" ")
+        name = re.sub(r"_e(?:32|64)$", "", opcode)
+        if opcode.startswith("s_waitcnt"):
+            self._add(waits.WAIT, (), (Verbatim(rest),))
+        elif opcode == "s_nop":
+            self._add(code, (), (), effect=Effect(Act.STATES))
+        elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):
+            self._jump(opcode, rest.strip())
+        elif opcode.startswith(("s_swappc", "s_call", "s_rfe")):
+            raise UnreadableError("AMDGCN: a call")
+        elif not _IGNORED.match(code):
+            modifiers, parts = _parsed(rest)
+            if _SYNC.match(opcode):
+                words = " ".join([opcode, *modifiers, *(part for part in parts if not _registers(part))])
+                self._add(
+                    words, (), self._values([p for p in parts if _registers(p)]), effect=Effect(Act.SYNC)
+                )
+            elif _ACCESS.match(opcode) and not _LANES.match(opcode):
+                self._access(opcode, parts, modifiers)
+            else:
+                self._compute(name, parts, modifiers)
+
+    def _compute(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        changes = [_change(part) for part in parts]
+        is_plain = not modifiers and not any(changes)
+        comparison = _COMPARISON.match(name) if is_plain else None
+        if name in _COMPUTED and is_plain:
+            self._steps(name, parts, _COMPUTED[name])
+        elif comparison and len(parts) == 2 + name.startswith("v_"):
+            order, sign, width = comparison.groups()
+            order = "ne" if order == "lg" else order
+            kind = order if order in ("eq", "ne") else f"{'s' if sign == 'i' else 'u'}{order}"
+            operands = [self._source(part) for part in parts[-2:]]
+            if name.startswith("s_"):
+                self._add(name, ("scc",), operands, (kind, int(width)))
+            else:  # a lane that is off has 0
+                truth = self._new()
+                self._add(name, (truth,), operands, (kind, int(width)))
+                self._add("lanes of", _registers(parts[0]), (truth, "exec"), ("mask", 0))
+        elif name == "v_cndmask_b32" and is_plain:
+            mask = self._source(parts[3])
+            one, other = (self._source(part) for part in parts[1:3])
+            self._add(name, _registers(parts[0]), (mask, other, one), ("select", 0), masked=True)
+        else:
+            self._plain(name, parts, modifiers, changes)
+
+    def _steps(self, name: str, parts: Sequence[str], steps: Sequence[tuple[Any, ...]]) -> None:
+        sources = [self._source(part) for part in parts[1:]]
+        last: Operand = ""
+        for number, (function, width, *which) in enumerate(steps):
+            operands = [last if place < 0 else sources[place] for place in which]
+            if number < len(steps) - 1:
+                last = self._new()
+                self._add(name, (last,), operands, (function, width))
+            else:
+                self._add(
+                    name, _registers(parts[0]), operands, (function, width), masked=name.startswith("v_")
+                )
+        if _WRITES_SCC.match(name):
+            is_sum = "_add_" in name or "_sub_" in name
+            found = sources if is_sum else [self._source(parts[0])]
+            self._add(f"carry of {name}" if is_sum else "not zero", ("scc",), found)
+
+    def _plain(self, name: str, parts: list[str], modifiers: tuple[str, ...], changes: list[str]) -> None:
+        """Without rules: what it writes comes first."""
+        if not re.match(r"[vs]_[a-z]|ds_(?:b?permute|swizzle)", name) or _UNSAFE.match(name):
+            self.unknown.append(name)
+            self._add(" ".join([name, *modifiers]), (), self._values(parts), effect=Effect(Act.OPAQUE))
+            return
+        if saved := re.match(r"s_(\w+?)_saveexec_b64", name):
+            mask, before = self._source(parts[1]), self._new()
+            self._add("mov", (before,), ("exec",), ("copy", 0))
+            compute = (saved.group(1), 64) if saved.group(1) in ("and", "or", "xor") else None
+            self._add(name, ("exec",), (mask, before), compute)
+            self._add("mov", _registers(parts[0]), (before,), ("copy", 0))
+            self._add("not zero", ("scc",), ("exec",))
+            return
+        count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if _TWO_RESULTS.match(name) else 1
+        written, read_parts = parts[:count], list(parts if "_swap" in name else parts[count:])
+        if _READS_RESULT.search(name) or any(
+            each.startswith(("op_sel:", "dst_unused")) for each in modifiers
+        ):
+            read_parts += written
+        operands: list[Operand] = []
+        for part in (part.strip("-|") if _change(part) else part for part in read_parts):
+            registers = _registers(part)
+            is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
+            operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
+        fused = re.sub(
+            r"v_fmac_(f\d+)$|v_fma[am]k_(f\d+)$", lambda match: f"v_fma_{match[1] or match[2]}", name
+        )
+        if re.match(r"v_fmac_f\d+$", name):
+            operands = operands[:3]
+        operands += [self._source("vcc")] if "div_fmas" in name else []
+        operands += ["exec"] if _LANES.match(name) or re.search("v_cmp|mbcnt", name) else []
+        operands += ["scc"] if _READS_SCC.match(name) else []
+        full = " ".join([fused, *(f"{n}{each}" for n, each in enumerate(changes) if each), *modifiers])
+        results = (
+            ("exec",) if name.startswith("v_cmpx") else tuple(r for part in written for r in _registers(part))
+        )
+        commutes = not modifiers and not any(changes) and bool(_COMMUTES.match(fused)) and len(operands) > 1
+        masked = name.startswith(("v_", "ds_")) and not re.match(
+            r"v_(?:cmp|readlane|readfirst|writelane)", name
+        )
+        self._add(full, results, operands, masked=masked, commutes=commutes)
+        if _WRITES_SCC.match(name):
+            self._add(f"scc of {full}", ("scc",), operands)
+
+    def _access(self, opcode: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        offset = next((int(match.group(1), 0) for each in modifiers if (match := _OFFSET.fullmatch(each))), 0)
+        kept = [each for each in modifiers if not _OFFSET.fullmatch(each) and each != "off"]
+        name, found = " ".join([opcode, *kept]), _ACCESS.match(opcode)
+        assert found is not None
+        if "lds" in kept or "lds" in opcode:  # to shared memory, at m0
+            self._add(name, (), [*self._values(parts), "m0", offset], effect=Effect(Act.COPY), masked=True)
+            return
+        kind, verb = found.group(1), found.group(2)
+        is_load = verb in ("load", "read")
+        act = Act.LOAD if is_load else Act.STORE if verb in ("store", "write") else Act.ATOMIC
+        returns = is_load or (act is Act.ATOMIC and bool({"sc0", "glc"} & {*kept} or "_rtn" in opcode))
+        first, rest = (_registers(parts[0]), parts[1:]) if returns else ((), parts)
+        if is_load or (kind == "buffer" and returns):
+            data, places = parts[:1] if not is_load or "d16" in opcode else [], rest
+        elif kind == "buffer":
+            data, places = rest[:1], rest[1:]
+        else:  # the address, what is written, and the base
+            data, places = (rest[1:], rest[:1]) if kind == "ds" else (rest[1:2], [rest[0], *rest[2:]])
+        address = self._values([*places[1:], *places[:1]]) or [0]  # the lane's own part last
+        written = [each for part in data for each in _registers(part) or (_literal(part),)]
+        size = re.sub(r"_(?:d16(?:_hi)?|tr_b\d+)$|_rtn$", "", opcode).rpartition("_")[2]
+        several = bool(re.search(r"2st64|read2|write2", opcode)) or act is Act.ATOMIC
+        self._add(
+            name, first, written, masked=True,
+            effect=Effect(
+                act, _SPACES[kind], (*((each, 0) for each in address[:-1]), (address[-1], offset)),
+                0 if several else _BYTES.get(size, 0),
+            ),
+        )  # fmt: skip
+
+    def _jump(self, opcode: str, target: str) -> None:
+        self._made += 1
+        after, kind = f"after {self._made}", opcode.removeprefix("s_cbranch_")
+        if opcode == "s_branch":
+            self.end(JUMP, None, (target,), after)
+        elif opcode.startswith(("s_endpgm", "s_setpc")):
+            self.end(opcode, None, (), after)
+        else:
+            condition = "scc"
+            if kind.startswith(("vcc", "exec")):
+                condition = self._new()
+                self._add("is zero", (condition,), (self._source(kind[:-1]),))
+            elif not kind.startswith("scc"):
+                raise UnreadableError(f"AMDGCN: {opcode}")
+            is_true = kind in ("scc1", "vccz", "execz")
+            self.end(BRANCH, condition, (target, after) if is_true else (after, target), after)
+
+
+# words of one line
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
+    """The modifiers behind the operands, and the operands."""
+    last = (split(rest) or [""])[-1]
+    first, _, behind = last.partition(" ")
+    if _MODIFIER.fullmatch(first) and first != "off" and not _registers(first):
+        behind = last
+    found = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
+    rest = rest[: len(rest) - len(behind)].rstrip() if behind else rest
+    return tuple(found), [part for part in split(rest.rstrip(", ")) if part]
+
+
+def _change(text: str) -> str:
+    """How the sign or size of an operand is taken; empty for a register or a number as it is."""
+    if text[0] not in "-|" or _NUMBER.match(text):
+        return ""
+    return "-" * (text[0] == "-") + "|" * ("|" in text)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _registers(text: str) -> tuple[str, ...]:
+    if found := _RANGE.match(text):
+        return tuple(
+            f"{found.group(1)}{number}" for number in range(int(found.group(2)), int(found.group(3)) + 1)
+        )
+    if text in ("exec_lo", "exec_hi"):
+        raise UnreadableError(f"AMDGCN: {text}")
+    return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()
+
+
+def _literal(text: str) -> Operand:
+    return int(text, 0) if _NUMBER.match(text) else Verbatim(text)

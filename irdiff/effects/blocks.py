@@ -1,0 +1,151 @@
+"""Blocks in an order that follows from the edges alone. Pure.
+
+Blocks are numbered depth first from the entry, the target where the condition is true first, so neither the
+order in a text nor labels count. A block that only jumps is left out, and a block is one with its only
+successor that nothing else enters. Of two ways to say a comparison (`<` and jump, `>=` and fall through) one
+is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from irdiff.effects.program import CodeBlock, Function, Instruction, UnreadableError
+from irdiff.effects.values import NEGATED
+
+JUMP = "jump"
+BRANCH = "branch"
+
+
+class BlockNode(NamedTuple):
+    block: CodeBlock
+    is_flipped: bool
+    """Whether the opposite of the condition is meant."""
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+    """The blocks that lead here, by number, each as often as it does."""
+    live: frozenset[str]
+    """The registers that are read after it is entered, before they are written."""
+
+
+Graph = tuple[BlockNode, ...]
+
+
+def graph(function: Function, *, flips: bool = True) -> Graph:
+    """Without `flips` each condition is taken as it stands.
+
+    Raises UnreadableError for a jump to a label that is not there.
+    """
+    blocks = {block.label: block for block in function.blocks}
+    entry = function.blocks[0].label
+    blocks = _joined(_without_jumps(blocks, entry), entry)
+    order: dict[str, int] = {}
+    flipped = {label for label, block in blocks.items() if flips and _is_flipped(block)}
+    waiting = [entry]
+    while waiting:
+        label = waiting.pop()
+        if label in order:
+            continue
+        if label not in blocks:
+            raise UnreadableError(f"a jump to {label}, which is not there")
+        order[label] = len(order)
+        targets = blocks[label].targets
+        waiting += targets if label in flipped else targets[::-1]
+    sources: list[list[int]] = [[] for _ in order]
+    edges: list[tuple[int, ...]] = []
+    for label, number in order.items():
+        targets = blocks[label].targets
+        edges.append(tuple(order[each] for each in (targets[::-1] if label in flipped else targets)))
+        for target in edges[-1]:
+            sources[target].append(number)
+    live = _live([blocks[label] for label in order], edges)
+    return tuple(
+        BlockNode(blocks[label], label in flipped, edges[n], tuple(sources[n]), frozenset(live[n]))
+        for label, n in order.items()
+    )
+
+
+def same_shape(base: Graph, head: Graph) -> bool:
+    return [(node.targets, node.block.exit) for node in base] == [
+        (node.targets, node.block.exit) for node in head
+    ]
+
+
+def _is_flipped(block: CodeBlock) -> bool:
+    for each in reversed(block.instructions):
+        if block.condition in each.results:
+            name = each.compute[0] if each.compute and block.exit == BRANCH else ""
+            return name in NEGATED or name == "not"
+    return False
+
+
+def _without_jumps(blocks: dict[str, CodeBlock], entry: str) -> dict[str, CodeBlock]:
+    def end(label: str) -> str:
+        seen = {label}
+        while (block := blocks.get(label)) and not block.instructions and block.exit == JUMP:
+            label = block.targets[0]
+            if label in seen:  # an endless loop
+                return label
+            seen.add(label)
+        return label
+
+    leads_to = {label: end(label) for label in blocks}
+    return {
+        label: block._replace(targets=tuple(leads_to.get(each, each) for each in block.targets))
+        for label, block in blocks.items()
+        if leads_to[label] == label or label == entry
+    }
+
+
+def _joined(blocks: dict[str, CodeBlock], entry: str) -> dict[str, CodeBlock]:
+    entered = Counter(target for block in blocks.values() for target in block.targets)
+    entered[entry] += 1
+    inside = {
+        block.targets[0]
+        for label, block in blocks.items()
+        if block.exit == JUMP and entered[block.targets[0]] == 1 and block.targets[0] != label
+    }
+    joined: dict[str, CodeBlock] = {}
+    for label, first in blocks.items():
+        if label in inside:
+            continue
+        parts, last = list(first.instructions), first
+        while last.exit == JUMP and last.targets[0] in inside and last.targets[0] in blocks:
+            last = blocks[last.targets[0]]
+            parts += last.instructions
+        joined[label] = last._replace(label=label, instructions=tuple(parts))
+    return joined
+
+
+def read_by(each: Instruction) -> list[str]:
+    """The registers that an instruction reads."""
+    address = [part for part, _ in each.effect.address] if each.effect else []
+    kept = (each.guard, *each.results) if each.guard else ()  # what it does not write stays
+    return [name for name in (*each.operands, *address, *kept) if isinstance(name, str)]
+
+
+def _live(blocks: Sequence[CodeBlock], targets: Sequence[tuple[int, ...]]) -> list[set[str]]:
+    """By block. What is written in some lanes only, or under a predicate, may be read as it was."""
+    live: list[set[str]] = []
+    written: list[set[str]] = []
+    for block in blocks:
+        own, gone = set[str](), set[str]()
+        for each in block.instructions:
+            own.update(name for name in read_by(each) if name not in gone)
+            if not each.guard and not each.masked:
+                gone.update(each.results)
+        if isinstance(block.condition, str) and block.condition not in gone:
+            own.add(block.condition)
+        live.append(own)
+        written.append(gone)
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(blocks) - 1, -1, -1):
+            for target in targets[number]:
+                more = live[target] - written[number] - live[number]
+                live[number] |= more
+                changed = changed or bool(more)
+    return live

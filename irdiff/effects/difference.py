@@ -1,0 +1,458 @@
+"""How the effects of two functions differ, each difference as a sentence that a reviewer can check. Pure.
+
+Effects that only one side has are paired within their block by operation, and each pair is asked where its
+predicate, address and operands begin to differ. Where the effects are the same, their order may differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from irdiff.compare import alignment
+from irdiff.effects import order
+from irdiff.effects.blocks import Graph
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.program import Act, Instruction
+from irdiff.effects.roots import Root, Roots
+from irdiff.effects.waits import MARK
+from irdiff.model import EffectClass
+
+SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
+    EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.FLOAT,
+    EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
+)  # fmt: skip
+_ADDRESS = "use another address"
+_KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
+"""Of the operands; lanes are exchanged where a reduction combines."""
+_MAX_CODE = 70
+_FAR = 24
+"""How far from a barrier accesses are looked for that it separates."""
+_ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX})
+_COUNTS = re.compile(r"arrive|expect_tx|mbarrier|init|inval|cluster")
+"""One more is as wrong as one fewer."""
+_WAITS = re.compile(r"wait")
+
+
+class EffectDiffers(NamedTuple):
+    kind: EffectClass
+    subject: str
+    """A sentence with `{}` for how often it holds."""
+    what: object
+    """What it holds of: counted once."""
+    act: str = ""
+    """Of an address: whose, as `shared load`."""
+
+
+def said(found: Iterable[EffectDiffers]) -> tuple[tuple[EffectClass, str, int], ...]:
+    """Equal sentences once, with how often they hold; the gravest first."""
+    counts = Counter(row[:2] for row in dict.fromkeys(row[:3] for row in found))
+    rows = [(kind, subject, count) for (kind, subject), count in counts.items()]
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (list(EffectClass).index(row[0]), "write another" in row[1], -row[2], row[1]),
+        )
+    )
+
+
+class Differences:
+    """Of two functions of one shape that are numbered."""
+
+    def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
+        self._base, self._head = base, head
+        self._values = base.values
+        self._roots = Roots(base, head)
+        self._is_rearranged = False
+        self._names = [
+            {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
+        ]
+        self._guards = {event.guard for block in base.blocks for event in block.events}
+
+    def all(self) -> list[EffectDiffers]:
+        """Empty where both do the same."""
+        found: list[EffectDiffers] = []
+        is_same = True
+        for number, (one, other) in enumerate(zip(self._base.blocks, self._head.blocks, strict=True)):
+            gone, new = _unequal(one.events, other.events), _unequal(other.events, one.events)
+            is_same = is_same and not gone and not new and one.condition == other.condition
+            found += self._of_block(number, gone, new)
+            if one.condition != other.condition and one.condition is not None and other.condition is not None:
+                for root in self._roots.between(one.condition, other.condition):
+                    words = "{} branches or loops end by another condition"
+                    found.append(self._by_root(CONTROL, words, root, number))
+        if not is_same:
+            return self._with_doubt(found) or [
+                EffectDiffers(UNKNOWN, "effects differ, and where is not found", 0)
+            ]
+        for one, other in zip(self._base.blocks, self._head.blocks, strict=True):
+            pair = order.exchanged(self._values, one.events, other.events)
+            found += [self._of_order(*pair)] if pair else []
+        return found
+
+    def _of_block(self, number: int, gone: list[Event], new: list[Event]) -> Iterator[EffectDiffers]:
+        found: list[tuple[str, EffectDiffers]] = []
+        sides: defaultdict[str, set[str]] = defaultdict(set)
+        for one, other in _pairs(gone, new):
+            rows = list(self._of_pair(one, other)) if one and other else []
+            rows += (
+                [self._gone(number, one)] if one and not other else [_new(other)] if other and not one else []
+            )
+            effect = (one or other or gone[0]).effect
+            found += [(effect.space, row) for row in rows]
+            is_unclear = any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
+            if (
+                one
+                and other
+                and one.instruction.name != other.instruction.name
+                and one.address != other.address
+            ):
+                is_unclear = True
+            if effect.space:
+                sides[effect.space] |= (
+                    {"gone", "new"}
+                    if is_unclear
+                    else {"gone"}
+                    if not other
+                    else {"new"}
+                    if not one
+                    else set()
+                )
+        doubted = {space for space, kinds in sides.items() if len(kinds) > 1}
+        self._is_rearranged = self._is_rearranged or bool(doubted)
+        for space, row in found:
+            yield _doubted(row) if space in doubted and row.kind is MEMORY else row
+
+    def _with_doubt(self, found: list[EffectDiffers]) -> list[EffectDiffers]:
+        """Where accesses are arranged differently, two that are compared may be no pair.
+
+        And where shared memory is written and read at other places, that may be another layout.
+        """
+        acts = {row.act for row in found if row.kind is MEMORY}
+        other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
+        floats = [
+            Counter(each.name for node in side.graph for each in node.block.instructions if each.is_float)
+            for side in (self._base, self._head)
+        ]
+        same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
+        return [
+            _doubted(row)
+            if (row.kind is FLOAT and same_floats) or (row.act and row.kind is MEMORY and other_layout)
+            else row
+            for row in found
+        ]
+
+    def _of_pair(self, one: Event, other: Event) -> Iterator[EffectDiffers]:
+        act, noun = one.effect.act, _noun(one)
+        if one.instruction.name != other.instruction.name:
+            yield self._respelled(one.instruction, other.instruction, _renamed(one, other))
+        if (one.guard is None) != (other.guard is None):
+            verb = "is new" if one.guard is None else "is gone"
+            kind = MEMORY if one.address == other.address else UNKNOWN
+            yield EffectDiffers(kind, f"the predicate of {{}} {noun} {verb}", one.number)
+        elif one.guard != other.guard and other.guard in self._guards:
+            yield EffectDiffers(MEMORY, f"{{}} {noun} have the predicate of another access", one.number)
+        elif one.guard is not None and other.guard is not None:
+            yield from self._by_roots(
+                MEMORY, f"{{}} {noun} have another predicate", one, [(one.guard, other.guard)]
+            )
+        if one.lanes is not None and other.lanes is not None:
+            yield from self._by_roots(
+                MEMORY, f"{{}} {noun} have another predicate", one, [(one.lanes, other.lanes)]
+            )
+        kind = _KINDS.get(act, MEMORY)
+        verb = "write another value" if act in (Act.STORE, Act.ATOMIC) else "have another operand"
+        for words, mine, its in (
+            (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
+        ):  # fmt: skip
+            if len(mine) != len(its):
+                yield EffectDiffers(kind, f"{{}} {noun} have other operands", one.number)
+                continue
+            pairs = list(zip(mine, its, strict=True))
+            if _waits_for_more(self._values.value_of, act, one, pairs):
+                yield EffectDiffers(COST, f"{{}} {noun} wait for more", one.number)
+                continue
+            place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
+            yield from (
+                row._replace(act=place) for row in self._by_roots(kind, f"{{}} {noun} {words}", one, pairs)
+            )
+
+    def _respelled(self, one: Instruction, other: Instruction, row: EffectDiffers) -> EffectDiffers:
+        """In doubt where an intrinsic of LLVM stands for another wherever that was: LLVM renames some."""
+        names = one.name, other.name
+        is_all = names[0] not in self._names[1] and names[1] not in self._names[0]
+        is_intrinsic = all(name.startswith("llvm.") for name in names)
+        return row._replace(kind=UNKNOWN) if is_intrinsic and is_all else row
+
+    def _by_roots(
+        self, kind: EffectClass, subject: str, event: Event, pairs: Sequence[tuple[int, int]]
+    ) -> Iterator[EffectDiffers]:
+        for root in [root for a, b in pairs for root in self._roots.between(a, b)]:
+            yield self._by_root(kind, subject, root, event.number)
+
+    def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
+        """A risk where the text shows what differs; otherwise both sides may compute the same."""
+        ours, theirs = self._roots.made(root)
+        names = tuple(_code(each) for each in (ours, theirs) if each)
+        pair = root.base, root.head
+        early = [each for each in (ours, theirs) if each and MARK in each.name]
+        if early and ours and theirs and ours.name.split(MARK)[0] == theirs.name.split(MARK)[0]:
+            return EffectDiffers(
+                SYNC, f"{{}} {_code(early[0])} come too early: {early[0].name.split(MARK)[1]}", pair
+            )
+        if any(each and each.is_float for each in (ours, theirs)):
+            detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
+            row = EffectDiffers(FLOAT, f"{{}} floating-point operations differ: {detail}", pair)
+            return self._respelled(ours, theirs, row) if ours and theirs else row
+        if root.constants is not None:
+            before, after = root.constants
+            return EffectDiffers(kind, f"{subject}: constant {before} → {after}", what)
+        if root.is_select:
+            verb = "gone" if self._values.keys[root.base][0] == "select" else "new"
+            return EffectDiffers(kind, f"{subject}: a select is {verb}", what)
+        if len(set(names)) == 2 and all("cmp" in name or "setp" in name for name in names):
+            return EffectDiffers(kind, f"{subject}: {names[0]} → {names[1]}", what)
+        detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
+        return EffectDiffers(UNKNOWN, f"{subject}{detail}, perhaps only computed in another way", what)
+
+    # synchronization
+
+    def _gone(self, block: int, event: Event) -> EffectDiffers:
+        noun = _noun(event)
+        if event.effect.act is Act.STATES:
+            return EffectDiffers(
+                SYNC, f"{{}} {noun} are gone: fewer wait states before what reads a result", event.number
+            )
+        if event.effect.act is not Act.SYNC:
+            return EffectDiffers(_kind_of(event), f"{{}} {noun} are gone", event.number)
+        pair, still = self._separated(block, event)
+        if pair is None or still:
+            return EffectDiffers(
+                SYNC if pair is None else UNKNOWN,
+                f"{{}} {noun} are gone{': another separates the same' if still else ''}",
+                event.number,
+            )
+        before, after = (_noun(each, 1) for each in pair)
+        return EffectDiffers(
+            SYNC, f"{{}} {noun} that separated a {before} from a {after} are gone", event.number
+        )
+
+    def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool]:
+        """Two accesses that it stands between at base, and whether one of its kind still does at head."""
+        ours, theirs = self._line(self._base, block), self._line(self._head, block)
+        name, at = event.instruction.name, next(n for n, each in enumerate(ours) if each is event)
+        found: tuple[Event, Event] | None = None
+        for end in (name, ""):  # up to the next of its name; beyond it, where nothing else is found
+            for one in _until(ours[:at][::-1], end) if not found else ():
+                for other in _until(ours[at + 1 :], end):
+                    if _may_race(one, other):
+                        if not _is_between(theirs, one, other, name):
+                            return (one, other), False
+                        found = found or (one, other)
+        return found, found is not None
+
+    def _line(self, side: NumberedFunction, block: int) -> list[Event]:
+        """All effects in the order of blocks, those of the block twice if it may run again."""
+        graph = side.graph
+        loops = any(target <= block for node in graph[block:] for target in node.targets)
+        repeated = [*side.blocks[block].events] if loops else []
+        before = [event for each in side.blocks[: block + 1] for event in each.events]
+        return [*before, *repeated, *(event for each in side.blocks[block + 1 :] for event in each.events)]
+
+    def _of_order(self, one: Event, other: Event) -> EffectDiffers:
+        acts = {one.effect.act, other.effect.act}
+        words = f"{{}} {_noun(one)} now stand behind the {_noun(other, 1)} that followed"
+        if Act.SYNC in acts:
+            return EffectDiffers(SYNC, words, one.number)
+        if order.same_bytes(self._values, one, other):
+            return EffectDiffers(MEMORY, f"{words}, on the same bytes", one.number)
+        return EffectDiffers(UNKNOWN, f"{words}, perhaps on other bytes", one.number)
+
+
+def _doubted(row: EffectDiffers) -> EffectDiffers:
+    if row.subject.startswith("the predicate of"):
+        return row
+    words = row.subject.partition(": ")[0]
+    return row._replace(kind=UNKNOWN, subject=f"{words}, among others that are arranged differently")
+
+
+def _unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
+    """Those that the other side has fewer of: of equal ones those that stand where it has none."""
+    if {event.number for event in events} <= {event.number for event in others}:
+        return []
+    pairs = alignment.matching([event.like for event in events], [event.like for event in others])
+    matched, left = {n for n, _ in pairs}, Counter(event.like for event in others)
+    left.subtract(events[n].like for n in matched)
+    found = []
+    for n, event in enumerate(events):
+        left[event.like] -= n not in matched
+        found += [event] if n not in matched and left[event.like] < 0 else []
+    return found
+
+
+def _pairs(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, Event | None]]:
+    """The likeliest first: the same operation and address, the same operation, the same act and space."""
+    units = [[event for event in side if event.effect.act is Act.MATRIX] for side in (gone, new)]
+    if len(units[0]) == len(units[1]):  # these work in their order
+        yield from zip(*units, strict=True)
+        gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
+    keys: tuple[Callable[[Event], object], ...] = (
+        lambda event: (event.instruction.name, event.address, _texts(event)),
+        lambda event: (event.instruction.name, event.guard, event.operands),
+        lambda event: event.instruction.name,
+        lambda event: (
+            event.effect.act,
+            event.effect.space,
+            re.split(rf"[. {MARK}]", event.instruction.name)[:2],
+        ),
+        lambda event: (
+            event.effect.act,
+            event.effect.space if event.effect.act is not Act.SYNC else event.number,
+        ),
+    )
+    for key in keys:
+        waiting: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in new[::-1]:
+            waiting[repr(key(event))].append(event)
+        left = []
+        for event in gone:
+            if rows := waiting[repr(key(event))]:
+                other = rows.pop()
+                new = [each for each in new if each is not other]
+                yield event, other
+            else:
+                left.append(event)
+        gone = left
+    yield from ((event, None) for event in gone)
+    yield from ((None, event) for event in new)
+
+
+def _texts(event: Event) -> list[object]:
+    """The operands that are no registers."""
+    return [each for each in event.instruction.operands if not isinstance(each, str)]
+
+
+def _renamed(one: Event, other: Event) -> EffectDiffers:
+    ours, theirs = one.instruction, other.instruction
+    if ours.name.split(MARK)[0] == theirs.name.split(MARK)[0]:
+        early = next(each for each in (theirs, ours) if MARK in each.name)
+        return EffectDiffers(
+            SYNC, f"{{}} {_code(early)} come too early: {early.name.split(MARK)[1]}", one.number
+        )
+    words = f"{_code(ours)} → {_code(theirs)}"
+    if one.effect.act is Act.MATRIX or ours.is_float:
+        return EffectDiffers(FLOAT, f"{{}} {words}", one.number)
+    ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
+    kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
+    return EffectDiffers(kind, f"{{}} {_noun(one)} differ: {words}", one.number)
+
+
+def _new(event: Event) -> EffectDiffers:
+    counts = event.effect.act is Act.SYNC and _COUNTS.search(event.instruction.name)
+    kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
+    return EffectDiffers(kind, f"{{}} {_noun(event)} are new", event.number)
+
+
+def _kind_of(event: Event) -> EffectClass:
+    if event.effect.act is Act.SYNC:
+        return SYNC
+    if event.effect.act is Act.MATRIX or event.instruction.is_float:
+        return FLOAT
+    return UNKNOWN if event.effect.act in (Act.OPAQUE, Act.LANES) else MEMORY
+
+
+def _waits_for_more(
+    value_of: Callable[[int], int | None], act: Act, event: Event, pairs: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether head's wait is base's and leaves fewer unfinished."""
+    if (
+        act is not Act.SYNC
+        or not _WAITS.search(event.instruction.name)
+        or _COUNTS.search(event.instruction.name)
+    ):
+        return False
+    found = [(value_of(a), value_of(b)) for a, b in pairs if a != b]
+    return bool(found) and all(a is not None and b is not None and b < a for a, b in found)
+
+
+def _until(events: Sequence[Event], name: str) -> Sequence[Event]:
+    end = next((n for n, each in enumerate(events) if each.instruction.name == name), len(events))
+    return events[: min(end, _FAR)]
+
+
+def _is_between(line: Sequence[Event], one: Event, other: Event, name: str) -> bool:
+    firsts = [n for n, each in enumerate(line) if each.number == one.number]
+    for first in reversed(firsts):
+        last = next((n for n in range(first + 1, len(line)) if line[n].number == other.number), None)
+        if last is not None:
+            return any(each.instruction.name == name for each in line[first + 1 : last])
+    return True  # one of the two is not there
+
+
+def _may_race(one: Event, other: Event) -> bool:
+    """A reader and a writer of one kind of memory, from different threads."""
+    acts = one.effect.act, other.effect.act
+    if not {*acts} <= _ACCESSES or (acts[0] is acts[1] and acts[0] in (Act.LOAD, Act.STORE)):
+        return False
+    spaces = [each.effect.space or "shared" for each in (one, other)]  # a copy has shared memory at one end
+    return spaces[0] == spaces[1]
+
+
+# words
+
+
+def _noun(event: Event, count: int = 2) -> str:
+    effect = event.effect
+    if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
+        return _code(event.instruction)
+    return f"{effect.space} {effect.act}{'s' if count != 1 else ''}"
+
+
+def _code(each: Instruction) -> str:
+    name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
+    return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
+
+
+_PLURAL = re.compile(
+    r"((?:the predicate of )?)\{\} (`[^`]*`|.*?)((?: that separated .*)?)( now)? (are|have|use|write|differ"
+    r"|come|stand|wait|end|is)\b(.*)"
+)
+
+
+def in_words(subject: str, low: int, high: int) -> str:
+    """The sentence with a count, or a range of counts."""
+    found = _PLURAL.match(subject)
+    if low != high or low > 1 or not found:
+        number = "one" if high == 1 else str(low) if low == high else f"{low} to {high}"
+        return subject.replace("{}", number, 1)
+    before, noun, beside, now, verb, rest = found.groups()
+    noun = "branch or loop" if verb == "end" else noun if noun[0] == "`" else noun.removesuffix("s")
+    verb = {"are": "is", "have": "has", "is": "is"}.get(verb, f"{verb}s")
+    return f"{before}one {noun}{beside}{now or ''} {verb}{rest}"
+
+
+def detail_of(subject: str) -> tuple[str, str]:
+    """A sentence without what is each case's own, and that."""
+    words, colon, detail = subject.partition(": ")
+    return (words, detail) if colon else (subject, "")
+
+
+def of_shapes(base: Graph, head: Graph) -> Iterator[EffectDiffers]:
+    """Of two functions whose blocks do not correspond: what one has more of."""
+    ours, theirs = (
+        Counter(
+            (each.effect.act, _code(each))
+            for node in side
+            for each in node.block.instructions
+            if each.effect and each.effect.act in (Act.SYNC, Act.MATRIX)
+        )
+        for side in (base, head)
+    )
+    yield EffectDiffers(UNKNOWN, f"the blocks of the code do not correspond: {len(base)} and {len(head)}", 0)
+    for act, name in {**ours, **theirs}:
+        before, after = ours[act, name], theirs[act, name]
+        if before != after:
+            is_other = act is Act.MATRIX and not (before and after)
+            yield EffectDiffers(FLOAT if is_other else UNKNOWN, f"there are {after} {name}, not {before}", 0)

@@ -1,0 +1,153 @@
+"""Where two values that are not equal begin to differ: the operations that are not the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from irdiff.effects.numbering import NumberedFunction
+from irdiff.effects.program import Instruction
+from irdiff.effects.values import Key
+
+_MAX_PAIRS = 50_000
+"""The most pairs of values that are looked at in all; what is left then differs somewhere."""
+_WITH_WIDTH = frozenset({"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "zext", "eq", "lt"})
+"""Nodes whose first part is a width."""
+
+
+class Root(NamedTuple):
+    """Two values whose operations, or constants, differ."""
+
+    base: int
+    head: int
+    constants: tuple[int, int] | None = None
+    """Where nothing but a constant differs."""
+    is_select: bool = False
+    """Whether one side chooses between the other's value and something else."""
+
+
+class Roots:
+    """Remembers which pairs it has seen."""
+
+    def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
+        self._values = base.values
+        self._made_by = base.made_by
+        self._joins = _entering(base), _entering(head)
+        self._found: dict[tuple[int, int], list[Root]] = {}
+        self._left = _MAX_PAIRS
+
+    def made(self, root: Root) -> tuple[Instruction | None, Instruction | None]:
+        """What computes the root on each side."""
+        return self._made_by.get(root.base), self._made_by.get(root.head)
+
+    def between(self, base: int, head: int) -> list[Root]:
+        """Empty where the values are equal, or differ only since effects that they come from do."""
+        known = self._found.get((base, head))
+        if known is None:
+            known = self._found[base, head] = list(self._walk(base, head))
+        return known
+
+    def _walk(self, base: int, head: int) -> Iterator[Root]:
+        waiting, seen = [(base, head)], set[tuple[int, int]]()
+        while waiting:
+            pair = waiting.pop()
+            if pair[0] == pair[1] or pair in seen:
+                continue
+            seen.add(pair)
+            self._left -= 1
+            below = self._below(*pair) if self._left > 0 else None
+            if below is None:
+                yield self._root(*pair)
+            else:
+                waiting += below
+
+    def _root(self, base: int, head: int) -> Root:
+        ours, theirs = self._values.value_of(base), self._values.value_of(head)
+        one, other = self._values.keys[base], self._values.keys[head]
+        if ours is not None and theirs is not None:
+            return Root(base, head, (ours, theirs))
+        if (one[0] == "select" and head in one[2:]) or (other[0] == "select" and base in other[2:]):
+            return Root(base, head, None, is_select=True)
+        if one[0] == "sum" or other[0] == "sum":
+            (a, mine), (b, its) = (self._linear(key, number) for key, number in ((one, base), (other, head)))
+            if a != b and all(self._may_be_one(x, y) for x, y in zip_longest(mine, its)):
+                return Root(base, head, (a, b))
+            factors, others = dict(mine), dict(its)
+            if a == b and factors.keys() == others.keys():
+                atom = next(each for each in factors if factors[each] != others[each])
+                return Root(base, head, (factors[atom], others[atom]))
+        return Root(base, head)
+
+    def _may_be_one(self, one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
+        """Whether two terms are the same, or the same variable of a loop."""
+        if one is None or other is None or one == other:
+            return one == other
+        keys = self._values.keys[one[0]], self._values.keys[other[0]]
+        return one[1] == other[1] and keys[0][0] == keys[1][0] == "join" and keys[0][1] == keys[1][1]
+
+    @staticmethod
+    def _linear(key: Key, number: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+        return (key[2], key[3]) if key[0] == "sum" else (0, ((number, 1),))
+
+    def _below(self, base: int, head: int) -> list[tuple[int, int]] | None:
+        """The pairs of operands that may differ; None where the operations themselves do."""
+        one, other = self._values.keys[base], self._values.keys[head]
+        if (
+            one[0] != other[0]
+            or len(one) != len(other)
+            or one[0] in ("const", "text", "undefined", "parameter")
+        ):
+            return None
+        match one[0]:
+            case "part":
+                return [(one[1], other[1])] if one[2:] == other[2:] else None
+            case "event":
+                return [] if one[1] == other[1] else None  # an effect is told by itself
+            case "join":
+                ours, theirs = self._joins[0].get(base), self._joins[1].get(head)
+                if one[1] != other[1] or ours is None or theirs is None or len(ours) != len(theirs):
+                    return None
+                return list(zip(ours, theirs, strict=True))
+            case "sum":
+                return self._of_sums(one, other)
+            case "select" if one[2:] == other[:1:-1]:  # the same two values, the other way around
+                return [(one[1], self._values.invert(other[1]))]
+            case "select" if self._is_guarded(one) and self._is_guarded(other):
+                return list(zip(one[2:], other[2:], strict=True))
+        skipped = 1 + (one[0] in _WITH_WIDTH)
+        ours, theirs = one[skipped:], other[skipped:]
+        if one[:skipped] != other[:skipped] or sorted(ours) == sorted(theirs):  # they changed places
+            return None
+        common = set(ours) & set(theirs)
+        if len(ours) == 2 and len(common) == 1 and ours[0] != theirs[0] and ours[1] != theirs[1]:
+            return [(next(x for x in ours if x not in common), next(x for x in theirs if x not in common))]
+        if len(ours) == 2 and self._names(ours) == self._names(theirs)[::-1] != self._names(theirs):
+            theirs = theirs[::-1]  # operands that may change places are in the order of their numbers
+        return [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
+
+    def _names(self, numbers: Sequence[int]) -> list[str]:
+        return [str(self._values.keys[number][0]) for number in numbers]
+
+    def _is_guarded(self, key: Key) -> bool:
+        """Whether it chooses what an effect gives or what was there, by the predicate of the effect."""
+        parts = [self._values.keys[each] for each in key[2:]]
+        events = [self._values.keys[each[1]] for each in parts if each[0] == "part"]
+        return any(each[0] == "event" and each[2] in (key[1], self._values.invert(key[1])) for each in events)
+
+    @staticmethod
+    def _of_sums(one: Key, other: Key) -> list[tuple[int, int]] | None:
+        ours, theirs = dict(one[3]), dict(other[3])
+        left = sorted((f, a) for a, f in ours.items() if theirs.get(a) != f)
+        right = sorted((f, a) for a, f in theirs.items() if ours.get(a) != f)
+        if one[1:3] != other[1:3] or [f for f, _ in left] != [f for f, _ in right]:
+            return None
+        return [(a, b) for (_, a), (_, b) in zip(left, right, strict=True)]
+
+
+def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:
+    """What enters the joins of each class, by the join's number."""
+    return {
+        side.values.node("join", block, class_): side.entering(block, register)
+        for (block, register), class_ in side.joins.items()
+    }
