@@ -35,4 +35,4 @@ def test_jobs_run_the_commit_that_was_installed_or_that_is_named(
     assert init_command.own_action(configuration.load()) == action
     if action is None:
         with pytest.raises(UsageError, match="not known which commit of irdiff"):
-            init_command.github_files(None, None, configuration.load(), is_compiler=True)
+            init_command.github_files(None, None, configuration.load(), is_compiler=True, timing=False)
