@@ -106,6 +106,7 @@ def test_a_machine_that_stands_still_for_a_while_loses_nothing(
         assert made_elsewhere(irdiff(*WORDS, *CASES, "--cluster", machines.url))
 
 
+@pytest.mark.wide
 def test_a_scheduler_that_is_started_again_costs_no_answer(
     machines: Machines, irdiff: Callable[..., Result], cache: Path
 ) -> None:
@@ -139,6 +140,7 @@ def tls(folder: Path, name: str) -> dict[str, str]:
     return {f"{where}CA_FILE": certificate, **{f"{where}{role}__{what}": files[what] for role, what in roles}}
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates with")
 def test_a_cluster_that_speaks_tls_answers_whoever_has_its_certificate(
     irdiff: Callable[..., Result], tmp_path: Path

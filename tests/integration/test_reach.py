@@ -77,7 +77,7 @@ class Reached:
         found = comparing.compare_commits(repo, "base", "head", "--html", str(page), cache=cache)
         assert found.run is not None, found.stderr
         visible = re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))
-        self.terminal, self.first_line = found.stdout, found.first_line()
+        self.first_line = found.first_line()
         self.reports = {
             "terminal": found.stdout,
             "markdown": found.markdown.replace("`", "").replace("\\", ""),
@@ -99,14 +99,15 @@ def test_some_files_are_read_and_some_are_not(cache: Path, tmp_path: Path) -> No
     """A second run, which takes its compilations from the store, says the same."""
     found = Reached({path: text for name in VALUES for path, text in changed(name).items()}, tmp_path, cache)
     assert found.verdicts == {"changed"}
-    found.all_say(
-        "changed files: 5; 3 are read by 4 cases; "
-        "no launch runs kernel (src/kernels/norm.py), kernel (src/kernels/rope.py), which changed: not compared; "
-        "src/kernels/norm.py and src/kernels/rope.py are read by none: not compared"
-    )
+    read_by = {path.rpartition("/")[2]: row["read_by"] for path, row in found.files.items()}
+    assert read_by == {"matmul.py": 2, "softmax.py": 1, "gelu.py": 1, "norm.py": 0, "rope.py": 0}
+    unread = [row["not_run"] for row in found.files.values() if not row["read_by"]]
+    assert unread == [["kernel"], ["kernel"]]
+    for name in ("norm", "rope"):
+        found.all_say(f"src/kernels/{name}.py")
     assert UNREAD not in found.first_line
-    said = [re.findall("changed files: .*", text) for text in (found.terminal, found.again().stdout)]
-    assert said[0] == said[1]
+    again = found.again()
+    assert again.run and list(found.files.values()) == again.run["reach"]["files"]
 
 
 @pytest.mark.parametrize(
@@ -119,10 +120,9 @@ def test_no_file_is_read(edited: dict[str, str], cache: Path, tmp_path: Path) ->
     assert found.verdicts == {"unchanged"}
     assert UNREAD in found.first_line
     assert "is the same" not in found.first_line
-    found.all_say(UNREAD)
-    found.all_say(f"changed files: {len(edited)}; ")
-    for path in edited:
-        found.all_say(path)
+    assert {path: row["read_by"] for path, row in found.files.items()} == dict.fromkeys(edited, 0)
+    for words in (UNREAD, *edited):
+        found.all_say(words)
 
 
 def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
@@ -133,17 +133,12 @@ def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
         "kernels/table.csv": 1,
     }
     read_by = {path if path.startswith("bench") else f"src/{path}": n for path, n in read_by.items()}
-    found = Reached(
-        {path: BASE[path] + ("3.0\n" if path.endswith(".csv") else UNUSED) for path in read_by},
-        tmp_path,
-        cache,
-    )
+    more = {path: "3.0\n" if path.endswith(".csv") else UNUSED for path in read_by}
+    found = Reached({path: BASE[path] + text for path, text in more.items()}, tmp_path, cache)
     assert found.verdicts == {"unchanged"}
     assert "; launches read 4 changed files." in found.first_line
     assert UNREAD not in found.first_line
-    found.all_say("changed files: 4; ")
-    found.all_say("read by 4 cases")
-    assert {path: max(row["read_by"], row["compiled_by"]) for path, row in found.files.items()} == read_by
+    assert {path: row["read_by"] for path, row in found.files.items()} == read_by
 
 
 def test_a_link_that_leads_elsewhere_is_read(cache: Path, tmp_path: Path) -> None:

@@ -135,7 +135,6 @@ def _repository(*more: str) -> Words:
 
 KINDS: dict[str, tuple[Words, str]] = {
     # a comparison as a user types it, and the verdict that all its cases have
-    "changed": (lambda _: (OLD, NEW, *ADD[:2], "--target", "sm_90"), "changed"),
     "same compiler": (lambda _: (NEW, NEW, *ADD), "unchanged"),
     "all unchanged, base from the cache": (
         _after((OLD, NEW, *ADD), lambda place: (NEW, place.edited("edited", "\n_NEW = 1\n"), *ADD)),
@@ -177,7 +176,12 @@ def _own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+WIDE = ("fixed", "program", "IR files that change")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.wide) if kind in WIDE else kind for kind in KINDS]
+)
 def test_a_run_made_twice(kind: str, place: Place) -> None:
     words, verdict = KINDS[kind][0](place), KINDS[kind][1]
     runs = []
@@ -219,7 +223,7 @@ READERS = {
     ("report", "RUN", "--json", "-"): "",
     ("report", "RUN", "--html", "OUT/page.html"): "",
     ("report", "RUN", "--markdown", "OUT/page.md"): "",
-    ("report", "RUN", "--known", "RUN"): "knows all of itself",
+    ("report", "RUN", "--known", "RUN"): "names the run itself",
     ("report", "OUT/run.zip"): "",
     ("diff", "RUN", "CASE"): NO_STAGE,
     ("diff", "RUN", "CASE", "--stage", "launch"): "",

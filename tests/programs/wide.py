@@ -17,6 +17,7 @@ WIDE: dict[str, Sequence[str]] = {
     "test_false_alarms.py": ("irdiff/normalize/", "irdiff/binaries/", "irdiff/worker", "corpus/", "targets/"),
     "test_packs.py": ("irdiff/capture/", "irdiff/resolve/packs", "irdiff/worker/", "corpus/packs/"),
     "test_origin.py": ("irdiff/attribute/",),
+    "test_runs_made_twice.py": ("irdiff/run/", "irdiff/pipeline.py", "irdiff/cli/", "irdiff/capture/"),
     "test_tools.py": ("irdiff/codegen/", "irdiff/attribute/"),
     "test_identity.py": ("irdiff/resolve/toolchains/", "irdiff/worker/"),
     "test_cluster.py": ("irdiff/cluster/", "tests/dask_machines.py"),
