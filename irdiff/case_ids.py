@@ -169,7 +169,7 @@ def _by_launch(
     if not found:
         words, listed = near(pattern, [*known, *launches]), "`irdiff corpus list` lists them"
         hint = f"did you mean {', '.join(words)}? {listed}" if words else listed
-        raise UsageError(f"--case {pattern!r} means no case", hint=hint)
+        raise UsageError(f"--case {pattern!r} matches no case", hint=hint)
     if any(_selects(pattern, name) for name in found):
         return (pattern,)
     return tuple(found)

@@ -28,12 +28,12 @@ def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
-    """What each `--case`, as it was typed, stood for, where it was a part of names or means no case."""
+    """What each `--case`, as it was typed, stood for, where it was a part of names or matches no case."""
     for pattern, names in typed.items():
         unmatched = set(case_ids.unmatched(names, cases))
         found = [name for name in names if name not in unmatched]
         if not found:
-            yield f"--case {pattern} means no case"
+            yield f"--case {pattern} matches no case"
         elif names != (pattern,):
             yield f"--case {pattern} is a part of {first_few(found, _MAX_NAMES)}"
 

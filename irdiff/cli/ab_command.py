@@ -47,7 +47,9 @@ def ab_command(
     compiled once. Each comparison is a run of its own, for `irdiff report` and `irdiff time`.
     """
     if len({base, *heads}) != 1 + len(heads):
-        raise UsageError("a side is there twice", hint="irdiff ab main owner/name@idea owner/name@other")
+        raise UsageError(
+            "the same side is given twice", hint="irdiff ab main owner/name@idea owner/name@other"
+        )
     chosen = replace(DEFAULT_OPTIONS, cases=selection.cases, tiers=selection.tiers, attribute=attribute)
     found = []
     for head in heads:

@@ -37,7 +37,7 @@ _FAILURE_LINES = 30
     "--measure",
     type=click.Choice(["code", "time"]),
     default="code",
-    help="What the commit moves; time needs a GPU of the target here, and may answer `unclear`.",
+    help="Look for other code, or for another time: that needs a GPU of the target, and may end `unclear`.",
 )
 @options.origin_option
 @options.ptxas_option
@@ -67,9 +67,9 @@ def bisect_command(
     name = case_id.partition("@")[2]
     if not name or ":" not in case_id:
         hint = "write it as in elementwise/vector_add:fp32-16m@sm_90"
-        raise UsageError(f"{case_id!r} is no case", hint=hint)
+        raise UsageError(f"there is no case {case_id!r}", hint=hint)
     if measure == "time" and stage:
-        raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
+        raise UsageError("--stage cannot be combined with --measure time", hint="leave one out")
     target = replace(selection, target_names=(name,)).targets(config)[0]
     with (
         screen.status_line() as report,

@@ -60,8 +60,10 @@ class _CommentPlace:
 @run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
-@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Or the branch that is to be merged.")
-@click.option("--commit", metavar="SHA", help="Its head: nothing is written where it has moved on.")
+@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Or its branch, in place of the number.")
+@click.option(
+    "--commit", metavar="SHA", help="Its head commit; where the branch has moved on, nothing is written."
+)
 @options.api_url_option
 @click.option("--key", default="default", help="One comment is kept for each key.")
 @click.option("--url", help="An https link to the job and its full report.")

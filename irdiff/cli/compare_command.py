@@ -75,7 +75,7 @@ class CompareArguments:
     metavar="NAME=VALUE",
     help="An option of the launch, with --ir: num_warps=8; repeatable.",
 )
-@click.option("--exercised", is_flag=True, help="Count cases that run the passes of an edited source.")
+@click.option("--exercised", is_flag=True, help="Count the cases that run each edited pass.")
 @options.origin_option
 @options.ptxas_option
 @options.bump_option
@@ -89,7 +89,11 @@ class CompareArguments:
 @options.recheck_option
 @options.attribute_option
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
-@click.option("--out", type=options.PATH, help="The run folder, `last` for others; default: in the cache.")
+@click.option(
+    "--out",
+    type=options.PATH,
+    help="Write the run here; default: in the cache. Other commands call it `last`.",
+)
 @run_argument.known_option
 @report_command.output_options
 @click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, fails or went.")
@@ -100,8 +104,9 @@ def compare_command(**given: Any) -> int:
 
     A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
-    revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
-    working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
+    revision selects the compiler, in a repository with an irdiff.toml the kernels. HEAD is by
+    default the working tree if it has changes, else the commit that is checked out; BASE the merge base with
+    the main branch.
     With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
     LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
@@ -144,7 +149,7 @@ def compare_command(**given: Any) -> int:
 def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipeline.Arguments:
     base, head, config, checkout = given.base, given.head, given.config, given.checkout
     if checkout.triton and given.python:
-        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+        raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
     if given.python:
         checkout = replace(checkout, triton=f"python:{Path(given.python).expanduser().absolute()}")
     wanted = checkout.side_options(

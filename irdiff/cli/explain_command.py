@@ -66,9 +66,9 @@ def explain_command(
 ) -> None:
     """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. It shows the
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
-    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
+    side alone. Where the run did not look for the pass, `explain` does; that needs the run's toolchains.
     """
     with run_argument.opened(run, config) as given:
         story = CaseStory(

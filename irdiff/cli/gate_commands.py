@@ -47,12 +47,14 @@ _ACCEPTED = "irdiff-accepted.toml"
     "accept",
     multiple=True,
     metavar="GROUP|CASE",
-    help="Accept the edits that a change group, or one case, has in this run: these, no others.",
+    help="Accept the edits that a change group, or one case, has in this run, and no others.",
 )
 @click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")
+@click.option(
+    "--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which the acceptance holds."
+)
 @_accepted_option
 @click.option("--json", "json_path", type=options.OUTPUT, help="Write the outcome as JSON here.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the outcome as Markdown here.")
@@ -73,7 +75,7 @@ def gate_command(
     junit_path: Path | None,
     sarif_path: Path | None,
 ) -> int:
-    """Ask whether RUN holds to a policy: ends with 0 where it passes and with 1 where it does not.
+    """Check RUN against a policy: the exit code is 0 if it passes, 1 if not.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
     number or an id of the report: 2, g:b140.

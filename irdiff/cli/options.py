@@ -86,7 +86,7 @@ cache_option = click.option("--cache", type=PATH, help="Folder for toolchains an
 _store_mode_option = click.option(
     "--store-mode",
     type=click.Choice(["read", "write"]),
-    help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
+    help="Whether results are also written to a shared store (IRDIFF_STORE). Default: read.",
 )
 corpus_option = click.option("--corpus", type=PATH, help="Folder of workloads; default: the shipped corpus.")
 pack_option = click.option(
@@ -104,12 +104,14 @@ origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
-    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+    help="The release or run whose LLVM IR or PTX two tools (llvm:PATH, ptxas:PATH) compile.",
 )
-ptxas_option = click.option("--ptxas", metavar="PATH", help="Assembles what LLVMs make of a run's texts.")
+ptxas_option = click.option("--ptxas", metavar="PATH", help="The ptxas that assembles the PTX of llvm:PATH.")
 repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
 triton_option = click.option("--triton", metavar="SPEC", help="The compiler where revisions select kernels.")
-no_build_option = click.option("--no-build", is_flag=True, help="Build no native part that is missing.")
+no_build_option = click.option(
+    "--no-build", is_flag=True, help="Fail rather than build a native part that is missing."
+)
 case_option = click.option(
     "--case",
     "cases",
@@ -138,7 +140,7 @@ packages_option = click.option(
     "packages",
     multiple=True,
     metavar="PACKAGE",
-    help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
+    help="Also install this package, for workloads that import it: torch, torch==2.13.0; repeatable.",
 )
 context_option = click.option(
     "--context", "-U", type=click.IntRange(min=0), default=3, help="Lines around a change."
@@ -151,7 +153,7 @@ attribute_option = click.option(
 recheck_option = click.option(
     "--recheck/--no-recheck",
     default=True,
-    help="Make one changed case of each group again to see if a side agrees with itself.",
+    help="Compile one changed case of each group again, to see whether a side gives the same code twice.",
 )
 api_url_option = click.option("--api-url", help="A GitHub Enterprise API; default: GITHUB_API_URL.")
 db_option = click.option(
@@ -162,7 +164,9 @@ db_option = click.option(
     help="The history, one file.",
 )
 _limits = (
-    click.option("--jobs", "-j", type=int, help="Compilers at a time; default: one for each core."),
+    click.option(
+        "--jobs", "-j", type=int, help="How many compilers run at a time; default: one for each core."
+    ),
     click.option("--timeout", "timeout_s", type=float, default=300.0, help="Seconds that a case may take."),
     click.option("--memory", "memory_mib", type=int, default=8192, help="MiB that a case may take."),
 )

@@ -39,7 +39,9 @@ class RunOutputs:
 output_options = options.gathered(
     "outputs",
     RunOutputs,
-    click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line."),
+    click.option(
+        "--quiet", "-q", is_flag=True, help="Print the first line of the report alone, and no progress."
+    ),
     options.limit_option,
     options.json_option,
     click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the Markdown report here."),
@@ -77,7 +79,7 @@ def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: boo
         as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
     if earlier.run == run:
-        raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
+        raise UsageError("--known names the run itself: nothing would be shown", hint="--known another run")
     found = known.news(run, earlier.run)
     return ShownRun(
         run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call)

@@ -81,7 +81,7 @@ known_option = click.option(
     "--known",
     metavar="RUN",
     shell_complete=complete,
-    help="Show only what this earlier run did not have, and count the rest.",
+    help="Show only what this earlier run did not find, and count the rest.",
 )
 
 # cases of a run
@@ -104,7 +104,7 @@ def find_case(run: Run, text: str) -> Case:
     if not found:
         near = ", ".join(map(escape.terminal, case_ids.near(text, list(cases))))
         hint = f"did you mean {near}?" if near else "see: irdiff report RUN"
-        raise UsageError(f"{shown!r} means no case of the run", hint=hint)
+        raise UsageError(f"{shown!r} matches no case of the run", hint=hint)
     names = [escape.terminal(name) for name in found[:_MAX_CANDIDATES]]
     names += [f"… and {len(found) - len(names)} more"] if len(found) > len(names) else []
     raise UsageError(

@@ -46,7 +46,7 @@ def runs_group(
 ) -> None:
     """List runs, the newest first; remove them, or show one in a browser.
 
-    Every command that takes RUN takes the name of a run in this list, or a beginning that no other has.
+    Every command that takes RUN takes the name of a run in this list, or a unique beginning of it.
     """
     context.obj = config
     if context.invoked_subcommand:
@@ -122,7 +122,7 @@ def remove_command(config: Config, *, names: tuple[str, ...]) -> None:
 def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_run: bool) -> None:
     """Remove old runs: those beyond --keep that are also older than --older-than, where both are given."""
     if keep is None and age_s is None:
-        raise UsageError("nothing says which runs are old", hint="as in --keep 20, or --older-than 30d")
+        raise UsageError("say which runs are old", hint="as in --keep 20, or --older-than 30d")
     rows = run_list.listed(config.runs)
     bound = datetime.datetime.now(datetime.UTC).timestamp() - (age_s or 0.0)
     old = [row for row in rows[keep or 0 :] if age_s is None or row.written < bound]
@@ -141,7 +141,7 @@ def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_
 @run_argument.argument("old")
 @run_argument.argument("new")
 @options.limit_option
-@click.option("--exit-code", is_flag=True, help="End with 1 where the runs found something different.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if the runs found something different.")
 @options.json_option
 @options.configured
 def diff_runs_command(

@@ -47,7 +47,7 @@ def show(*, config: Config, json_path: Path | None) -> None:
 def prune(*, max_size: str | None, max_age: float | None, config: Config) -> None:
     """Remove what was unused longest: until the rest fits into SIZE, and all that is older than DAYS."""
     if max_size is None and max_age is None:
-        raise UsageError("nothing says what to remove", hint="--max-size 2GB, or --max-age 30")
+        raise UsageError("say what to remove", hint="--max-size 2GB, or --max-age 30")
     bound = parse_size(max_size) if max_size is not None else None
     store = Store(config.store)
     freed = store.prune(bound, max_age_s=None if max_age is None else max_age * 86400)

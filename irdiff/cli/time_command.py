@@ -55,7 +55,12 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
     click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="Time: 90s, 10m, 1h."),
     click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing."),
     click.option("--threshold", default=1.0, callback=_share, help="Percent that counts as a difference."),
-    click.option("--processes", type=_FROM_2, default=PROCESSES, help="With fewer, all is unclear."),
+    click.option(
+        "--processes",
+        type=_FROM_2,
+        default=PROCESSES,
+        help="Processes that measure each case; with fewer than 18 every result is unclear.",
+    ),
     click.option("--seed", default=0, help="The seed of the order of launches."),
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")

@@ -47,7 +47,7 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
     if origin is None and len(set(others)) == 1:
         origin = others[0]
     if origin is None:
-        raise UsageError("two tools, and nothing says whose texts they compile", hint=_HINT)
+        raise UsageError("two tools need --from: the release or run whose texts they compile", hint=_HINT)
     if others and origin not in others:
         raise UsageError(
             f"--from {origin} with {others[0]} as a side: a tool is compared with the one whose texts it has",

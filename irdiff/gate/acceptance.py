@@ -44,7 +44,7 @@ class Accepted:
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
     on: datetime.date
     expires: datetime.date
-    """The last day on which it holds."""
+    """The last day on which the acceptance holds."""
     base: str
     base_toolchain: Digest
     head: str

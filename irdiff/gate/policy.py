@@ -207,7 +207,7 @@ class Waiver:
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
     issue: Annotated[str, Field(pattern=r"^https://.{5}")]
     expires: datetime.date
-    """The last day on which it holds."""
+    """The last day on which the acceptance holds."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)

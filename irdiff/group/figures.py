@@ -11,31 +11,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from irdiff.compare.statistics import STATISTICS, Better, Statistic
 from irdiff.model import Case, Fact, Sides, Verdict
 
 Facts = Sides[Mapping[str, Fact]]
 
-_BEFORE_ACCESS = (
-    ("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR", ""),
-    ("spill_store_bytes", "spills", " B"),
-    ("vgpr_spills", "spilled VGPRs", ""),
-    ("sgpr_spills", "spilled SGPRs", ""),
-    ("scratch_bytes", "scratch memory", " B"),
-    ("blocks_per_multiprocessor", "blocks a multiprocessor", ""),
-    ("waves_per_simd", "waves a SIMD", ""),
-    ("shared_bytes", "shared memory", " B"),
-    ("tmem_columns", "TMEM columns", ""),
-    ("registers", "registers", ""),
-    ("vgprs", "VGPRs", ""),
-    ("agprs", "AGPRs", ""),
-)
+
+def _count(fact: str, words: str) -> Statistic:
+    return Statistic(words, "", Better.NEITHER, "", (fact,), "the text of the stage")
+
+
+_LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")
+_TOTALS = tuple(row for row in STATISTICS if row.name == "instructions")
+_DIRECTED = (row for row in STATISTICS if row.better is not Better.NEITHER and row not in _TOTALS)
+_BEFORE_ACCESS = (_LAYOUTS, *(row for row in _DIRECTED if row.name != "code size"))
 _AFTER_ACCESS = (
-    ("ptx.barrier", "PTX `bar` and `mbarrier`", ""),
-    ("ptx.fence", "PTX `fence`", ""),
-    ("amdgcn.barrier", "`s_barrier`", ""),
-    ("amdgcn.wait", "`s_waitcnt`", ""),
-    ("ptx.total", "PTX instructions", ""),
-    ("amdgcn.total", "instructions", ""),
+    _count("ptx.barrier", "PTX `bar` and `mbarrier`"),
+    _count("ptx.fence", "PTX `fence`"),
+    _count("amdgcn.barrier", "`s_barrier`"),
+    _count("amdgcn.wait", "`s_waitcnt`"),
+    *_TOTALS,
 )
 _ACCESS = re.compile(r"(ptx|amdgcn)\.(load|store)_(global|shared)_(\d+)")
 _BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier")
@@ -49,11 +44,11 @@ _SYNCHRONIZATION = (
 def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
     """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
-    rows = [case.facts for case in known]
-    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED] or rows
-    yield from _all(_BEFORE_ACCESS, rows, telling, said)
+    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
+    telling = telling or [case.facts for case in known]
+    yield from _all(_BEFORE_ACCESS, known, telling, said)
     yield from _widths(telling)
-    yield from _all(_AFTER_ACCESS, rows, telling, said)
+    yield from _all(_AFTER_ACCESS, known, telling, said)
 
 
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
@@ -67,21 +62,41 @@ def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
 
 
 def _all(
-    table: Sequence[tuple[str, str, str]], rows: Sequence[Facts], telling: Sequence[Facts], said: str
+    table: Sequence[Statistic], cases: Sequence[Case], telling: Sequence[Facts], said: str
 ) -> Iterator[str]:
-    for name, words, unit in table:
-        if name.startswith("ttgir.") and name.removeprefix("ttgir.") in said:
-            continue
-        moving = sum(base.get(name, 0) != head.get(name, 0) for base, head in telling)
-        if moving and 2 * moving >= len(telling):
-            yield f"{words} {_range([(base.get(name, 0), head.get(name, 0)) for base, head in rows])}{unit}"
+    found: dict[str, None] = {}  # two backends have the same statistic of one fact
+    for row in table:
+        moving = sum(base != head for base, head in _values(row, telling))
+        if moving and 2 * moving >= len(telling) and not (row is _LAYOUTS and "convert_layout" in said):
+            found[f"{row.name} {_by_target(row, cases)}"] = None
+    yield from found
 
 
-def _range(values: Sequence[tuple[Fact, Fact]]) -> str:
+def _by_target(row: Statistic, cases: Sequence[Case]) -> str:
+    """One range where all targets have it, else that of each: figures of two GPUs are not comparable."""
+    unit = f" {row.unit}" if row.unit else ""
+    found: dict[str, list[str]] = {}
+    for target in sorted({case.target for case in cases}):
+        values = _values(row, [case.facts for case in cases if case.target == target])
+        if values:
+            moves = any(base != head for base, head in values)
+            found.setdefault(_range(values) + unit if moves else "", []).append(target)
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{words} on {' and '.join(targets)}" for words, targets in found.items() if words)
+
+
+def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
+    """Of the cases that have it on a side."""
+    found = [(row.of(base), row.of(head)) for base, head in rows]
+    return [(before or 0, after or 0) for before, after in found if (before, after) != (None, None)]
+
+
+def _range(values: Sequence[tuple[float, float]]) -> str:
     """`26 → 20` where all cases have the same values, `+2` where all moved as much, else `+2 … +6`."""
     if len(set(values)) == 1:
-        return f"{_text(values[0][0])} → {_text(values[0][1])}"
-    steps = [_number(after) - _number(before) for before, after in values]
+        return f"{values[0][0]:.9g} → {values[0][1]:.9g}"
+    steps = [after - before for before, after in values]
     least, most = min(steps), max(steps)
     return _signed(least) if least == most else f"{_signed(least)} … {_signed(most)}"
 
@@ -92,10 +107,6 @@ def _signed(step: float) -> str:
 
 def _number(value: Fact | None) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _text(value: Fact) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # the width of accesses to memory

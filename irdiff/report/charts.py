@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from irdiff.model import Fact
 from irdiff.report import escape
 from irdiff.report.timing_summary import TimingRow
 
@@ -39,8 +40,10 @@ def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
     return _svg(100, 8, body, label, ' class="bar" preserveAspectRatio="none"')
 
 
-def pair_bars(base: float, head: float) -> Markup:
-    """Base above head, on the scale of the larger."""
+def pair_bars(base: Fact, head: Fact) -> Markup:
+    """Base above head, on the scale of the larger; nothing of what is no number."""
+    if isinstance(base, str) or isinstance(head, str):
+        return Markup()
     top = max(abs(base), abs(head)) or 1
     colour = "c-up" if head > base else "c-down"
     body = (

@@ -44,15 +44,13 @@ def _error(case: Case) -> str:
 
 def unstable_words(case: Case) -> str:
     """Which sides gave other code when they were compiled again; empty where none did."""
-    match set(case.nondeterministic):
-        case sides if sides == {"base"}:
-            return "base disagrees with itself, head does not"
-        case sides if sides == {"head"}:
-            return "head disagrees with itself, base does not"
-        case sides if sides:
-            return "both sides disagree with themselves"
-        case _:
+    match sorted({*case.nondeterministic}):
+        case []:
             return ""
+        case [one]:
+            return f"{one} disagrees with itself, {'head' if one == 'base' else 'base'} does not"
+        case _:
+            return "both sides disagree with themselves"
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:

@@ -59,7 +59,8 @@ def _sentences(run: Run) -> list[str]:
     elif compared or not (broken or found):
         found.append(_nothing_changed(run))
     if risky := sum(group.severity == Severity.WRONG_RESULT for group in run.groups):
-        found.append(f"{risky} of {counted(len(run.groups), 'edit')} may give a wrong result.")
+        which = f"{risky} of {len(run.groups)} edits" if len(run.groups) > 1 else "The edit"
+        found.append(f"{which} may give a wrong result.")
     return [*found, *_not_compared(run, changed), *_also(run)]
 
 

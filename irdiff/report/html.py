@@ -22,15 +22,14 @@ from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
     commands,
+    edit_coverage,
     error_clusters,
-    escape,
     families,
     html_diffs,
     phrases,
     templates,
     view,
 )
-from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Share
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
@@ -45,8 +44,6 @@ _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
 _MAX_SINGLES = 60
 MAX_MATRIX_ROWS = 500
-_MAX_FACTS = 12
-_MAX_STDERR_LINES = 40
 _LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
 _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
@@ -66,7 +63,7 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     entries = list(_entries(shown, run, folder, as_))
     rows = _case_rows(run, {name: entry["line"].number for entry in entries for name in entry["of"]})
-    kernels = families.table(run, lambda case: f"{case.workload} {case.kernel}")
+    kernels = families.table(run, lambda case: " ".join(dict.fromkeys((case.workload, case.kernel))))
     if len(kernels) > MAX_MATRIX_ROWS:  # too many for a page
         kernels = families.table(run, lambda case: case.workload)
     page = templates.html().get_template("report.html.j2")
@@ -87,7 +84,8 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
         kernels_left_out=max(0, len(kernels) - MAX_MATRIX_ROWS),
         bar=charts.stacked_bar,
         profile=charts.profile,
-        failures=_failures,
+        pair=charts.pair_bars,
+        number=phrases.number,
         forest=charts.Forest(timing.rows) if timing else None,
         entries=entries,
         open_groups=_OPEN_GROUPS,
@@ -112,26 +110,17 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-# failures and counts
-
-
-def _failures(shared: SharedError) -> list[tuple[str, str, list[str]]]:
-    """Of the first case: side, what happened, and the last lines it printed."""
-    rows = []
-    for name, failure in shared.cases[0].failures.items():
-        if failure:
-            signal = f", {failure.signal}" if failure.signal else ""
-            what = f"{failure.kind.value} in {failure.stage}{signal}: {failure.message}"
-            lines = failure.stderr.splitlines()[-_MAX_STDERR_LINES:]
-            rows.append((name, what, escape.clean_lines("\n".join(lines)) if lines else []))
-    return rows
-
-
 def _mood(run: Run) -> str:
+    """Good only where all that changed was compared, and nothing of it differs."""
     counts = run.summary.verdicts
     if counts.get(Verdict.BROKEN):
         return "bad"
-    return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
+    compared = (
+        edit_coverage.same_compiler(run) or counts.get(Verdict.UNCHANGED) or counts.get(Verdict.ABSORBED)
+    )
+    moved = any(counts.get(name) for name in (Verdict.CHANGED, Verdict.REMOVED, Verdict.FAILING))
+    unknown = moved or run.runtime or edit_coverage.not_reached(run) or run.options.shard != (1, 1)
+    return "good" if compared and not unknown else "warn"
 
 
 def _tiles(run: Run) -> list[tuple[str, int]]:
@@ -160,7 +149,7 @@ def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dic
             "css_class": families.css_class(case),
             "targets": targets,
             "members": _members(found, targets) if len(found) > 1 else [],
-            "facts": _facts(case),
+            "facts": phrases.moved_facts(case.facts.base, case.facts.head),
             "diffs": html_diffs.entry(folder, case, share, call=as_.call),
             "commands": commands.story(as_.call, row.short, case),
         }
@@ -177,17 +166,6 @@ def _members(members: Sequence[Case], targets: Sequence[str]) -> list[tuple[str,
     ]
 
 
-def _facts(case: Case) -> list[tuple[str, str, str, str]]:
-    """Name, value at base and at head, and bars where these are numbers."""
-    rows = []
-    moved = phrases.moved_facts(case.facts.base, case.facts.head)
-    for name, (base, head) in list(moved.items())[:_MAX_FACTS]:
-        is_number = isinstance(base, (int, float)) and isinstance(head, (int, float))
-        bars = charts.pair_bars(float(base), float(head)) if is_number else ""
-        rows.append((name, phrases.number(base), phrases.number(head), bars))
-    return rows
-
-
 # the table of cases
 
 
@@ -201,7 +179,7 @@ def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
-    signs = [(name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)]
+    signs = [(name, _STATUS_SIGN[status]) for name, status in in_stage_order(case.stages)]
     row: dict[str, Any] = {
         "case": case,
         "unstable": error_clusters.unstable_words(case),
@@ -211,6 +189,6 @@ def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
         "moved": phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
         "entry": entry,
     }
-    told = " ".join(name + sign for name, sign, _ in row["stages"])
+    told = " ".join(map("".join, row["stages"]))
     words = (case.id, case.verdict.value, row["unstable"], row["origin"])
     return {**row, "brief": [*words, told, row["moved"], entry, row["css_class"]]}

@@ -4,8 +4,8 @@ Only statistics with a direction are here. Totals are of the affected cases, tho
 moved, and beside them of all changed cases. Quantiles are of the relative change over all compared cases; one
 whose code is the same counts as 0.
 
-A case is an *outlier* where registers begin or cease to spill, occupancy moved, or a statistic moved by a
-tenth or more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles
+A case is an *outlier* where a grave statistic moved (spills, occupancy), or another one moved by a tenth or
+more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles
 (Tukey, "Exploratory Data Analysis", 1977).
 """
 
@@ -232,11 +232,8 @@ def outliers(movements: Iterable[Movement]) -> list[Outlier]:
 
 
 def _reason(row: Movement, move: StatisticMove) -> str:
-    name = row.statistic.name
-    if name == "spills" and not (move.base and move.head):
-        return f"{'no longer spills' if move.base else 'begins to spill'}: {move.words}"
     reach = _FENCE * (row.quartiles[1] - row.quartiles[0])
     is_far = not row.quartiles[0] - reach <= move.relative <= row.quartiles[1] + reach
-    if name == "occupancy" or (is_far and abs(move.relative) >= _LEAST_OUTLYING):
-        return f"{name} {move.words}"
+    if row.statistic.grave or (is_far and abs(move.relative) >= _LEAST_OUTLYING):
+        return f"{row.statistic.name} {move.words}"
     return ""

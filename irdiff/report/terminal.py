@@ -148,7 +148,9 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
     wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
-    yield from tables.heading("better and worse" + ", and by how much the sum of these kernels moved" * wide)
+    yield from tables.heading(
+        "better and worse" + ": kernels, and by how much the sum over them moved" * wide
+    )
     columns = _columns("", "", *shown.moved_targets)
     rows, worst = [], []
     for row in shown.statistics:

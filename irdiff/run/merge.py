@@ -220,7 +220,7 @@ def missing_shards(runs: Iterable[Run]) -> str:
         shards = {run.options.shard for run in parts}
         totals = sorted({total for _, total in shards})
         if len(totals) > 1:
-            raise UsageError(f"these are shards of 1/{totals[0]} and of 1/{totals[1]}: give those of one cut")
+            raise UsageError(f"shards of 1/{totals[0]} and of 1/{totals[1]} are of two comparisons")
         absent = sorted(set(range(1, totals[0] + 1)) - {number for number, _ in shards})
         if absent:
             missing.append(f"shards {', '.join(map(str, absent[:20]))} of {totals[0]} are missing")

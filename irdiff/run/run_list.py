@@ -1,7 +1,7 @@
 """The runs of a cache: what each is in a line, and how a command finds the one that a user means.
 
 A run is meant by its path, by the path of an archive, by `last`, or by its name in the list: the name of its
-folder, or a beginning that no other has.
+folder, or a unique beginning of it.
 """
 
 from __future__ import annotations

@@ -157,10 +157,10 @@ def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
     assert names == [name for name in names if ":fp32" in name] and 0 < len(names) < 3
     assert f"--case fp32 is a part of {names[0].partition('@')[0]}" in result.run["notes"][0]
     result = irdiff(*words, "fp23")
-    assert result.code == 2 and "--case 'fp23' means no case" in result.stderr
+    assert result.code == 2 and "--case 'fp23' matches no case" in result.stderr
     assert "did you mean fp32" in result.stderr
     result = irdiff(*words, "no/such")
-    assert result.code == 2 and "'no/such' means no case" in result.stderr
+    assert result.code == 2 and "'no/such' matches no case" in result.stderr
 
 
 def test_toolchain_list(irdiff, newest) -> None:

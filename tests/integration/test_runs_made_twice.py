@@ -223,7 +223,7 @@ READERS = {
     ("report", "RUN", "--json", "-"): "",
     ("report", "RUN", "--html", "OUT/page.html"): "",
     ("report", "RUN", "--markdown", "OUT/page.md"): "",
-    ("report", "RUN", "--known", "RUN"): "knows all of itself",
+    ("report", "RUN", "--known", "RUN"): "names the run itself",
     ("report", "OUT/run.zip"): "",
     ("diff", "RUN", "CASE"): NO_STAGE,
     ("diff", "RUN", "CASE", "--stage", "launch"): "",

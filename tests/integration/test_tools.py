@@ -123,4 +123,4 @@ def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> 
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
     assert "prints no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
     both = irdiff("compare", "ptxas:/bin/true", "ptxas:/bin/true")
-    assert "nothing says whose texts they compile" in both.stderr
+    assert "whose texts they compile" in both.stderr

@@ -100,7 +100,7 @@ def test_a_name_that_fits_nothing_is_refused() -> None:
         ("pointer:fp15", "fp16"),
         ("matmul/pinter:fp16", "matmul/pointer"),
     ):
-        with pytest.raises(UsageError, match="means no case") as raised:
+        with pytest.raises(UsageError, match="matches no case") as raised:
             Launches().completed(pattern)
         assert near in raised.value.hint
 

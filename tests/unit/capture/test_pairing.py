@@ -150,3 +150,11 @@ def test_the_fewest_calls_have_moved(launch: Launch, base: str, head: str, moved
         [CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)], DEFAULT_OPTIONS
     )
     assert {pair.launch_id.rpartition("/")[2] for pair in rows if pair.moved} == set(moved)
+
+
+def test_a_pattern_selects_by_what_the_other_side_launches(launch: Launch) -> None:
+    launched = replace(NOTHING, launches=tuple(replace(launch, id=f"a/b:{x}") for x in ("one", "two/k1")))
+    failed = replace(NOTHING, failures=(failure("a/b:*"),))
+    row = CapturedWorkload(workload="a/b", target=TARGET, catalogs=Sides(base=launched, head=failed))
+    options = replace(DEFAULT_OPTIONS, cases=("a/b:two",), tiers=("core",))
+    assert [pair.launch_id for pair in pairing.pairs([row], options)] == ["a/b:two/k1"]

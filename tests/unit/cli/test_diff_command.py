@@ -35,7 +35,7 @@ def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_n
     misspelt = run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention")
     reasons = {
         "matmul": r"'matmul' means \d+ cases:\n    matmul/",
-        "nothing": "means no case of the run",
+        "nothing": "matches no case of the run",
         **dict.fromkeys(("7", "0", "g:ffff", "g:"), "no change group"),
         misspelt: f"did you mean .*{run.cases[0].id}",
     }

@@ -215,7 +215,7 @@ def test_a_part_that_does_not_fit_is_left_out_whole_and_a_figure_before_the_last
     facts = {"base": {"ptx.total": 3009}, "head": {"ptx.total": 2986}}
     lines = [removed(f"tt.{'long' * 15}{n} %0") for n in range(2)]
     text = title(edit("ttgir", *lines), **facts)
-    assert text == f"one fewer `tt.{'long' * 15}0`; PTX instructions 3009 → 2986"
+    assert text == f"one fewer `tt.{'long' * 15}0`; instructions 3009 → 2986"
     assert title(edit("ttgir", *lines)).count("one fewer") == 2
     cut = title(edit("ttgir", *replaced("tt.op {a = b}", f"tt.{'op' * 90} {{a = c}}")))
     assert len(cut) <= titles.MAX_TITLE

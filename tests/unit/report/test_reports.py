@@ -14,7 +14,6 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
 from irdiff.report import group_names, html, markdown, terminal
 from irdiff.report.view import LISTED
@@ -104,11 +103,6 @@ def test_a_comment_uses_its_room_and_counts_what_it_leaves_out() -> None:
     assert shown + int(left) == len(run.groups)
 
 
-def test_a_limit_too_small_for_a_headline_is_refused() -> None:
-    with pytest.raises(UsageError, match="at least"):
-        markdown.render(runs.large_run(4, 0), NOWHERE, limit=10)
-
-
 # terminal
 
 
@@ -124,15 +118,6 @@ def test_the_picture_is_whole_and_fetches_nothing() -> None:
     assert ET.fromstring(picture).tag.endswith("svg")
     assert "url(http" not in picture.replace(" ", "")
     assert "@font-face" not in picture
-
-
-def test_revisions_of_kernels_are_shown_with_their_compiler() -> None:
-    run = runs.large_run(6, 1)
-    base, head = replace(run.base, revision="main 1a2b3c4"), replace(run.head, revision="HEAD 5d6e7f8")
-    two = printed(replace(run, base=base, head=head)).splitlines()[1]
-    assert re.search(r"main 1a2b3c4, triton 3\.8\.0 .* -> HEAD 5d6e7f8, triton 3\.9\.0", two)
-    one = printed(replace(run, base=replace(base, digest=head.digest), head=head)).splitlines()[1]
-    assert one.startswith("main 1a2b3c4 -> HEAD 5d6e7f8, triton 3.9.0")
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -32,11 +32,6 @@ def test_each_layout_has_a_short_name_of_its_own_with_a_legend() -> None:
 
 
 def test_hunks_hold_every_change_with_its_context() -> None:
-    diff = stage_diff.compare("ttgir", BASE, HEAD)
-    (hunk,) = diff.hunks(1)
-    kinds = [diff.rows[index].kind for index in hunk]
-    assert kinds[0] is kinds[-1] is Kind.SAME
-    assert (kinds.count(Kind.REMOVED), kinds.count(Kind.ADDED)) == (1, 2)
     lines = [str(number) for number in range(30)]
     far = stage_diff.of_lines("launch", lines, [*lines[:5], "x", *lines[5:20], "y", *lines[20:]])
     assert [(rows.start, rows.stop) for rows in far.hunks(2)] == [(3, 8), (19, 24)]
