@@ -17,8 +17,10 @@ import pytest
 
 from irdiff import gate
 from irdiff.gate import outputs, policy, timings
+from irdiff.gate.outcome import Certainty, Outcome
 from irdiff.gate.sarif import sarif
 from irdiff.gate.timings import TimedCase
+from irdiff.model import Run
 from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
@@ -92,21 +94,26 @@ def test_figures_that_cannot_be_relied_on_are_none() -> None:
 # the recorded run
 
 
-@pytest.mark.parametrize(
-    ("name", "rules", "today"),
-    [
-        ("default", ROOT / "reports" / "irdiff-policy.toml", "2026-01-02"),
-        ("waivers", DATA / "passing.toml", "2026-12-31"),
-        ("waivers-ended", DATA / "passing.toml", "2027-01-01"),
-    ],
-)
-def test_what_people_and_code_scanning_read_of_it(name: str, rules: Path, today: str) -> None:
-    """IRDIFF_UPDATE_GOLDEN writes the files anew."""
+def _gate(rules: Path, today: str) -> tuple[Run, Outcome]:
     with run_archive.opened(DATA / "h200-3.8.0-3.9.0.tar.zst") as folder:
         run, measured = run_folder.load(folder), timing_file.load(folder)
     assert measured is not None
     of, day = timings.of_results(measured), datetime.date.fromisoformat(today)
-    outcome = gate.evaluate(run, policy.load(rules), timings=of, today=day)
+    return run, gate.evaluate(run, policy.load(rules), timings=of, today=day)
+
+
+def test_the_default_policy_denies_what_is_slower_and_what_is_not_known() -> None:
+    _, outcome = _gate(ROOT / "reports" / "irdiff-policy.toml", "2026-01-02")
+    (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
+    assert (outcome.passed, slower.word) == (False, "deny")
+    assert {row.name for row in slower.findings if row.certainty is Certainty.VIOLATED} == SLOWER
+    assert len(slower.findings) > 50
+
+
+@pytest.mark.parametrize(("name", "today"), [("waivers", "2026-12-31"), ("waivers-ended", "2027-01-01")])
+def test_what_people_and_code_scanning_read_of_it(name: str, today: str) -> None:
+    """IRDIFF_UPDATE_GOLDEN writes the files anew."""
+    run, outcome = _gate(DATA / "passing.toml", today)
     rows = json.loads(sarif(outcome, run))["runs"][0]["results"]
     messages = [f"{row['level']} {row['ruleId']}: {row['message']['text']}" for row in rows[:8]]
     said, golden = outputs.text(outcome) + "\n".join(messages) + "\n", GOLDEN / "gate" / f"{name}.txt"
