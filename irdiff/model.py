@@ -416,7 +416,7 @@ class CauseKind(StrEnum):
     """What a cause says of its subject."""
 
     EFFECT = "effect"
-    """What it does differs: the subject is a sentence with `{}` for `count`, the detail says how."""
+    """What it does differs, `count` times: the subject is a sentence, the detail says how."""
     FAILURE = "failure"
     """A side does not compile: the detail is the reason."""
     LAUNCH = "launch"

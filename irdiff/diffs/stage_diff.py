@@ -22,8 +22,8 @@ from irdiff.stages import Stage
 
 BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
-_LIMIT = 1000
-"""The most characters of a line. The longest seen, with short names for long attributes, has 900."""
+_LIMIT = 6000
+"""The most characters of a line. One of inline assembly with 256 operands has 5,000."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
 _MARKED = 50_000

@@ -71,22 +71,16 @@ def _between(values: Values, base: Program, head: Program) -> Iterator[EffectDif
 
 
 def _of_functions(values: Values, base: Function, head: Function) -> list[EffectDiffers]:
-    """By the form of branches in which fewer differences are found."""
-    found: list[list[EffectDiffers]] = []
-    for flips in (True, False):
-        graphs = blocks.graph(base, flips=flips), blocks.graph(head, flips=flips)
-        if not blocks.same_shape(*graphs):
-            continue
-        made_by: dict[int, Instruction] = {}
-        ours, theirs = (
-            NumberedFunction(values, graph, function, made_by)
-            for graph, function in zip(graphs, (base, head), strict=True)
-        )
-        number(ours, theirs)
-        found.append(difference.Differences(ours, theirs).all())
-        if not found[-1]:
-            return []
-    return min(found, key=len) if found else list(difference.of_shapes(*graphs))
+    graphs = blocks.graph(base), blocks.graph(head)
+    if not blocks.same_shape(*graphs):
+        return list(difference.of_shapes(*graphs))
+    made_by: dict[int, Instruction] = {}
+    ours, theirs = (
+        NumberedFunction(values, graph, function, made_by)
+        for graph, function in zip(graphs, (base, head), strict=True)
+    )
+    number(ours, theirs)
+    return difference.Differences(ours, theirs).all()
 
 
 def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int]]) -> Bits:

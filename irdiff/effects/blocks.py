@@ -2,8 +2,7 @@
 
 Blocks are numbered depth first from the entry, the target where the condition is true first, so neither the
 order in a text nor labels count. A block that only jumps is left out, and a block is one with its only
-successor that nothing else enters. Of two ways to say a comparison (`<` and jump, `>=` and fall through) one
-is taken.
+successor that nothing else enters.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from irdiff.effects.program import CodeBlock, Function, Instruction, UnreadableError
-from irdiff.effects.values import NEGATED
 
 JUMP = "jump"
 BRANCH = "branch"
@@ -21,8 +19,6 @@ BRANCH = "branch"
 
 class BlockNode(NamedTuple):
     block: CodeBlock
-    is_flipped: bool
-    """Whether the opposite of the condition is meant."""
     targets: tuple[int, ...]
     sources: tuple[int, ...]
     """The blocks that lead here, by number, each as often as it does."""
@@ -33,36 +29,29 @@ class BlockNode(NamedTuple):
 Graph = tuple[BlockNode, ...]
 
 
-def graph(function: Function, *, flips: bool = True) -> Graph:
-    """Without `flips` each condition is taken as it stands.
-
-    Raises UnreadableError for a jump to a label that is not there.
-    """
+def graph(function: Function) -> Graph:
+    """Raises UnreadableError for a jump to a label that is not there."""
     blocks = {block.label: block for block in function.blocks}
     entry = function.blocks[0].label
     blocks = _joined(_without_jumps(blocks, entry), entry)
     order: dict[str, int] = {}
-    flipped = {label for label, block in blocks.items() if flips and _is_flipped(block)}
     waiting = [entry]
     while waiting:
         label = waiting.pop()
-        if label in order:
-            continue
         if label not in blocks:
             raise UnreadableError(f"a jump to {label}, which is not there")
-        order[label] = len(order)
-        targets = blocks[label].targets
-        waiting += targets if label in flipped else targets[::-1]
-    sources: list[list[int]] = [[] for _ in order]
-    edges: list[tuple[int, ...]] = []
-    for label, number in order.items():
-        targets = blocks[label].targets
-        edges.append(tuple(order[each] for each in (targets[::-1] if label in flipped else targets)))
-        for target in edges[-1]:
-            sources[target].append(number)
+        if label not in order:
+            order[label] = len(order)
+            waiting += blocks[label].targets[::-1]
+    edges = [tuple(order[each] for each in blocks[label].targets) for label in order]
     live = _live([blocks[label] for label in order], edges)
     return tuple(
-        BlockNode(blocks[label], label in flipped, edges[n], tuple(sources[n]), frozenset(live[n]))
+        BlockNode(
+            block=blocks[label],
+            targets=edges[n],
+            sources=tuple(source for source, own in enumerate(edges) for target in own if target == n),
+            live=frozenset(live[n]),
+        )
         for label, n in order.items()
     )
 
@@ -71,14 +60,6 @@ def same_shape(base: Graph, head: Graph) -> bool:
     return [(node.targets, node.block.exit) for node in base] == [
         (node.targets, node.block.exit) for node in head
     ]
-
-
-def _is_flipped(block: CodeBlock) -> bool:
-    for each in reversed(block.instructions):
-        if block.condition in each.results:
-            name = each.compute[0] if each.compute and block.exit == BRANCH else ""
-            return name in NEGATED or name == "not"
-    return False
 
 
 def _without_jumps(blocks: dict[str, CodeBlock], entry: str) -> dict[str, CodeBlock]:

@@ -24,14 +24,14 @@ SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
     EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.FLOAT,
     EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
 )  # fmt: skip
-_ADDRESS = "use another address"
+_ADDRESS = "uses another address"
 _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
 _MAX_CODE = 70
 _FAR = 24
 """How far from a barrier accesses are looked for that it separates."""
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX})
-_COUNTS = re.compile(r"arrive|expect_tx|mbarrier|init|inval|cluster")
+_COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _WAITS = re.compile(r"wait")
 
@@ -39,7 +39,7 @@ _WAITS = re.compile(r"wait")
 class EffectDiffers(NamedTuple):
     kind: EffectClass
     subject: str
-    """A sentence with `{}` for how often it holds."""
+    """A sentence in the singular."""
     what: object
     """What it holds of: counted once."""
     act: str = ""
@@ -81,7 +81,7 @@ class Differences:
             found += self._of_block(number, gone, new)
             if one.condition != other.condition and one.condition is not None and other.condition is not None:
                 for root in self._roots.between(one.condition, other.condition):
-                    words = "{} branches or loops end by another condition"
+                    words = "branch or loop ends by another condition"
                     found.append(self._by_root(CONTROL, words, root, number))
         if not is_same:
             return self._with_doubt(found) or [
@@ -94,33 +94,20 @@ class Differences:
 
     def _of_block(self, number: int, gone: list[Event], new: list[Event]) -> Iterator[EffectDiffers]:
         found: list[tuple[str, EffectDiffers]] = []
-        sides: defaultdict[str, set[str]] = defaultdict(set)
+        only: dict[bool, set[str]] = {True: set(), False: set()}
+        unclear: set[str] = set()
         for one, other in _pairs(gone, new):
-            rows = list(self._of_pair(one, other)) if one and other else []
-            rows += (
-                [self._gone(number, one)] if one and not other else [_new(other)] if other and not one else []
-            )
-            effect = (one or other or gone[0]).effect
-            found += [(effect.space, row) for row in rows]
-            is_unclear = any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
-            if (
-                one
-                and other
-                and one.instruction.name != other.instruction.name
-                and one.address != other.address
-            ):
-                is_unclear = True
-            if effect.space:
-                sides[effect.space] |= (
-                    {"gone", "new"}
-                    if is_unclear
-                    else {"gone"}
-                    if not other
-                    else {"new"}
-                    if not one
-                    else set()
-                )
-        doubted = {space for space, kinds in sides.items() if len(kinds) > 1}
+            if one and other:
+                rows, space = list(self._of_pair(one, other)), _space(one)
+                is_other = one.instruction.name != other.instruction.name and one.address != other.address
+                if is_other or any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows):
+                    unclear.add(space)
+            else:
+                rows = [self._gone(number, one)] if one else [_new(other)] if other else []
+                space = _space(one or other or gone[0])
+                only[one is None].add(space)
+            found += [(space, row) for row in rows]
+        doubted = (unclear | (only[True] & only[False])) - {""}
         self._is_rearranged = self._is_rearranged or bool(doubted)
         for space, row in found:
             yield _doubted(row) if space in doubted and row.kind is MEMORY else row
@@ -130,7 +117,7 @@ class Differences:
 
         And where shared memory is written and read at other places, that may be another layout.
         """
-        acts = {row.act for row in found if row.kind is MEMORY}
+        acts = {row.act for row in found}
         other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
         floats = [
             Counter(each.name for node in side.graph for each in node.block.instructions if each.is_float)
@@ -148,35 +135,32 @@ class Differences:
         act, noun = one.effect.act, _noun(one)
         if one.instruction.name != other.instruction.name:
             yield self._respelled(one.instruction, other.instruction, _renamed(one, other))
+        another = f"{noun} has another predicate"
         if (one.guard is None) != (other.guard is None):
             verb = "is new" if one.guard is None else "is gone"
             kind = MEMORY if one.address == other.address else UNKNOWN
-            yield EffectDiffers(kind, f"the predicate of {{}} {noun} {verb}", one.number)
+            yield EffectDiffers(kind, f"the predicate of a {noun} {verb}", one.number)
         elif one.guard != other.guard and other.guard in self._guards:
-            yield EffectDiffers(MEMORY, f"{{}} {noun} have the predicate of another access", one.number)
-        elif one.guard is not None and other.guard is not None:
-            yield from self._by_roots(
-                MEMORY, f"{{}} {noun} have another predicate", one, [(one.guard, other.guard)]
-            )
-        if one.lanes is not None and other.lanes is not None:
-            yield from self._by_roots(
-                MEMORY, f"{{}} {noun} have another predicate", one, [(one.lanes, other.lanes)]
-            )
+            yield EffectDiffers(MEMORY, f"{noun} has the predicate of another access", one.number)
+        else:
+            guards = [(one.guard, other.guard), (one.lanes, other.lanes)]
+            pairs = [(a, b) for a, b in guards if a is not None and b is not None]
+            yield from self._by_roots(MEMORY, another, one, pairs)
         kind = _KINDS.get(act, MEMORY)
-        verb = "write another value" if act in (Act.STORE, Act.ATOMIC) else "have another operand"
+        verb = "writes another value" if act in (Act.STORE, Act.ATOMIC) else "has another operand"
         for words, mine, its in (
             (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
         ):  # fmt: skip
             if len(mine) != len(its):
-                yield EffectDiffers(kind, f"{{}} {noun} have other operands", one.number)
+                yield EffectDiffers(kind, f"{noun} has other operands", one.number)
                 continue
             pairs = list(zip(mine, its, strict=True))
             if _waits_for_more(self._values.value_of, act, one, pairs):
-                yield EffectDiffers(COST, f"{{}} {noun} wait for more", one.number)
+                yield EffectDiffers(COST, f"{noun} waits for more", one.number)
                 continue
             place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
             yield from (
-                row._replace(act=place) for row in self._by_roots(kind, f"{{}} {noun} {words}", one, pairs)
+                row._replace(act=place) for row in self._by_roots(kind, f"{noun} {words}", one, pairs)
             )
 
     def _respelled(self, one: Instruction, other: Instruction, row: EffectDiffers) -> EffectDiffers:
@@ -194,50 +178,43 @@ class Differences:
 
     def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         """A risk where the text shows what differs; otherwise both sides may compute the same."""
-        ours, theirs = self._roots.made(root)
-        names = tuple(_code(each) for each in (ours, theirs) if each)
-        pair = root.base, root.head
-        early = [each for each in (ours, theirs) if each and MARK in each.name]
-        if early and ours and theirs and ours.name.split(MARK)[0] == theirs.name.split(MARK)[0]:
-            return EffectDiffers(
-                SYNC, f"{{}} {_code(early[0])} come too early: {early[0].name.split(MARK)[1]}", pair
-            )
-        if any(each and each.is_float for each in (ours, theirs)):
+        made = [each for each in self._roots.made(root) if each]
+        names, pair = [_code(each) for each in made], (root.base, root.head)
+        early = [each for each in made if MARK in each.name]
+        if early and len(set(names)) == 1:
+            return _early(early[0], pair)
+        if any(each.is_float for each in made) and (
+            len(set(names)) == 1 or all(each.is_float for each in made)
+        ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            row = EffectDiffers(FLOAT, f"{{}} floating-point operations differ: {detail}", pair)
-            return self._respelled(ours, theirs, row) if ours and theirs else row
+            row = EffectDiffers(FLOAT, f"floating-point operation differs: {detail}", pair)
+            return self._respelled(made[0], made[-1], row)
+        detail = ""
         if root.constants is not None:
-            before, after = root.constants
-            return EffectDiffers(kind, f"{subject}: constant {before} → {after}", what)
-        if root.is_select:
-            verb = "gone" if self._values.keys[root.base][0] == "select" else "new"
-            return EffectDiffers(kind, f"{subject}: a select is {verb}", what)
-        if len(set(names)) == 2 and all("cmp" in name or "setp" in name for name in names):
-            return EffectDiffers(kind, f"{subject}: {names[0]} → {names[1]}", what)
+            detail = f"constant {root.constants[0]} → {root.constants[1]}"
+        elif root.is_select:
+            detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
+        elif len(set(names)) == 2 and all("cmp" in name or "setp" in name for name in names):
+            detail = " → ".join(names)
+        if detail:
+            return EffectDiffers(kind, f"{subject}: {detail}", what)
         detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
         return EffectDiffers(UNKNOWN, f"{subject}{detail}, perhaps only computed in another way", what)
 
     # synchronization
 
     def _gone(self, block: int, event: Event) -> EffectDiffers:
-        noun = _noun(event)
-        if event.effect.act is Act.STATES:
-            return EffectDiffers(
-                SYNC, f"{{}} {noun} are gone: fewer wait states before what reads a result", event.number
+        act, kind, words = event.effect.act, _kind_of(event), f"{_noun(event)} is gone"
+        if act is Act.STATES:
+            words += ": fewer wait states before what reads a result"
+        elif act is Act.SYNC:
+            pair, still = self._separated(block, event)
+            kind = UNKNOWN if still else SYNC
+            between = (
+                f" that separated a {_noun(pair[0])} from a {_noun(pair[1])}" if pair and not still else ""
             )
-        if event.effect.act is not Act.SYNC:
-            return EffectDiffers(_kind_of(event), f"{{}} {noun} are gone", event.number)
-        pair, still = self._separated(block, event)
-        if pair is None or still:
-            return EffectDiffers(
-                SYNC if pair is None else UNKNOWN,
-                f"{{}} {noun} are gone{': another separates the same' if still else ''}",
-                event.number,
-            )
-        before, after = (_noun(each, 1) for each in pair)
-        return EffectDiffers(
-            SYNC, f"{{}} {noun} that separated a {before} from a {after} are gone", event.number
-        )
+            words = f"{_noun(event)}{between} is gone{': another separates the same' if still else ''}"
+        return EffectDiffers(kind, words, event.number)
 
     def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool]:
         """Two accesses that it stands between at base, and whether one of its kind still does at head."""
@@ -263,12 +240,16 @@ class Differences:
 
     def _of_order(self, one: Event, other: Event) -> EffectDiffers:
         acts = {one.effect.act, other.effect.act}
-        words = f"{{}} {_noun(one)} now stand behind the {_noun(other, 1)} that followed"
+        words = f"{_noun(one)} now stands behind the {_noun(other)} that followed"
         if Act.SYNC in acts:
             return EffectDiffers(SYNC, words, one.number)
         if order.same_bytes(self._values, one, other):
             return EffectDiffers(MEMORY, f"{words}, on the same bytes", one.number)
         return EffectDiffers(UNKNOWN, f"{words}, perhaps on other bytes", one.number)
+
+
+def _space(event: Event) -> str:
+    return event.effect.space or (event.effect.act if event.effect.act is Act.COPY else "")
 
 
 def _doubted(row: EffectDiffers) -> EffectDiffers:
@@ -334,29 +315,30 @@ def _texts(event: Event) -> list[object]:
     return [each for each in event.instruction.operands if not isinstance(each, str)]
 
 
+def _early(each: Instruction, what: object) -> EffectDiffers:
+    return EffectDiffers(SYNC, f"{_code(each)} comes too early: {each.name.partition(MARK)[2]}", what)
+
+
 def _renamed(one: Event, other: Event) -> EffectDiffers:
     ours, theirs = one.instruction, other.instruction
-    if ours.name.split(MARK)[0] == theirs.name.split(MARK)[0]:
-        early = next(each for each in (theirs, ours) if MARK in each.name)
-        return EffectDiffers(
-            SYNC, f"{{}} {_code(early)} come too early: {early.name.split(MARK)[1]}", one.number
-        )
+    if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
+        return _early(next(each for each in (theirs, ours) if MARK in each.name), one.number)
     words = f"{_code(ours)} → {_code(theirs)}"
     if one.effect.act is Act.MATRIX or ours.is_float:
-        return EffectDiffers(FLOAT, f"{{}} {words}", one.number)
+        return EffectDiffers(FLOAT, words, one.number)
     ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
-    return EffectDiffers(kind, f"{{}} {_noun(one)} differ: {words}", one.number)
+    return EffectDiffers(kind, f"{_noun(one)} differs: {words}", one.number)
 
 
 def _new(event: Event) -> EffectDiffers:
     counts = event.effect.act is Act.SYNC and _COUNTS.search(event.instruction.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
-    return EffectDiffers(kind, f"{{}} {_noun(event)} are new", event.number)
+    return EffectDiffers(kind, f"{_noun(event)} is new", event.number)
 
 
 def _kind_of(event: Event) -> EffectClass:
-    if event.effect.act is Act.SYNC:
+    if event.effect.act in (Act.SYNC, Act.STATES):
         return SYNC
     if event.effect.act is Act.MATRIX or event.instruction.is_float:
         return FLOAT
@@ -403,34 +385,16 @@ def _may_race(one: Event, other: Event) -> bool:
 # words
 
 
-def _noun(event: Event, count: int = 2) -> str:
+def _noun(event: Event) -> str:
     effect = event.effect
     if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
         return _code(event.instruction)
-    return f"{effect.space} {effect.act}{'s' if count != 1 else ''}"
+    return f"{effect.space} {effect.act}"
 
 
 def _code(each: Instruction) -> str:
     name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
     return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
-
-
-_PLURAL = re.compile(
-    r"((?:the predicate of )?)\{\} (`[^`]*`|.*?)((?: that separated .*)?)( now)? (are|have|use|write|differ"
-    r"|come|stand|wait|end|is)\b(.*)"
-)
-
-
-def in_words(subject: str, low: int, high: int) -> str:
-    """The sentence with a count, or a range of counts."""
-    found = _PLURAL.match(subject)
-    if low != high or low > 1 or not found:
-        number = "one" if high == 1 else str(low) if low == high else f"{low} to {high}"
-        return subject.replace("{}", number, 1)
-    before, noun, beside, now, verb, rest = found.groups()
-    noun = "branch or loop" if verb == "end" else noun if noun[0] == "`" else noun.removesuffix("s")
-    verb = {"are": "is", "have": "has", "is": "is"}.get(verb, f"{verb}s")
-    return f"{before}one {noun}{beside}{now or ''} {verb}{rest}"
 
 
 def detail_of(subject: str) -> tuple[str, str]:

@@ -157,9 +157,7 @@ class _Block:
             if events and each.effect:
                 self._function.waited(events[-1], self._state)
         condition = self._node.block.condition
-        found = None if condition is None else self._read(condition)
-        found = self._values.invert(found) if found is not None and self._node.is_flipped else found
-        return NumberedBlock(tuple(events), found)
+        return NumberedBlock(tuple(events), None if condition is None else self._read(condition))
 
     def _read(self, operand: Operand) -> int:
         if isinstance(operand, str):

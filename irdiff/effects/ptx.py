@@ -116,7 +116,15 @@ def read(lines: Sequence[str]) -> Program:
             declarations += reader.declared
     if depth or not functions:
         raise UnreadableError("no function of PTX")
-    return Program(functions, tuple(sorted(declarations)), tuple(unknown))
+    return Program(functions, tuple(sorted(_declared(declarations, "\n".join(lines)))), tuple(unknown))
+
+
+def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
+    """Without directives that bound registers and threads, and parameters that nothing reads."""
+    for code in declarations:
+        is_unread = code.startswith(".param") and text.count(code.rstrip(",").split()[-1]) == 1
+        if not is_unread and not code.startswith((".reqntid", ".maxntid", ".maxnreg", ".minnctapersm")):
+            yield re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
 
 
 class PtxReader:

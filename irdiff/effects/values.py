@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Key = tuple[Any, ...]
-NEGATED = frozenset({"ne", "sge", "uge", "sle", "ule"})
-"""Comparisons that are the opposite of the form that stands for them."""
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
 
@@ -160,7 +158,7 @@ class Values:
             found = self.node("eq", width, *sorted((left, right)))
         else:
             found = self.node("lt", f"{kind[0]}{width}", left, right)
-        return self.invert(found) if kind in NEGATED else found
+        return self.invert(found) if kind == "ne" or kind[1:] in ("ge", "le") else found
 
     # vectors, structures, and 64 bits in two registers
 

@@ -15,6 +15,8 @@ from irdiff.model import Case, Cause, CauseKind, Launch, Sides
 
 _MAX_VALUE = 40
 _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
+_PART = re.compile(r", (?![^\[]*\])")
+"""Between two facts of one argument: `fp32 [64, 8], offset 0`."""
 _CONSTEXPR = "constexpr"
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
 
@@ -51,7 +53,12 @@ def of_text(edit: Edit) -> tuple[Cause, ...]:
 
 def _of_lines(subject: str, base: Sequence[str], head: Sequence[str]) -> Cause:
     if len(base) == len(head) == 1:
-        return Cause.uncounted(CauseKind.LAUNCH, subject, _step(base[0], head[0]))
+        ours, theirs = (_PART.split(value) for value in (base[0], head[0]))
+        only = (
+            ", ".join(part for part in a if part not in b) or "none"
+            for a, b in ((ours, theirs), (theirs, ours))
+        )
+        return Cause.uncounted(CauseKind.LAUNCH, subject, _step(*only))
     if len(base) == len(head):
         return Cause.uncounted(CauseKind.LAUNCH, subject, "with other values")
     cause = Cause.uncounted(CauseKind.NUMBER, subject)

@@ -18,7 +18,8 @@ from irdiff.compare import cases, loops, statistics
 from irdiff.compare.edits import Edit
 from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
-from irdiff.model import Case, CaseSummary, EffectClass, Effects, Fact, Verdict
+from irdiff.model import Case, CaseSummary, EffectClass, Effects, Fact, StageStatus, Verdict
+from irdiff.stages import Stage
 
 
 class Severity(StrEnum):
@@ -128,6 +129,8 @@ def _is_unread(change: _Change) -> float:
     return float(
         change.effects is None
         and change.case.verdict is Verdict.CHANGED
+        and {name for name, status in change.case.stages.items() if status is StageStatus.CHANGED}
+        != {Stage.LAUNCH}
         and not cases.not_compared(change.case)
     )
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
-from irdiff.effects import difference
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
@@ -176,16 +176,16 @@ def _words(found: Sequence[Cause], *, in_all: bool) -> str:
     first = found[0]
     place = _place(found, in_all=in_all)
     match first.kind:
-        case CauseKind.EFFECT:
-            counts, detail = [row.count for row in found], {row.detail for row in found}
-            words = difference.in_words(first.subject, min(counts), max(counts))
-            return f"{words}: {first.detail}" if len(detail) == 1 and first.detail else words
         case CauseKind.NUMBER:
             return f"{_numbered(found)}{place}"
         case CauseKind.REPLACED:
             return f"{first.subject}{_times(found)}{place}"
         case CauseKind.VALUE:
             return f"{first.subject}{_differently([row.detail for row in found])}{place}"
+        case CauseKind.EFFECT:
+            details = {row.detail for row in found}
+            how = f": {first.detail}" if len(details) == 1 and first.detail else ""
+            return f"{first.subject}{how}{_times([replace(row, detail='') for row in found])}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
             return f"{first.subject}{_differently([row.detail for row in found])}"
         case CauseKind.STATE:

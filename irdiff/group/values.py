@@ -125,7 +125,8 @@ def layouts(edit: Edit) -> Iterator[Cause]:
         kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
     before, after = most_frequent(kinds["-"]), most_frequent(kinds["+"])
     if before == after:
-        yield Cause.uncounted(CauseKind.VALUE, f"`#{after}` layout", _parameter(after, lines))
+        if detail := _parameter(after, lines):
+            yield Cause.uncounted(CauseKind.VALUE, f"`#{after}` layout", detail)
     elif before and after:
         yield Cause.uncounted(CauseKind.STATE, f"layouts `#{before}` → `#{after}`")
     else:
@@ -135,15 +136,17 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
-    """The parameter of a kind of layout that differs in most lines, with both values."""
+    """The parameter of a kind of layout that differs in most lines, with both values; empty: none does."""
     found: Counter[str] = Counter()
+    differs = False
     for line in lines:
         if line.sign == "-":
             ours, theirs = (_parameters(kind, text) for text in (line.text, line.partner or ""))
+            differs = differs or ours != theirs
             for name in ours.keys() & theirs.keys():
                 if ours[name] != theirs[name]:
                     found[f"`{name}` {ours[name]} → {theirs[name]}"] += 1
-    return most_frequent(found) or "with other parameters"
+    return most_frequent(found) or ("with other parameters" if differs else "")
 
 
 def _parameters(kind: str, text: str) -> dict[str, str]:

@@ -79,8 +79,9 @@ class Calls:
         if first_kernel != kernel:
             call, first_name = self._last[key, storage]
             since = self._counts[key] - call
-            words += [f"{first_name} of an earlier kernel"]
-            words += [f"{since} calls before its last one"] if since else []
+            words += [
+                f"{first_name} of an earlier kernel" + (f"'s call {since} before its last" if since else "")
+            ]
         if last := self._last.get((self._key, storage)):
             call, last_name = last
             distance = self._counts[self._key] - call

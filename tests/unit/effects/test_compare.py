@@ -46,7 +46,6 @@ LOOP = "%r0", "%r1", "%r2"
     [
         (loop("%r5", "%r6", "%r7"), MOTION),
         (loop("%r1", "%r0", "%r2"), MOTION),
-        (loop(*LOOP, "setp.lt", "setp.ge", "@%p0", "@!%p0"), MOTION),
         (loop(*LOOP, "setp.lt", "setp.le"), CONTROL),
         (loop(*LOOP, "[%rd1], %r1", "[%rd1], %r0"), UNKNOWN),
         (loop(*LOOP, ", %r0, 1;", ", %r0, 2;"), CONTROL),

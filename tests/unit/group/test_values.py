@@ -83,6 +83,7 @@ def test_the_parameter_that_most_layouts_have_otherwise_is_told_with_both_values
     assert most[0][2] == "`b` [2, 3] → [2, 4]"
     gone = layouts((WIDE, ", #ttg.blocked<{a = [1]}>"))
     assert gone[0][2] == "with other parameters"
+    assert layouts((WIDE, WIDE)) == [], "another size, in the same layout"
 
 
 def test_an_attribute_of_a_dialect_is_told_by_all_that_is_no_default() -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -125,68 +123,3 @@ def test_the_corpus_names_only_known_fills(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.keyword) and node.arg == "fill" and isinstance(node.value, ast.Constant):
             assert node.value.value.partition(":")[0] in fills.KINDS
-
-
-class Numbers:
-    """As much of torch as a fill without random numbers asks."""
-
-    int32 = type("dtype", (), {"is_floating_point": False})
-
-    def Generator(self, device: str) -> Any:
-        return type("Generator", (), {"manual_seed": lambda self, seed: None})()
-
-    def empty(self, count: int, **_: Any) -> Any:
-        return Flat([-1] * count)
-
-    def arange(self, begin: int, end: int, device: str) -> list[int]:
-        return list(range(begin, end))
-
-    def tensor(self, values: list[int], device: str) -> list[int]:
-        return values
-
-    def full(self, shape: tuple[int], value: float, device: str) -> list[float]:
-        return [value] * shape[0]
-
-
-class Flat:
-    def __init__(self, values: list[Any], begin: int = 0) -> None:
-        self.values, self.begin = values, begin
-
-    def __getitem__(self, part: slice) -> Flat:
-        begin, end, _ = part.indices(len(self.values))
-        made = Flat(self.values, begin)
-        made.numel = lambda: end - begin  # type: ignore[attr-defined]
-        return made
-
-    def copy_(self, values: list[Any]) -> None:
-        self.values[self.begin : self.begin + len(values)] = values
-
-
-@pytest.mark.parametrize(
-    ("fill", "wanted"),
-    [
-        ("arange", [0, 1, 2, 3, 4]),
-        ("values:5,4,3,2,1", [5, 4, 3, 2, 1]),
-        ("const:7", [7.0] * 5),
-        ("ones", [1.0] * 5),
-        ("empty", [0.0] * 5),
-    ],
-)
-def test_a_storage_is_filled_block_by_block(
-    monkeypatch: pytest.MonkeyPatch, fill: str, wanted: list[float]
-) -> None:
-    monkeypatch.setattr(fills, "_BLOCK", 2)
-    row = {"dtype": "i32", "shape": (5,), "fill": fill}
-    assert fills.storage_of(Numbers(), row, 5).values[:5] == wanted
-    with pytest.raises(ValueError, match="unknown fill 'noise'"):
-        fills.storage_of(Numbers(), {**row, "fill": "noise"}, 5)
-
-
-def test_views_of_one_storage_stay_so(load: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    verify, made, api = load("verify"), load("fills"), load("corpus_api")
-    monkeypatch.setattr(made, "storage_of", lambda torch, row, elements, seed: (elements, row["fill"], seed))
-    monkeypatch.setattr(made, "materialize", lambda torch, row, storage: (storage, row["shape"]))
-    x = api.tensor((4, 8), "fp16")
-    first, (view, number) = verify._real(None, [x, (x[1:], 3)], storages := {})
-    assert first == ((32, "normal", (0, 0)), (4, 8)) and view == ((32, "normal", (0, 0)), (3, 8))
-    assert (number, len(storages)) == (3, 1)

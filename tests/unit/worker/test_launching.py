@@ -106,7 +106,7 @@ def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> Non
     assert "earlier" not in described(first, Call({"out": y}, kernel=other))
     again = Call({"a": y})
     of_the_last, of_the_first = (described(first, again, Call({"out": out}, kernel=other)) for out in (y, x))
-    assert of_the_last != of_the_first and "1 calls before its last one" in of_the_first
+    assert of_the_last != of_the_first and "call 1 before its last" in of_the_first
 
 
 def test_a_descriptor_shows_only_what_has_no_default(described: Callable[..., str]) -> None:
