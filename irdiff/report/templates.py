@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from irdiff.report import escape
+from irdiff.report import escape, phrases
 from irdiff.stages import in_stage_order
 
 
@@ -31,6 +31,7 @@ def markdown() -> jinja2.Environment:
     environment.filters["fence"] = _marked(escape.fence)
     environment.filters["html"] = _marked(escape.github_html)
     environment.filters["prose"] = markdown_prose
+    environment.filters["fitted"] = phrases.fitted
     environment.filters["html_prose"] = _github_html_prose
     environment.filters["made"] = Markup  # of a macro, which escapes what it prints
     environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))

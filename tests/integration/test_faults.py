@@ -43,11 +43,13 @@ def misbehave(how, _semantic=None):
         ctypes.string_at(0)
     if how == "abort":
         os.abort()
-    while how == "hang":
-        time.sleep(1)
-    hoard = []
-    while how == "memory":
-        hoard.append(bytearray(64 << 20))
+    if how == "hang":
+        while True:
+            time.sleep(1)
+    if how == "memory":
+        hoard = []
+        while True:
+            hoard.append(bytearray(64 << 20))
     if how == "error":
         raise ValueError("planted error")
 

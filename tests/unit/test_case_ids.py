@@ -12,39 +12,20 @@ from irdiff import case_ids
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
 from irdiff.stages import check_compared
+from tests.unit.golden import golden
 
 ROOT = Path(__file__).parents[2]
-WORKLOADS = ("elementwise/vector_add", "matmul/pointer", "matmul/split_k", "gluon/cdna_matmul")
-LAUNCHES = (
-    "elementwise/vector_add:fp16-1m",
-    "elementwise/vector_add:fp32-1m",
-    "matmul/pointer:fp16",
-    "matmul/pointer:fp16-4096",
-    "matmul/split_k:bf16/main",
-    "matmul/split_k:bf16/main#2",
-    "gluon/cdna_matmul:fp8",
-)
+GOLDEN = golden("case-ids")
+WORKLOADS, LAUNCHES = GOLDEN["workloads"], GOLDEN["launches"]
 
 
 def test_a_pattern_selects_cases() -> None:
-    case, part = "matmul/pointer:fp16-4096@sm_90", "a/b:fp16/main@sm_90"
-    whole = [
-        "matmul",
-        "matmul/pointer",
-        "matmul/point*",
-        "pointer",
-        "pointer@sm_90",
-        "matmul/pointer:fp16-4096",
-    ]
-    selecting = [(each, case) for each in (*whole, "matmul/pointer:fp16-*@sm_90", "@sm_90", ":fp16-4096")]
-    selecting += [("a/b:fp16", part), ("a/b:fp16/main", part)]
-    others = [(each, case) for each in ("point", "@gfx*", "mat", "attention", "matmul/pointer:bf16-4096")]
-    others += [("a/b:fp16/other", part), ("a/b:fp1", part)]
-    for pattern, name in (*selecting, *others):
-        expected = (pattern, name) in selecting
-        assert case_ids.selects([pattern], name) is expected, pattern
-        assert case_ids.unmatched([pattern], [name]) == ([] if expected else [pattern])
-    assert case_ids.selects([], case)
+    for row in GOLDEN["case"]:
+        for pattern in (*row["selected_by"], *row["not_by"]):
+            expected = pattern in row["selected_by"]
+            assert case_ids.selects([pattern], row["id"]) is expected, pattern
+            assert case_ids.unmatched([pattern], [row["id"]]) == ([] if expected else [pattern])
+        assert case_ids.selects([], row["id"])
 
 
 def test_a_place_that_no_pattern_means_is_none(build: Any) -> None:
@@ -75,19 +56,7 @@ class Launches:
 
 def test_a_part_of_a_name_is_completed() -> None:
     cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
-    for pattern, wanted in {
-        "vector": ["elementwise/vector_add"],
-        "matmul": ["matmul"],
-        "mat": ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"],
-        "@gfx*": ["@gfx*"],
-        "matmul/split_k:bf16/main#2@gfx942": ["matmul/split_k:bf16/main#2@gfx942"],
-        "ointer:fp16@sm_90": ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"],
-        "pointer:4096": ["matmul/pointer:fp16-4096"],
-        "fp32-1m@gfx942": ["elementwise/vector_add:fp32-1m@gfx942"],
-        "matmul fp16": ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"],
-        "fp8 gfx942": ["gluon/cdna_matmul:fp8@gfx942"],
-        "main": ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"],
-    }.items():
+    for pattern, wanted in GOLDEN["completed"].items():
         assert list(Launches().completed(pattern)[pattern]) == wanted
         if pattern not in wanted:
             chosen = [name for name in cases if case_ids.selects(wanted, name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
 from tests.unit.attribute.conftest import FakeReplayer, states
+from tests.unit.golden import golden
 from tests.unit.no_llvm import no_llvm
 
 
@@ -39,19 +41,12 @@ def coded(binary: bytes, section: str, first: bytes) -> bytes:
 
 ONE, TWO, THREE, FOUR = (mlir(f"ttg.op{name}") for name in ("one", "two", "three", "four"))
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
-OTHER_PTX = PTX.replace("16", "17")
 CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
-OTHER_CUBIN, THIRD_CUBIN = (coded(CUBIN, ".text.", first) for first in (b"\1", b"\2"))
+OTHER_CUBIN = coded(CUBIN, ".text.", b"\1")
 HSACO = of_stage("hsaco", release="3.9.0", target="gfx942")[0].content
-OTHER_HSACO = coded(HSACO, ".text", b"\1")
 ASSEMBLY = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
 SIZED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32")
 UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
-ZERO, UNDEF = (lowered(f"%0 = llvm.mlir.{name} : i32") for name in ("zero", "undef"))
-
-FRONTEND, TTIR, TTGIR = Component.FRONTEND, Component.TTIR_PASSES, Component.TTGIR_PASSES
-LOWERING, CODEGEN, PTXAS = Component.LLVM_LOWERING, Component.LLVM_CODEGEN, Component.PTXAS
-INSEPARABLE = Component.NOT_SEPARABLE
 
 
 def attribute(replayer: FakeReplayer, case: Case, **of_head: Any) -> Attribution:
@@ -60,150 +55,63 @@ def attribute(replayer: FakeReplayer, case: Case, **of_head: Any) -> Attribution
     return attributor.attribute(replayer.subject(case, **of_head))
 
 
-def passes(stage: str, of: str, base: str, head: str, name: str = "P") -> list[tuple[str, str, str, Any]]:
-    """Both sides' passes of a stage on one text."""
-    return [
-        (side, stage, of, {"output": made, "final": made, "through": states((name, of), (END, made))})
-        for side, made in (("base", base), ("head", head))
-    ]
-
-
-TTGIR_DIFFERS = passes("ttgir", ONE, TWO, THREE)
+TTGIR_DIFFERS = [
+    (side, "ttgir", ONE, {"output": made, "final": made, "through": states(("P", ONE), (END, made))})
+    for side, made in (("base", TWO), ("head", THREE))
+]
 TTGIR_ONLY = ({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE})
-GIVEN = ({"ttir": ONE, "ttgir": TWO, "llir": llvm(1)}, {"ttir": ONE, "ttgir": THREE, "llir": llvm(2)})
-"""Another TTGIR, and another LLVM IR."""
-LLIR_ONLY = ({"ttgir": ONE, "llir": llvm(1)}, {"ttgir": ONE, "llir": llvm(2)})
-TO_CUBIN = (
-    {"ttgir": ONE, "llir": llvm(1), "ptx": PTX, "cubin": CUBIN},
-    {"ttgir": ONE, "llir": llvm(2), "ptx": OTHER_PTX, "cubin": OTHER_CUBIN},
-)
-ASSEMBLED = ({"ptx": PTX, "cubin": CUBIN}, {"ptx": OTHER_PTX, "cubin": OTHER_CUBIN})
-SAME_END = {"final": lowered("llvm.one")}
-O2, O3 = {"settings": {"opt": ["-O2"]}}, {"settings": {"opt": ["-O3"]}}
-REFUSES = ("head", "llir", TWO, {"error": "unknown attribute"})
+TEXTS: dict[str, str | bytes] = {
+    "ONE": ONE,
+    "TWO": TWO,
+    "THREE": THREE,
+    "FOUR": FOUR,
+    "SIZED": SIZED,
+    "UNSIZED": UNSIZED,
+    **{f"LLVM_{n}": llvm(n) for n in (1, 2, 3, 9)},
+    "LLVM_1_WITH_A_COMMENT": f"; a comment\n{llvm(1)}",
+    "LOWERED_ONE": lowered("llvm.one"),
+    "LOWERED_TWO": lowered("llvm.two"),
+    "BARRIER": lowered("nvvm.barrier0"),
+    "FENCE": lowered("nvvm.fence"),
+    **{name: lowered(f"%0 = llvm.mlir.{name.lower()} : i32") for name in ("ZERO", "UNDEF")},
+    "PTX": PTX,
+    "OTHER_PTX": PTX.replace("16", "17"),
+    "THIRD_PTX": PTX.replace("16", "18"),
+    "CUBIN": CUBIN,
+    "OTHER_CUBIN": OTHER_CUBIN,
+    "THIRD_CUBIN": coded(CUBIN, ".text.", b"\2"),
+    "DEBUG_OTHER_CUBIN": rebuilt(OTHER_CUBIN, content(".debug_line", lambda old: old + b"x")),
+    "HSACO": HSACO,
+    "OTHER_HSACO": coded(HSACO, ".text", b"\1"),
+    "ASSEMBLY": ASSEMBLY,
+    "OTHER_ASSEMBLY": ASSEMBLY.replace("s_endpgm", "s_nop 0\n\ts_endpgm"),
+}
 
 
-def debug(cubin: bytes) -> bytes:
-    return rebuilt(cubin, content(".debug_line", lambda old: old + b"x"))
+def texts(names: dict[str, str]) -> dict[str, str | bytes]:
+    return {stage: TEXTS[name] for stage, name in names.items()}
 
 
-CHARGED: dict[str, tuple[Any, list[Any], list[Component], tuple[str, str | None], str]] = {
-    # where it begins
-    "another source is the frontend's, and what passes it on is innocent": (
-        ({"source": ONE, "ttir": THREE}, {"source": TWO, "ttir": FOUR}),
-        [("head", "ttir", ONE, {"output": THREE})], [FRONTEND], ("ttir", None), "",
-    ),
-    "another source that the first passes make the same is not at fault": (
-        ({"source": TWO, "ttir": ONE, "ttgir": THREE}, {"source": THREE, "ttir": ONE, "ttgir": FOUR}),
-        passes("ttgir", ONE, THREE, FOUR), [TTGIR], ("ttgir", "P"), "",
-    ),
-    "without a source the frontend is not told from the first passes": (
-        ({"ttir": ONE, "ttgir": THREE}, {"ttir": TWO, "ttgir": FOUR}),
-        [("head", "ttgir", ONE, {"output": THREE})], [INSEPARABLE], ("ttir", None), "before 3.3",
-    ),
-    "a stage that cannot be run alone is charged with a note": (
-        TTGIR_ONLY, [*TTGIR_DIFFERS[:1], ("head", "ttgir", ONE, {"error": "it needs more"})],
-        [TTGIR], ("ttgir", None), "head cannot run the stage alone: it needs more",
-    ),
-    "a later stage that differs on the same input does not take the name": (
-        ({"source": ONE, "ttir": TWO, "glir": FOUR, "ttgir": TWO},
-         {"source": ONE, "ttir": THREE, "glir": FOUR, "ttgir": THREE}),
-        [*passes("ttir", ONE, TWO, THREE, "First"), *passes("ttgir", FOUR, TWO, THREE)],
-        [TTIR, TTGIR], ("ttir", "First"), "",
-    ),
-    # one side's stage on the other side's text
-    "a stage that makes of base's text what base made is innocent": (
-        GIVEN, [*TTGIR_DIFFERS, ("head", "llir", TWO, {"output": "; a comment\n" + llvm(1)})],
-        [TTGIR], ("ttgir", "P"), "",
-    ),
-    "where the lowering ends the same it is LLVM's optimizer": (
-        GIVEN,
-        [*TTGIR_DIFFERS, ("head", "llir", TWO, {"output": llvm(3), **SAME_END, **O3}),
-         ("base", "llir", TWO, {"output": llvm(1), **SAME_END, **O2})],
-        [TTGIR, CODEGEN], ("ttgir", "P"), "opt: -O2 → -O3",
-    ),
-    **{
-        f"a side that does not repeat itself alone: {own}": (
-            GIVEN, [*TTGIR_DIFFERS, ("head", "llir", TWO, {"output": llvm(3)}), ("base", "llir", TWO, own)],
-            [TTGIR, INSEPARABLE], ("ttgir", "P"), "base's own stage makes something else",
-        )
-        for own in ({"output": llvm(9)}, {"error": "no"})
-    },
-    "where head does not take base's text base is tried on head's": (
-        GIVEN, [*TTGIR_DIFFERS, REFUSES, ("base", "llir", THREE, {"output": llvm(2)})],
-        [TTGIR], ("ttgir", "P"), "",
-    ),
-    "where neither takes the other's text nothing is separable": (
-        GIVEN, [*TTGIR_DIFFERS, REFUSES, ("base", "llir", THREE, {"error": "unknown operation"})],
-        [TTGIR, INSEPARABLE], ("ttgir", "P"),
-        "head does not take base's ttgir (unknown attribute), nor base head's (unknown operation)",
-    ),
-    "head's assembler makes head's code of base's text": (
-        ASSEMBLED, [("head", "cubin", PTX, {"output": debug(OTHER_CUBIN)})],
-        [PTXAS], ("sass", None), "what differs in ptx has no effect",
-    ),
-    # lowering, and LLVM's optimizer
-    "a lowering whose edit LLVM's optimizer may undo is charged with it, and not named": (
-        LLIR_ONLY, passes("llir", ONE, ZERO, UNDEF),
-        [LOWERING, CODEGEN], ("llir", None), "P differs in address arithmetic alone",
-    ),
-    "LLVM's optimizer is charged, and its pass is not looked for": (
-        LLIR_ONLY, passes("llir", ONE, lowered("llvm.one"), lowered("llvm.one")),
-        [CODEGEN], ("llir", None), "LLVM's optimizer: the IR that enters it is the same",
-    ),
-    "a stage that makes head's output of base's text is the cause": (
-        GIVEN,
-        [*TTGIR_DIFFERS,
-         ("base", "llir", TWO, {"output": llvm(1), "through": states(("Q", TWO), (END, TWO))}),
-         ("head", "llir", TWO, {"output": llvm(2), "through": states(("Q", TWO), (END, FOUR))})],
-        [TTGIR, LOWERING], ("llir", "Q"), "the edit of P has no effect: head's llir stage makes the same of base's",
-    ),
-    **{
-        f"without effect is all before the last such stage: {note}": (
-            TO_CUBIN,
-            [*passes("llir", ONE, lowered("nvvm.barrier0"), lowered("nvvm.fence")),
-             ("base", "ptx", llvm(1), {"output": PTX}), ("head", "ptx", llvm(1), {"output": PTX.replace("16", "18")}),
-             ("head", "cubin", PTX, {"output": made})],
-            [LOWERING, CODEGEN, PTXAS], origin, note,
-        )
-        for made, origin, note in (
-            (OTHER_CUBIN, ("sass", None), "the edit of P has no effect: head's cubin stage makes the same"),
-            (THIRD_CUBIN, ("llir", "P"), ""),
-        )
-    },
-    # spelling
-    "a stage that is only spelled differently is no origin": (
-        ({"ttir": ONE, "ttgir": SIZED, "llir": llvm(1)}, {"ttir": ONE, "ttgir": UNSIZED, "llir": llvm(2)}),
-        [("base", "llir", SIZED, passes("llir", SIZED, lowered("llvm.one"), "")[0][3]),
-         ("head", "llir", UNSIZED, passes("llir", SIZED, "", lowered("llvm.two"))[1][3])],
-        [LOWERING], ("llir", "P"), "ttgir differs only in how it is printed",
-    ),
-    "what differs in nothing but its spelling keeps its stage": (
-        ({"ttir": ONE, "ttgir": SIZED}, {"ttir": ONE, "ttgir": UNSIZED}), [], [], ("ttgir", None), "",
-    ),
-    # AMD
-    "another assembly is not charged to linking as well": (
-        ({"llir": llvm(1), "amdgcn": ASSEMBLY, "hsaco": HSACO},
-         {"llir": llvm(1), "amdgcn": ASSEMBLY.replace("s_endpgm", "s_nop 0\n\ts_endpgm"), "hsaco": OTHER_HSACO}),
-        [(side, "amdgcn", llvm(1), {}) for side in ("base", "head")], [CODEGEN], ("amdgcn", None), "",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("texts", "replays", "charged", "origin", "note"), CHARGED.values(), ids=CHARGED)
-def test_what_is_charged(replayer: FakeReplayer, texts, replays, charged, origin, note) -> None:
-    for side, stage, of, made in replays:
-        replayer.makes(side, stage, of, **made)
+@pytest.mark.parametrize("case", golden("attribution")["case"], ids=itemgetter("name"))
+def test_what_is_charged(replayer: FakeReplayer, case: dict[str, Any]) -> None:
+    for row in case.get("replays", ()):
+        made = dict(row)
+        side, stage, of = (made.pop(name) for name in ("side", "stage", "of"))
+        made |= {name: TEXTS[made[name]] for name in ("output", "final") if name in made}
+        if "through" in made:
+            through = ((name.replace("END", END), TEXTS[text]) for name, text in made["through"])
+            made["through"] = states(*through)
+        replayer.makes(side, stage, TEXTS[of], **made)
     changes: dict[str, Any] = {}
-    if "hsaco" in texts[0]:
+    if "hsaco" in case["base"]:
         changes = {"stages": {"amdgcn": StageStatus.CHANGED}, "origin": runs.origin("amdgcn")}
         changes["case_id"] = "matmul/tma:fp16@gfx942"
-    found = attribute(replayer, replayer.case(*texts, **changes))
-    assert list(found.origin.charged) == charged
-    assert (found.origin.stage, found.origin.pass_name) == origin
-    assert note in found.origin.note if note else not found.origin.note
+    found = attribute(replayer, replayer.case(texts(case["base"]), texts(case["head"]), **changes))
+    assert list(found.origin.charged) == case["charged"]
+    assert (found.origin.stage, found.origin.pass_name) == (case["stage"], case.get("pass"))
+    assert case["note"] in found.origin.note if "note" in case else not found.origin.note
     assert found.edit is None or (
-        found.step and found.edit.ir == ("mlir" if origin[0] == "llir" else "ttgir")
+        found.step and found.edit.ir == ("mlir" if case["stage"] == "llir" else "ttgir")
     )
     assert not any(replay.dump is Dump.LLVM for replay in replayer.replays)
 
@@ -262,9 +170,10 @@ def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(
 def test_an_artifact_that_is_gone_is_not_the_same(replayer: FakeReplayer, changed: Case) -> None:
     for side in ("base", "head"):
         replayer.makes(side, "llir", TWO, f"{llvm(1)}; in other words\n")
-    case = replayer.case(*GIVEN)
+    base, head = ({"ttir": ONE, "ttgir": text, "llir": llvm(n)} for n, text in ((1, TWO), (2, THREE)))
+    case = replayer.case(base, head)
     replayer.store.object_path(case.artifacts.base["llir"].digest).unlink()
-    assert attribute(replayer, case).origin.charged == (TTGIR, INSEPARABLE)
+    assert attribute(replayer, case).origin.charged == (Component.TTGIR_PASSES, Component.NOT_SEPARABLE)
 
 
 # which cases, and those of which a side does not compile

@@ -1,4 +1,4 @@
-"""What a worker is asked to run again, what is read of the folder that it leaves, and what is kept of it."""
+"""What is read of a stage that ran again, and what is kept of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a whole: help, completion, interruptions, values of options."""
+"""The command line as a whole: what an interruption leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`irdiff diff` and the texts that name a case."""
+"""The texts that name a case of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of runs, and what is shown of a run under each of its names."""
+"""The list of runs, and what is new in one since another."""
 
 from __future__ import annotations
 

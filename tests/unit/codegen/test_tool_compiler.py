@@ -1,4 +1,4 @@
-"""What a side of a tool is made of, with tools and a compiler that are made up."""
+"""What a tool's results are filed under, and how a text is spelled for it."""
 
 from __future__ import annotations
 

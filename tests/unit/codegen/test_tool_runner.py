@@ -1,4 +1,4 @@
-"""What tools are asked for, as Triton's releases ask, and why they give no result."""
+"""What a ptxas is asked for, and why a tool gives no result."""
 
 from __future__ import annotations
 
@@ -7,10 +7,26 @@ from typing import Any
 
 import pytest
 
+from irdiff.codegen.calls import ptxas_flags
 from irdiff.codegen.tool_runner import TRANSIENT, failure_of, unknown_intrinsics
 from irdiff.model import FailureKind
 from irdiff.process import EndedCommand
+from tests.unit import runs
 from tests.unit.golden import golden
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "flags"),
+    [
+        ("3.6.0", {}, "-lineinfo -v --gpu-name=sm_90a"),
+        ("3.7.1", {}, "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90a"),
+        ("3.9.0", {"enable_fp_fusion": "False", "ptx_options": "--maxrregcount 64"},
+         "-lineinfo --fmad=false -v --regAllocOptLevel=2 --maxrregcount 64 --gpu-name=sm_90a"),
+    ],
+)  # fmt: skip
+def test_a_ptxas_is_called_as_the_release_calls_it(version: str, options: Any, flags: str) -> None:
+    launch = runs.launch("matmul/pointer:fp16@sm_90", options=options)
+    assert ptxas_flags(launch, version, ".version 8.7\n.target sm_90a\n") == tuple(flags.split())
 
 
 @pytest.mark.parametrize("row", golden("tool-failures")["failure"], ids=itemgetter("message"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from irdiff.compare import launchers, runtime
@@ -9,39 +11,14 @@ from irdiff.compare.launchers import NEUTRAL
 from irdiff.compare.runtime import Runtime
 from irdiff.model import RuntimeFile, Sides
 from tests.unit import runs
+from tests.unit.golden import GOLDEN
 
-BOTH = {
-    "num_warps": 4,
-    "num_ctas": 2,
-    "shared": 1024,
-    "global_scratch_size": 0,
-    "global_scratch_align": 1,
-    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
-    "launch_cooperative_grid": False,
-    "name": "kernel",
-}
-# As releases write it: 3.4 without profile scratch, PDL and the width of a warp; until 3.5 with the cluster.
-V3_4 = {
-    **BOTH,
-    "cluster_dims": [2, 1, 1],
-    "tmem_size": None,
-    "triton_version": "3.4.0",
-    "reg_inc_consumer": 0,
-}
-V3_9 = {
-    **BOTH, "tmem_size": 0, "profile_scratch_size": 0, "profile_scratch_align": 1, "launch_pdl": False,
-    "tensordesc_meta": [], "instrumentation_mode": "", "warp_size": 32, "triton_version": "3.9.0", "sched4reg": False,
-}  # fmt: skip
-OTHERS: list[tuple[str, object]] = [
-    ("shared", 2048), ("num_warps", 8), ("cluster_dims", [1, 2, 1]), ("tmem_size", 128), ("warp_size", 64),
-    ("global_scratch_size", 64), ("global_scratch_align", 128), ("profile_scratch_size", 64),
-    ("profile_scratch_align", 128), ("launch_cooperative_grid", True), ("launch_pdl", True),
-    ("tensordesc_meta", [{"swizzle": 3}]), ("instrumentation_mode", "gsan"), ("an_entry_of_4_0", 0),
-    ("target", {"backend": "cuda", "arch": 100, "warp_size": 32}), ("an_entry_of_4_0", None),
-]  # fmt: skip
+METADATA = json.loads((GOLDEN / "launch-metadata.json").read_text())
+"""As releases write it, and entries with another value."""
+V3_4, V3_9 = METADATA["3.4"], METADATA["3.9"]
 
 
-@pytest.mark.parametrize(("name", "value"), OTHERS)
+@pytest.mark.parametrize(("name", "value"), METADATA["others"])
 @pytest.mark.parametrize("other", [V3_4, V3_9], ids=["3.4", "3.9"])
 def test_an_entry_counts(other: dict[str, object], name: str, value: object) -> None:
     """What an older release does not write is what its launcher passes."""

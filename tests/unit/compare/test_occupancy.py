@@ -8,61 +8,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from irdiff.compare import occupancy
-from irdiff.model import Fact, Target
+from irdiff.model import Fact
 from irdiff.resolve import targets
+from tests.unit.golden import golden
 
-HOPPER, BLACKWELL, CDNA3, CDNA4 = targets.select(
-    ["sm_90", "sm_100", "gfx942", "gfx950"], [Path(__file__).parents[3] / "targets"]
-)
-
-
-REGISTERS = [
-    # registers are allocated a warp, from the quarter of a multiprocessor that it runs on
-    (128, 32, 16, "threads"), (128, 40, 12, "registers"), (128, 255, 2, "registers"), (96, 64, 10, "registers"),
-    (1024, 64, 1, "registers"), (1024, 65, 0, "registers"), (32, 24, 32, "blocks"),
-]  # fmt: skip
-"""Threads, registers of each, blocks, and what limits them."""
-SHARED = [
-    (16, 57344, 3), (0, 57344, 4), (0, 45568, 5), (1008, 114688, 2), (1041, 114688, 1), (0, 232448, 1), (0, 232449, 0),
-]  # fmt: skip
-"""Static and dynamic bytes, and blocks: they count with what the driver reserves."""
-BARRIERS = [
-    (1, 32, "blocks"),
-    (2, 32, "blocks"),
-    (3, 21, "barriers"),
-    (4, 16, "barriers"),
-    (16, 4, "barriers"),
-]
-AMD: dict[str, Fact] = {"vgprs": 32, "sgprs": 30}
-LDS: dict[str, Fact] = {**AMD, "warps": 4, "shared_bytes": 32769}
+TARGETS = targets.load_all([Path(__file__).parents[3] / "targets"])
+HOPPER, CDNA3 = TARGETS["sm_90"], TARGETS["gfx942"]
 
 
-@pytest.mark.parametrize(
-    ("target", "facts", "expected"),
-    [
-        *((HOPPER, {"registers": registers, "reqntid": f"{threads},1,1"}, (blocks, limit))
-          for threads, registers, blocks, limit in REGISTERS),
-        *((HOPPER, {"static_shared_bytes": static, "shared_bytes": dynamic, "registers": 32, "warps": 4},
-           (blocks, "shared memory"))
-          for static, dynamic, blocks in SHARED),
-        *((HOPPER, {"registers": 22, "warps": 1, "barriers": barriers}, (blocks, limit))
-          for barriers, blocks, limit in BARRIERS),
-        (BLACKWELL, {"registers": 40, "warps": 4, "tmem_columns": 256}, (2, "tensor memory")),
-        (CDNA3, LDS, (1, "LDS")),
-        (CDNA4, LDS, (4, "LDS")),
-        (CDNA3, {"vgprs": 32, "sgprs": 106, "warps": 1}, (28, "SGPRs")),  # above 100 leave seven waves
-    ],
-)  # fmt: skip
-def test_blocks_and_what_limits_them(
-    target: Target, facts: dict[str, Fact], expected: tuple[int, str]
-) -> None:
-    found = occupancy.facts(facts, target)
+@pytest.mark.parametrize("row", golden("occupancy")["kernel"], ids=str)
+def test_blocks_and_what_limits_them(row: dict[str, Any]) -> None:
+    found = occupancy.facts(row["facts"], TARGETS[row["target"]])
     number = found.get("blocks_per_multiprocessor", found.get("workgroups_per_compute_unit"))
-    assert (number, found["occupancy_limit"]) == expected
+    assert (number, found["occupancy_limit"]) == (row["blocks"], row["limit"])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,13 +14,19 @@ from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
 from irdiff.normalize import TextEquality
 from tests.unit import runs
 from tests.unit.findings import told
+from tests.unit.golden import golden
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
+GOLDEN = golden("verdicts")
 
 
-def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
+def side(notes: Sequence[str] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
     made = {name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()}
-    return runs.compiled(made, assembler=assembler, notes=notes)
+    return runs.compiled(made, assembler=assembler, notes=tuple(notes))
+
+
+def statuses(row: dict[str, str]) -> dict[str, StageStatus]:
+    return {stage: StageStatus(status) for stage, status in row.items()}
 
 
 def compare(stage: str, ours: str, theirs: str) -> TextEquality:
@@ -37,28 +45,9 @@ def test_statuses_are_never_assumed() -> None:
     assert told(findings) == ("not-normalized:ttgir", "not-normalized:ptx")
 
 
-_UNLINKED = ("no-linker",)
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "finding"),
-    [
-        (side(ttir="1", asm="2"), side(ttir="1", asm="3"), "machine-code-as-text:no-binary"),
-        (side(ttir="1", asm="2"), side(ttir="1", npuasm="2"), "not-compared:asm,npuasm"),
-        (side(ttir="1", asm="2"), side(ttir="1"), "not-compared:asm,ttir"),
-        (side(ttir="1"), side(ttir="1", asm="2"), "not-compared:ttir,asm"),
-        (side(), side(), "not-compared:nothing,nothing"),
-        (side(ttir="1"), side(), "not-compared:ttir,nothing"),
-        (side(source="1"), side(source="1"), "not-compared:source,source"),
-        (side(ptx="1", cubin="2"), side(ptx="1"), "not-compared:cubin,ptx"),
-        (side(amdgcn="1"), side(amdgcn="1", hsaco="2"), "not-compared:amdgcn,hsaco"),
-        (side(ptx="1", cubin="2"), side(amdgcn="1", hsaco="2"), "not-compared:cubin,hsaco"),
-        (side(_UNLINKED, amdgcn="1"), side(amdgcn="1", hsaco="2"), "machine-code-as-text:no-linker"),
-        (side(_UNLINKED, amdgcn="1"), side(_UNLINKED, llir="1"), "not-compared:amdgcn,llir"),
-        (side(_UNLINKED), side(_UNLINKED), "not-compared:nothing,nothing"),
-    ],
-)
-def test_what_there_is_to_compare_without_binaries(base: Compiled, head: Compiled, finding: str) -> None:
+@pytest.mark.parametrize("row", GOLDEN["last_texts"], ids=str)
+def test_what_there_is_to_compare_without_binaries(row: dict[str, Any]) -> None:
+    base, head, finding = side(**row["base"]), side(**row["head"]), row["finding"]
     assert verdicts.shared_binary(base, head) is None
     evidence = verdicts.of_last_texts(base, head, {"asm": EQUIVALENT, "amdgcn": EQUIVALENT})
     assert told(evidence.findings) == (finding,)
@@ -75,43 +64,23 @@ def test_the_same_assembler() -> None:
         assert not verdicts.same_assembler(side(assembler=one), side(assembler=other))
 
 
-@pytest.mark.parametrize(
-    ("stages", "same", "handed_differs", "verdict", "first"),
-    [
-        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, True, False, "unchanged", None),
-        ({"ttir": CHANGED, "ptx": EQUIVALENT}, True, False, "absorbed", "ttir"),
-        ({"ttir": CHANGED, "ptx": CHANGED}, True, False, "absorbed", "ttir"),
-        ({"ttir": CHANGED, "ptx": EQUIVALENT}, False, False, "changed", "ttir"),
-        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, False, False, "changed", "sass"),
-        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, True, True, "changed", "launch"),
-        ({"ttir": CHANGED, "ptx": EQUIVALENT}, True, True, "changed", "ttir"),
-        ({"launch": CHANGED, "ttir": CHANGED}, True, False, "changed", "launch"),
-        ({"ttir": CHANGED, "launch": CHANGED}, True, False, "changed", "ttir"),
-    ],
-)
-def test_machine_code_has_the_last_word(stages, same, handed_differs, verdict, first) -> None:
+@pytest.mark.parametrize("row", GOLDEN["machine_code"], ids=str)
+def test_machine_code_has_the_last_word(row: dict[str, Any]) -> None:
+    stages, same = statuses(row["stages"]), row["same"]
     evidence = verdicts.of_binaries("cubin", stages, (), same=same)
-    found = verdicts.judge(stages, evidence, handed_differs=handed_differs)
-    assert (found[0], found[2]) == (verdict, first)
+    found = verdicts.judge(stages, evidence, handed_differs=row["handed_differs"])
+    assert (found[0], found[2]) == (row["verdict"], row.get("first"))
     assert found[1]["sass"] is (EQUIVALENT if same else CHANGED)
 
 
-@pytest.mark.parametrize(
-    ("stages", "ends", "first", "machine"),
-    [
-        ({"ttir": IDENTICAL, "asm": ABSENT, "npuasm": ABSENT}, ("asm", "npuasm"), "asm", {}),
-        ({"ttir": CHANGED, "asm": ABSENT}, ("asm", "ttir"), "ttir", {}),
-        ({"ttir": IDENTICAL}, (), "code", {}),
-        ({"ptx": IDENTICAL}, ("cubin", "ptx"), "sass", {"sass": ABSENT}),
-        ({"amdgcn": IDENTICAL}, ("amdgcn", "hsaco"), "amdgcn", {"amdgcn": ABSENT}),
-    ],
-)
-def test_what_was_not_compared_is_not_the_same(stages, ends, first, machine) -> None:
+@pytest.mark.parametrize("row", GOLDEN["not_compared"], ids=str)
+def test_what_was_not_compared_is_not_the_same(row: dict[str, Any]) -> None:
+    stages, ends = statuses(row["stages"]), row["ends"]
     base, head = (side(**{end: "1"}) for end in ends) if ends else (side(), side())
     evidence = verdicts.of_last_texts(base, head, stages)
     found = verdicts.judge(stages, evidence, handed_differs=False)
-    assert (found[0], found[2]) == (Verdict.CHANGED, first)
-    assert {**stages, **machine} == found[1], "no machine stage is called identical"
+    assert (found[0], found[2]) == (Verdict.CHANGED, row["first"])
+    assert {**stages, **statuses(row["machine"])} == found[1], "no machine stage is called identical"
 
 
 STAGES = ("ttir", "ptx", "cubin", "amdgcn", "hsaco", "asm")

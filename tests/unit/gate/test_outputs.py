@@ -1,4 +1,4 @@
-"""The gate's answer in every format, the release document, and the commands that write them."""
+"""The gate's answer in every format, the release document, and the command."""
 
 from __future__ import annotations
 
@@ -51,10 +51,12 @@ def outcome(run: Run) -> Outcome:
     return gate.evaluate(run, RULES, today=TODAY)
 
 
-def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome) -> None:
+def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome, run: Run) -> None:
     lines = outputs.text(outcome).splitlines()
     assert lines[0] == "gate fails: 3 of 5 rules do not hold: broken (1), timed (1, 1 unknown), wide (1)"
+    assert "deny     broken: 2 findings in 3 cases, 1 settled" in lines
     assert "pass     held: holds for 3 cases" in lines
+    assert any("waived by jane until 2026-01-02" in line for line in lines)
     assert any("gate RUN --policy POLICY --accept g:abab --until" in line for line in lines)
     mend, measure = (line.strip() for line in lines if "next: " in line)
     assert mend.startswith('next: mend it, or add to the policy: [[waiver]] rule = "broken", cases = ["a/x')
@@ -64,6 +66,11 @@ def test_text_and_json_say_pass_or_fail_why_and_what_settles_it(outcome: Outcome
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
     (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
     assert waived["settled_by"]["expires"] == "2026-01-02"
+    base, head = (replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0))
+    rules = policies.of({"kind": "nondeterministic"})
+    passed = outputs.text(gate.evaluate(replace(run, base=base, head=head), rules, today=TODAY))
+    assert passed.startswith("gate passes: 1 rules hold\n")
+    assert "HEAD~1 1a2b3c4, triton 3.9.0 → HEAD~0 1a2b3c4, triton 3.9.0" in passed
 
 
 def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
@@ -72,7 +79,7 @@ def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
     assert "<script>" not in content
     assert content.count("<details") == content.count("</details>") == 4
     assert "\x1b" not in content
-    for limit in (50, 900, 3000):
+    for limit in (50, 900, 3000, len(content)):
         assert 0 < len(outputs.markdown(outcome, limit)) <= limit
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in a policy and in an acceptance file are named, and only what a run has is accepted."""
+"""The shipped policy, and what a run has that can be accepted."""
 
 from __future__ import annotations
 

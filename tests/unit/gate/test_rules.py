@@ -23,6 +23,7 @@ from irdiff.timing.results import Speed
 from tests.unit.findings import findings
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
+from tests.unit.golden import golden
 from tests.unit.runs import case, group, revision, run
 
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
@@ -37,6 +38,7 @@ REVIEW = {**CHANGED, "action": "review"}
 RISKY = {"kind": "severity", "severities": ["*risk*"]}
 RADIUS = {"kind": "radius", "percent": 1}
 TWO = "a/x:2@sm_90"
+GOLDEN = golden("gate-rules")
 ONE_CHANGED = run(case(CASE, Verdict.CHANGED))
 Objection = tuple[Certainty, str]
 
@@ -122,20 +124,11 @@ def test_a_verdict_says_where_it_begins_and_why() -> None:
         assert (objection(replace(of, launches=unexpected), **rule) is None) is holds, "not for the target"
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "expected"),
-    [
-        ({"spill_store_bytes": 8}, {"spill_store_bytes": 8}, None),
-        ({"spill_store_bytes": 0, "scratch": 2}, {"spill_store_bytes": 1, "scratch": 4},
-         (VIOLATED, "spill_store_bytes 0 → 1, scratch 2 → 4")),
-        ({"scratch": 0}, {"scratch": 0, "spill_store_bytes": 4}, (UNKNOWN, "spill_store_bytes is known at head only")),
-        ({"spill_store_bytes": 4}, {"scratch": 0}, (UNKNOWN, "spill_store_bytes is known at base only")),
-        ({"spill_store_bytes": "no"}, {"spill_store_bytes": 4}, (UNKNOWN, "spill_store_bytes is known at head only")),
-        ({}, {}, (UNKNOWN, "neither side has spill_store_bytes or scratch")),
-    ],
-)  # fmt: skip
-def test_facts(base: dict[str, Any], head: dict[str, Any], expected: Objection | None) -> None:
-    assert objection(run(case(CASE, Verdict.CHANGED, base=base, head=head)), **FACT) == expected
+@pytest.mark.parametrize("row", GOLDEN["fact"], ids=lambda row: row.get("detail", "no more"))
+def test_facts(row: dict[str, Any]) -> None:
+    of = run(case(CASE, Verdict.CHANGED, base=row["base"], head=row["head"]))
+    expected = (Certainty(row["certainty"]), row["detail"]) if "detail" in row else None
+    assert objection(of, **FACT) == expected
 
 
 def test_only_the_same_machine_code_needs_no_facts() -> None:
@@ -152,46 +145,20 @@ def test_only_the_same_machine_code_needs_no_facts() -> None:
 
 
 NOT_MEASURED = timed(None, None, None)
-UNCLEAR = Speed.UNCLEAR
 
 
-@pytest.mark.parametrize(
-    ("rule", "rows", "expected"),
-    [
-        (SLOWER, [], UNKNOWN),
-        # beyond the rule's bound and beyond the noise, at the lower end
-        (SLOWER, [timed(3.0, 3.0, Speed.SLOWER)], None),
-        (SLOWER, [timed(3.25, 4.25, Speed.SLOWER)], VIOLATED),
-        (SLOWER, [timed(4.0, 4.0, Speed.SLOWER, noise_percent=4.0)], None),
-        # an upper end that is not known is not needed where the lower one decides
-        (SLOWER, [timed(4.0, None, Speed.SLOWER)], VIOLATED),
-        (SLOWER, [timed(1.0, None, Speed.SLOWER, note="cut")], UNKNOWN),
-        (SLOWER, [NOT_MEASURED], UNKNOWN),
-        # the upper end is the most that it may be
-        (SLOWER, [timed(-1.0, 3.0)], None),
-        (SLOWER, [timed(-1.0, 3.5)], UNKNOWN),
-        (SLOWER, [timed(-20.0, 1.0, UNCLEAR)], None),
-        (SLOWER, [timed(3.5, 4.5, UNCLEAR)], VIOLATED),
-        # within noise, or within the threshold of a coarser protocol: that is no word on this rule
-        (SLOWER, [timed(3.1, 5.0, UNCLEAR, enough=False, noise_percent=4.0)], UNKNOWN),
-        # too few processes, or two humps: the interval is not to be relied on, wherever it lies
-        (SLOWER, [timed(-0.5, 0.5, UNCLEAR, enough=False)], UNKNOWN),
-        (SLOWER, [timed(3.5, 4.5, UNCLEAR, enough=False)], UNKNOWN),
-        (SLOWER, [timed(3.5, 4.5, Speed.SLOWER, enough=False)], VIOLATED),
-        # one GPU is as good as any other, whatever was seen on the first
-        (SLOWER, [timed(-9.0, -5.0, Speed.FASTER), NOT_MEASURED], UNKNOWN),
-        (TIMED, [], VIOLATED),
-        (TIMED, [timed(0.0, 0.1, case="other:1@sm_90")], VIOLATED),
-        (TIMED, [NOT_MEASURED], VIOLATED),
-        (TIMED, [NOT_MEASURED, timed(0.0, 1.0, device="B200")], None),
-        (RESULT, [], UNKNOWN),
-        (RESULT, [timed(0.0, 1.0)], None),
-        (RESULT, [timed(0.0, 1.0, same_result=False)], VIOLATED),
-        (RESULT, [timed(0.0, 1.0, same_result=None)], UNKNOWN),
-    ],
-)
-def test_timings(rule: dict[str, Any], rows: list[TimedCase], expected: Certainty | None) -> None:
-    assert certainty(ONE_CHANGED, *rows, **rule) is expected
+def measured(low: float | None = None, high: float | None = None, **row: Any) -> TimedCase:
+    speed = Speed(row.pop("speed", Speed.SAME)) if low is not None else None
+    if row.get("same_result") == "unknown":
+        row["same_result"] = None
+    return timed(low, high, speed, **row)
+
+
+@pytest.mark.parametrize("row", GOLDEN["timing"], ids=lambda row: f"{row['rule']}: {row['why']}")
+def test_timings(row: dict[str, Any]) -> None:
+    rules = {rule["kind"]: rule for rule in (SLOWER, TIMED, RESULT)}
+    found = certainty(ONE_CHANGED, *(measured(**one) for one in row["timings"]), **rules[row["rule"]])
+    assert (found and found.value) == row.get("certainty")
 
 
 @pytest.mark.parametrize(("same", "of_result"), [(False, VIOLATED), (None, UNKNOWN)])

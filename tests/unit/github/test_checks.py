@@ -10,11 +10,6 @@ from irdiff.github.checks import Conclusion
 from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Verdict
 
 
-def _with_source(run: Run, source: str) -> Run:
-    launches = {key: replace(launch, source_path=source) for key, launch in run.launches.items()}
-    return replace(run, launches=launches)
-
-
 @pytest.fixture
 def run(build: Any) -> Run:
     changed = "a/x:2@sm_90"
@@ -39,7 +34,8 @@ def test_broken_cases_come_before_groups(run: Run) -> None:
 
 @pytest.mark.parametrize("source", ["", "/etc/passwd", "../../x.py", "a/\x1b.py"])
 def test_what_lies_outside_the_repository_is_not_annotated(run: Run, source: str) -> None:
-    assert checks.annotate(_with_source(run, source), "corpus") == ()
+    launches = {key: replace(launch, source_path=source) for key, launch in run.launches.items()}
+    assert checks.annotate(replace(run, launches=launches), "corpus") == ()
 
 
 @pytest.mark.parametrize(

@@ -129,20 +129,8 @@ def _pair(history: Database, place: int, base: str, head: str, ids: Sequence[str
 
 def session(history: Database, case: str, ratios: dict[str, tuple[float, float]], name: str = "one") -> None:
     """Timings of one case: ratio and half of its interval's width, by version."""
-    card = (
-        "GPU-1",
-        "NVIDIA H200",
-        "sm_90",
-        "580",
-        "triton==3.9.0",
-        1980.0,
-        3201.0,
-        41.0,
-        440.0,
-        "",
-        True,
-        18,
-    )
+    names = ("GPU-1", "NVIDIA H200", "sm_90", "580", "triton==3.9.0")
+    card = (*names, 1980.0, 3201.0, 41.0, 440.0, "", True, 18)
     history.put("sessions", [(name, "2026-11-22", *card)])
     rows = [
         (name, f"triton=={label}", case, 50.0 * ratio, ratio, ratio - half, ratio + half, 0.002, "equal")

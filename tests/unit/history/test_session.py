@@ -76,6 +76,14 @@ def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tm
     assert session.load(tmp_path / "3.6.0..3.7.0") is None
 
 
+def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, build, tmp_path: Path) -> None:
+    alone = made(file, build, tmp_path / "alone")
+    for base, head in itertools.pairwise(LABELS):
+        run = histories.run(base, head, build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
+        added(tmp_path, replace(run, targets=(build.target("gfx942"),)), tmp_path / head, [])
+    assert made(file, build, tmp_path / "both") == alone
+
+
 def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file: Path, build, tmp_path: Path) -> None:
     with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
         session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")

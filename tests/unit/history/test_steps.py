@@ -1,4 +1,4 @@
-"""Where lines bend: steps of one reason, and the columns that the page reads."""
+"""Where lines bend: steps of one reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How versions are named and sorted, and which ones a backfill is about."""
+"""How versions are named and sorted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One table says what an opcode is counted as and what an edit calls it; facts count opcodes by class."""
+"""Facts count opcodes by class."""
 
 from __future__ import annotations
 

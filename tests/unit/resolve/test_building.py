@@ -1,4 +1,4 @@
-"""Native builds: their prerequisites, what they are known by, their progress, and the cure of their failures."""
+"""Native builds: what an LLVM is known by, and which compiler can count lines."""
 
 from __future__ import annotations
 

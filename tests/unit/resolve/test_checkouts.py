@@ -10,47 +10,13 @@ import pytest
 from irdiff.model import Edited, Sides
 from irdiff.resolve import tree_edits
 from irdiff.resolve.toolchains import source_parts
+from tests.unit.golden import golden
 from tests.unit.resolve.conftest import CheckoutOf
 
-CMAKE = {
-    "CMakeLists.txt": "add_subdirectory(lib)\nadd_subdirectory(third_party/${CODEGEN_BACKEND})\n",
-    "lib/CMakeLists.txt": "add_triton_library(Ops Ops.cpp)\n",
-    "third_party/nvidia/CMakeLists.txt": "add_subdirectory(lib)\n",
-    "test/lib/CMakeLists.txt": "add_mlir_library(TestOnly Test.cpp)\n",
-    "unittest/CMakeLists.txt": "",
-}
-NATIVE = (
-    *CMAKE,
-    *("setup.py", "pyproject.toml", "cmake/llvm-hash.txt", "include/triton/Ops.td", "python/src/ir.cc"),
-    *("include/triton/Version.h.in", "lib/Ops.cpp", "lib/make.py", "lib/opcodes.csv", "lib/Rewrites.pdll"),
-    *("third_party/nvidia/triton_nvidia.cc", "third_party/nvidia/lib/Device.hip", "bin/triton-opt.cpp"),
-    *("test/lib/Test.cpp", "unused/orphan.cpp", "python/build_helpers.py", "data/latencies.json"),
-    "scripts/generate.sh",
+GOLDEN = golden("checkout")
+CMAKE, NATIVE, BESIDE, PYTHON, BOTH = (
+    GOLDEN[name] for name in ("cmake", "native", "beside", "python", "both")
 )
-TRITON_KERNELS = "python/triton_kernels/triton_kernels/matmul.py"
-BESIDE = {
-    **dict.fromkeys(("docs/index.rst", "docs/conf.json", "README.md", "lib/figure.png"), "documents"),
-    **dict.fromkeys(
-        ("test/TritonGPU/coalesce.mlir", "test/lib/input.txt", "python/test/unit/test_core.py"), "tests"
-    ),
-    **dict.fromkeys((".github/workflows/build.yml", "lib/.clang-format"), "other files"),
-    "python/tutorials/01-add.py": "tutorials",
-    TRITON_KERNELS: "kernels of triton_kernels, not compared",
-}
-PYTHON = {
-    "python/triton/__init__.py": "triton/__init__.py",
-    "python/triton/py.typed": "triton/py.typed",
-    "third_party/nvidia/backend/compiler.py": "triton/backends/nvidia/compiler.py",
-    "third_party/nvidia/backend/notes.md": "triton/backends/nvidia/notes.md",
-    "third_party/nvidia/backend/lib/libdevice.10.bc": "triton/backends/nvidia/lib/libdevice.10.bc",
-    "third_party/nvidia/language/cuda/libdevice.py": "triton/language/extra/cuda/libdevice.py",
-    "third_party/proton/proton/__init__.py": "triton/profiler/__init__.py",
-}
-BOTH = {
-    "third_party/nvidia/backend/include/cuda.h": "triton/backends/nvidia/include/cuda.h",
-    "third_party/nvidia/backend/driver.c": "triton/backends/nvidia/driver.c",
-    "third_party/nvidia/tools/cuda/compile.c": "triton/tools/extra/cuda/compile.c",
-}
 FILES = {
     **dict.fromkeys([*NATIVE, *BESIDE, *PYTHON, *BOTH, "third_party/other/backend/compiler.py"], ""),
     **CMAKE,

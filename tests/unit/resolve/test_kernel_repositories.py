@@ -1,4 +1,4 @@
-"""Repositories of kernels: their description, what they pin, and how a side or a program of one is written."""
+"""Repositories of kernels: what no kernel is made of, what they pin, and how one elsewhere is written."""
 
 from __future__ import annotations
 

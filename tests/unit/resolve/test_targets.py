@@ -1,4 +1,4 @@
-"""Target files, and what is reported of a wrong one."""
+"""Target files: the shipped ones, and one of a user."""
 
 from __future__ import annotations
 

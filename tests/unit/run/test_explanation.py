@@ -1,4 +1,4 @@
-"""What only the toolchains of a run can still say of a case, and what its files say without them."""
+"""Which toolchains and files the commands of an explained case take."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_checks, run_folder
 from irdiff.store import Store, sha256
+from tests.unit.golden import golden
 
 
 @pytest.fixture
@@ -59,34 +60,11 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "pattern"),
-    [
-        ("schema", "irdiff-run/2", "has schema 'irdiff-run/2'"),
-        ("cases.0.verdict", "perfect", "not a valid run: 'cases.0.verdict"),
-        ("cases.0.verdict", "unchanged", "unchanged and has a changed stage"),
-        ("cases.1.failures.head", None, "broken and says no failure"),
-        ("cases.0.id", "a/x:2@sm_90", "is there twice"),
-        ("cases.0.id", "\x1b[2J" + "x" * 2000, "has 2004 characters"),
-        ("cases.0.target", "sm_666", "target that the run does not have"),
-        ("cases.0.launches.head", "0" * 64, "launch that the run does not have"),
-        ("cases.0.artifacts.head.ttir.digest", "../../../etc/passwd", "not a digest"),
-        ("cases.0.artifacts.head.ttir.size_bytes", -1, "not a digest"),
-        ("cases.0.artifacts.head.ttir.stage", "ptx", "not a digest"),
-        ("cases.0.facts.head.registers", 10**50, "not finite, or beyond all bounds"),
-        ("cases.0.facts.head.registers", float("nan"), "not finite, or beyond all bounds"),
-        ("cases.0.facts.head.registers", float("-inf"), "not finite, or beyond all bounds"),
-        ("cases.0.compile_s.head.ttir", 1e300, "not finite, or beyond all bounds"),
-        ("cases.0.group", "g2", "group 'g2' has cases and is not there"),
-        ("cases.0.group", None, "members of group 'g1'"),
-        ("groups.0.representative", "a/x:2@sm_90", "members of group 'g1'"),
-        ("summary.verdicts.broken", 0, "summary is not that of its cases"),
-        ("duration_s", None, "not a valid run"),
-        ("cases", None, "not a valid run"),
-    ],
+    "row", golden("forged-fields")["field"], ids=lambda row: f"{row['path']} {row.get('value')}"
 )
-def test_a_forged_field_is_refused(folder: Path, path: str, value: object, pattern: str) -> None:
-    _edit(folder, _set(path, value))
-    _refused(folder, pattern)
+def test_a_forged_field_is_refused(folder: Path, row: dict[str, Any]) -> None:
+    _edit(folder, _set(row["path"], row.get("value")))
+    _refused(folder, row["pattern"])
 
 
 def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder: Path) -> None:
@@ -97,6 +75,9 @@ def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder: Pat
     deep = json.loads("[" * 100 + "]" * 100)
     _edit(folder, lambda rows: rows["cases"][0]["metadata"]["base"].update(x=deep))
     _refused(folder, "is deeper")
+    (folder / "run.json").write_bytes(honest)
+    _edit(folder, _set("cases.0.id", "\x1b[2J" + "x" * 2000))
+    _refused(folder, "has 2004 characters")
 
 
 CONTENTS = {

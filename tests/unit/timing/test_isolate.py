@@ -14,7 +14,6 @@ from irdiff.timing.isolate import GpuProcessGone
 from irdiff.timing.open_device import DeviceError, DriverError
 from irdiff.timing.results import OutputStatus
 
-READY, OPENED = b'{"kind": "ready"}\n', b'{"kind": "opened"}\n'
 ON_CONTROL = b'{"kind": "progress", "side": "control"}\n'
 FAULT = b'{"kind": "fault", "message": "illegal address"}\n'
 

@@ -8,12 +8,11 @@ from irdiff import timing
 from irdiff.cli.time_command import exit_code
 from irdiff.errors import ExitCode
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import host, schedule, timing_file
+from irdiff.timing import host, schedule
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus
 from irdiff.timing.schedule import GpuWork, TimingOptions
 from tests.unit.runs import protocol
-from tests.unit.timing import test_timing_file
 
 CUBIN = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
 
@@ -28,16 +27,6 @@ def test_a_busy_gpu_is_not_a_pass():
     work = GpuWork(card=card | dict.fromkeys(("multiprocessors", "memory_bytes", "l2_bytes"), 1), wall_s=10.0)
     assert not work.record(host.summarize([], ["pid 3"])).trustworthy
     assert work.record(host.summarize([], [])).trustworthy
-
-
-def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
-    said, found = [], test_timing_file.found
-    timing_file.write(tmp_path, found(cases=("a", "b"), status=OutputStatus.HANG, note="hung"))
-    now = found(cases=("a", "c"))
-    shown = timing._as_stored(now, timing_file.write(tmp_path, now), said.append)
-    statuses = {row.case: row.outputs.status for row in shown.cases}
-    assert statuses == {"a": OutputStatus.HANG, "c": OutputStatus.EQUAL}
-    assert [line.split(":")[0] for line in said] == ["a"]
 
 
 def test_exit_codes():
