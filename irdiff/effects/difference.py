@@ -24,6 +24,7 @@ SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
     EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.FLOAT,
     EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
 )  # fmt: skip
+_UNPAIRED = "synchronization without a pair"
 _ADDRESS = "uses another address"
 _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
@@ -129,6 +130,7 @@ class Differences:
             _doubted(row)
             if (row.kind is FLOAT and same_floats)
             or (row.act == Act.STATES and other_code)
+            or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
             or (row.act and row.kind is MEMORY and other_layout)
             else row
             for row in found
@@ -219,7 +221,8 @@ class Differences:
                 f" that separated a {_noun(pair[0])} from a {_noun(pair[1])}" if pair and not still else ""
             )
             words = f"{_noun(event)}{between} is gone{': another separates the same' if still else ''}"
-        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
+        place = _UNPAIRED if act is Act.SYNC and kind is SYNC and " that separated " not in words else ""
+        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else place)
 
     def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool]:
         """Two accesses that it stands between at base, and whether one of its kind still does at head."""
