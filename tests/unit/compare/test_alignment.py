@@ -57,3 +57,18 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
 )
 def test_what_makes_an_edit_this_change(lines: str, wanted: str) -> None:
     assert abstraction.essence(Counter(lines.split("|"))) == tuple(wanted.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("stage", "base", "head"),
+    [
+        ("amdgcn", "v_add_f32_e32 v1, v2, v3", "v_add_f32_e32 v7, v2, v4"),
+        ("ptx", "add.f32 %f1, %f2, %f3;", "add.f32 %f4, %f2, %f9;"),
+        ("ttgir", "%1 = arith.addf %2, %3 : f32", "%4 = arith.addf %2, %9 : f32"),
+    ],
+)
+def test_a_line_with_other_registers_is_the_same_line(stage: str, base: str, head: str) -> None:
+    first, second = edits.between(stage, [base], [head]).lines
+    assert (first.partner, second.partner) == (head, base)
+    other = edits.between(stage, [base], [head.replace("add", "sub")]).lines
+    assert {line.partner for line in other} == {None}

@@ -1,0 +1,67 @@
+"""What `irdiff explain` shows of a case from its run folder alone, where the pass is not looked for."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff.cli.explain_command import CaseStory
+from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.run import run_folder
+from tests.unit import runs
+from tests.unit.runs import stored
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    folder = tmp_path / "run"
+    base, head = ({"ttgir": stored(folder, "ttgir", text)} for text in (runs.TTGIR, runs.TTGIR_AT_HEAD))
+    changed = runs.numbered(0, Verdict.CHANGED, artifacts=Sides(base=base, head=head))
+    made = runs.run(changed, runs.numbered(8, Verdict.BROKEN))
+    (folder / "run.json").write_bytes(run_folder.dump(made))
+    return run_folder.load(folder)
+
+
+def story(run: Run, case: Case, folder: Path) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=160)
+    found = CaseStory(console=console, run=run, case=case, folder=folder / "run", call="last", context=1)
+    found.show(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
+    return out.getvalue()
+
+
+def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run: Run, tmp_path: Path) -> None:
+    case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
+    text = story(run, case, tmp_path)
+    assert text.startswith(f"{case.id}: changed\n")
+    assert "edit in ttgir" in text
+    assert "+ ttng.fence_async_shared {bCluster = false}" in text
+    assert "--save" not in text
+    entering = {"ttir": stored(tmp_path / "run", "ttir", "module {}")}
+    text = story(run, replace(case, artifacts=Sides(base=entering, head={})), tmp_path)
+    assert text.count("triton.compile(") == 1
+    assert "--exec base" in text
+    text = story(
+        run, replace(case, artifacts=case.artifacts.map(lambda side: {**side, **entering})), tmp_path
+    )
+    assert f"irdiff explain last {case.id} --save DIR" in text
+    assert text.count("triton.compile(") == 2
+
+
+def test_a_broken_case_says_why_and_what_to_do_about_a_recorded_workload(run: Run, tmp_path: Path) -> None:
+    broken = next(case for case in run.cases if case.verdict is Verdict.BROKEN)
+    assert broken.error
+    assert broken.failures.head
+    text = story(run, broken, tmp_path)
+    assert broken.error in text
+    assert "no text of " in text
+    failure = replace(broken.failures.head, stage="capture")
+    broken = replace(broken, failures=replace(broken.failures, head=failure))
+    kernels = replace(run, head=replace(run.head, revision="HEAD 1a2b3c4"))
+    assert "record it again with irdiff capture" in story(kernels, broken, tmp_path)
+    assert "record it again" not in story(run, broken, tmp_path)
