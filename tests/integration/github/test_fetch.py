@@ -66,7 +66,9 @@ def test_the_reason_is_kept_where_there_is_no_run(
     hub: FakeGithub, tmp_path: Path, files: dict[str, bytes] | None, told: str
 ) -> None:
     artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
-    hub.runs = [WorkflowRun(5, COMMIT, "completed", "failure", artifacts, [PLAN, DONE])]
+    hub.runs = [
+        WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
+    ]
     assert _fetched(tmp_path / "out", "--run", "5") == {"failure.json"}
     (part,) = failure.load(tmp_path / "out")
     assert part.step == told

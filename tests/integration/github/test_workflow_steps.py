@@ -83,7 +83,8 @@ class Project:
         done = self.start("irdiff-pr", "pull_request", MERGE, payload, number=number)
         kept = [done.artifacts.place(name) for name in done.artifacts.names()]
         jobs = [{"name": name, "conclusion": result} for name, result in done.jobs.items()]
-        self.hub.runs.append(WorkflowRun(done.number, self.head, "completed", done.conclusion, kept, jobs))
+        run = WorkflowRun(done.number, self.head, conclusion=done.conclusion, artifacts=kept, jobs=jobs)
+        self.hub.runs.append(run)
         return done
 
     def comment(self, done: Outcome) -> Outcome:
