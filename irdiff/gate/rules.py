@@ -212,9 +212,9 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
 def _severity(rule: policy.SeverityRule, group: ChangeGroup | None) -> Objection | None:
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")
-    if matches(rule.severities, group.severity):
-        return _violated(f"{group.severity}: {group.title}")
-    return None
+    reasons = (reason.partition(":")[0] for reason in group.reasons)
+    found = next((name for name in (group.severity, *reasons) if matches(rule.severities, name)), None)
+    return _violated(f"{found}: {group.title}") if found else None
 
 
 # rules that look at one target at a time

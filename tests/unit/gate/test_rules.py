@@ -179,6 +179,10 @@ def test_nondeterministic_and_severity() -> None:
     risk = group("g", CASE, severity="wrong-result risk", title="+1 `fence`")
     grouped = run(case(CASE, Verdict.CHANGED), groups=(risk,))
     assert objection(grouped, **RISKY) == (VIOLATED, "wrong-result risk: +1 `fence`")
+    added = replace(grouped, groups=(replace(risk, reasons=("synchronization added: 2 `fence` are new",)),))
+    named = {**RISKY, "severities": ["synchronization added"]}
+    assert objection(added, **named) == (VIOLATED, "synchronization added: +1 `fence`")
+    assert objection(grouped, **named) is None
     for of in (ONE_CHANGED, replace(grouped, groups=())):
         assert certainty(of, **RISKY) is UNKNOWN
 
