@@ -125,7 +125,7 @@ class NondeterministicRule(_Rule):
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class SeverityRule(_Rule):
-    """No change group has such a severity, or a reason of that name; unknown for a changed case that is in no group."""
+    """No group has such a severity, or a reason of that name; unknown for a changed case in no group."""
 
     kind: Literal["severity"]
     severities: Annotated[Patterns, Field(min_length=1)]
