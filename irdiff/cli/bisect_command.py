@@ -13,7 +13,7 @@ from rich.console import Console
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
-from irdiff.cli import options, screen, tool_sides
+from irdiff.cli import diff_view, options, screen, tool_sides
 from irdiff.cli.commit_comparisons import CommitComparisons
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
@@ -175,7 +175,7 @@ def _show(finding: FirstBadCommits, diff: list[str], titles: list[str]) -> None:
     if case.error:
         console.print(escape.terminal(case.error))
     for line in escape.terminal_lines("\n".join(diff), max_lines=_MAX_LINES):
-        console.print(line, style=_COLORS.get(line[:1], ""))
+        console.print(line, style=diff_view.color_of(line))
 
 
 def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[str]:
@@ -211,6 +211,3 @@ def diff_lines(stage: str, base: str, head: str) -> list[str]:
 def _from(numbers: list[int]) -> int:
     """Where a hunk begins in the raw text of a side."""
     return next(filter(None, numbers), 0)
-
-
-_COLORS = {"+": "green", "-": "red", "@": "cyan"}

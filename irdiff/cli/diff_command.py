@@ -75,12 +75,11 @@ def diff_command(
 
 
 def _runtime(run: Run) -> Iterator[Text]:
-    styles = {"-": "red", "+": "green", "@": "dim"}
     if not run.runtime:
         yield Text("Triton's files that run at a launch are the same on both sides; name a CASE for its code")
     for edit in run.runtime:
         yield Text(escape.terminal(edit.path), style="bold")
-        yield from (Text(escape.terminal(line), style=styles.get(line[:1], "")) for line in edit.diff)
+        yield from (Text(escape.terminal(line), style=diff_view.color_of(line)) for line in edit.diff)
 
 
 def _first_stage(case: Case) -> str:

@@ -45,6 +45,11 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
         yield from _legend(diff, "\n".join(shown))
 
 
+def color_of(line: str) -> str:
+    """Of one line of a unified diff."""
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
 def counts(diff: StageDiff) -> str:
     """`13 lines removed, 9 added; 227 in other registers`."""
     removed = diff.count(Kind.REMOVED)

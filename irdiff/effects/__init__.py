@@ -87,8 +87,10 @@ def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int
     kinds = {kind for kind, _, _ in said}
     if EffectClass.FLOAT in kinds:
         return Bits.MAY_DIFFER
+    if not kinds <= {EffectClass.COST}:
+        return Bits.UNKNOWN
     is_final = stage == Stage.AMDGCN or (stage == Stage.PTX and not _may_be_contracted(values))
-    return Bits.SAME if is_final and kinds <= {EffectClass.COST} else Bits.UNKNOWN
+    return Bits.SAME if is_final else Bits.UNKNOWN
 
 
 def _may_be_contracted(values: Values) -> bool:
