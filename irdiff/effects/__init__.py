@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from irdiff.effects import amdgcn, blocks, difference, llir, ptx
+from irdiff.effects import amdgcn, blocks, difference, llir, ptx, waits
 from irdiff.effects.difference import EffectDiffers
 from irdiff.effects.numbering import NumberedFunction, number
-from irdiff.effects.program import Function, Instruction, Program, UnreadableError
+from irdiff.effects.program import Function, Instruction, Program, ReadError
 from irdiff.effects.values import Values
 from irdiff.model import Bits, EffectClass
 from irdiff.stages import Stage
@@ -37,8 +37,8 @@ def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Compared:
     values = Values()
     try:
         ours, theirs = _read(stage, base), _read(stage, head)
-        found = list(_between(values, ours, theirs))
-    except UnreadableError as error:
+        found = list(_between(stage, values, ours, theirs))
+    except ReadError as error:
         found = [_unknown(f"the text is not read: {error}")]
     else:
         if not found:
@@ -51,14 +51,14 @@ def _read(stage: str, lines: Sequence[str]) -> Program:
     try:
         return READERS[stage](lines)
     except (IndexError, ValueError, TypeError) as error:  # a line is not of the form that a reader expects
-        raise UnreadableError(f"{stage}: {error}") from error
+        raise ReadError(f"{stage}: {error}") from error
 
 
 def _unknown(subject: str) -> EffectDiffers:
     return EffectDiffers(EffectClass.UNKNOWN, subject, subject)
 
 
-def _between(values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
+def _between(stage: str, values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
     if ours != theirs:
         count = max((ours - theirs).total(), (theirs - ours).total())
@@ -67,16 +67,16 @@ def _between(values: Values, base: Program, head: Program) -> Iterator[EffectDif
         yield _unknown("the text has other functions")
         return
     for name, function in base.functions.items():
-        yield from _of_functions(values, function, head.functions[name])
+        yield from _of_functions(stage, values, function, head.functions[name])
 
 
-def _of_functions(values: Values, base: Function, head: Function) -> list[EffectDiffers]:
+def _of_functions(stage: str, values: Values, base: Function, head: Function) -> list[EffectDiffers]:
     graphs = blocks.graph(base), blocks.graph(head)
     if not blocks.same_shape(*graphs):
         return list(difference.of_shapes(*graphs))
     made_by: dict[int, Instruction] = {}
     ours, theirs = (
-        NumberedFunction(values, graph, function, made_by)
+        NumberedFunction(values, waits.marked(graph) if stage == Stage.AMDGCN else graph, function, made_by)
         for graph, function in zip(graphs, (base, head), strict=True)
     )
     number(ours, theirs)

@@ -13,18 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from irdiff.effects import waits
-from irdiff.effects.blocks import BRANCH, JUMP
-from irdiff.effects.program import (
-    Act,
-    CodeBlock,
-    Effect,
-    Function,
-    Instruction,
-    Operand,
-    Program,
-    UnreadableError,
-    Verbatim,
-)
+from irdiff.effects.blocks import JUMP, Body
+from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
 from irdiff.effects.ptx import split
 
 _LABEL = re.compile(r"([.\w$]+):$")
@@ -108,55 +98,55 @@ _COUNTS = re.compile(
 
 
 def read(lines: Sequence[str]) -> Program:
-    """Raises UnreadableError."""
+    """Raises ReadError."""
     functions: dict[str, Function] = {}
     declarations: list[str] = []
     unknown: list[str] = []
-    name, reader = "", _AssemblyReader()
+    name, body = "", Body()
     symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
-    for number, code in enumerate(lines):
+    for code in lines:
         label = _LABEL.match(code)
         if label and label.group(1) in symbols:
-            name, reader = label.group(1), _AssemblyReader()
+            name, body = label.group(1), Body()
         elif not name or (code.startswith(".") and not label):
             if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
-                functions[name] = waits.marked(reader.function())
-                unknown += reader.unknown
+                body.end("falls through", None, (), "")
+                functions[name] = Function(tuple(body.blocks), frozenset(), ())
                 name = ""
             declarations.append(code)
         elif label:
-            reader.end(JUMP, None, (label.group(1),), label.group(1))
+            body.end(JUMP, None, (label.group(1),), label.group(1))
         elif code:
-            reader.instruction(number, code)
+            read_line = _line(code)
+            unknown += read_line.unknown
+            body.now += read_line.made
+            if read_line.exit:
+                body.leave(*read_line.exit)
     if name or not functions:
-        raise UnreadableError("no function of AMD assembly that ends")
+        raise ReadError("no function of AMD assembly that ends")
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
     return Program(functions, tuple(kept), tuple(unknown))
 
 
-class _AssemblyReader:
-    """One function."""
+@functools.lru_cache(maxsize=1 << 15)
+def _line(code: str) -> _Line:
+    return _Line(code)
 
-    def __init__(self) -> None:
+
+class _Line:
+    """The instructions of one line. What it computes between has names that the next line takes again."""
+
+    def __init__(self, code: str) -> None:
         self.unknown: list[str] = []
-        self._found: list[CodeBlock] = []
-        self._label = "entry"
-        self._now: list[Instruction] = []
-        self._made = 0
-        self._line = 0
-
-    def function(self) -> Function:
-        self.end("falls through", None, (), "")
-        return Function(tuple(self._found), frozenset(), ())
-
-    def end(self, exit_: str, condition: str | None, targets: tuple[str, ...], label: str) -> None:
-        """Ends the block; another begins under this label."""
-        self._found.append(CodeBlock(self._label, tuple(self._now), exit_, condition, targets))
-        self._now, self._label = [], label
+        self.made: list[Instruction] = []
+        self.exit: tuple[str, str | None, str, bool] | None = None
+        """As of `Body.leave`."""
+        self._names = 0
+        self._read(code)
 
     def _new(self) -> str:
-        self._made += 1
-        return f"t{self._made}"
+        self._names += 1
+        return f"t{self._names}"
 
     def _add(
         self, name: str, results: tuple[str, ...], operands: Sequence[Operand],
@@ -164,27 +154,24 @@ class _AssemblyReader:
         commutes: bool = False,
     ) -> None:  # fmt: skip
         """Writes registers; of a result that is one value of 64 bits, the halves."""
-        whole = results
-        if compute and len(results) == 2:
-            whole = (self._new(),)
-        self._now.append(
-            Instruction(self._line, name, whole, tuple(operands), compute, commutes, masked=masked,
-                        effect=effect, is_float=bool(_FLOAT.match(name)))
+        is_float, is_pair = bool(_FLOAT.match(name)), compute is not None and len(results) == 2
+        whole = (self._new(),) if is_pair else results
+        self.made.append(
+            Instruction(name, whole, tuple(operands), compute, commutes, None, False, masked and not is_pair,
+                        effect, is_float)
         )  # fmt: skip
-        for place, register in enumerate(results if whole is not results else ()):
-            self._now.append(
-                Instruction(self._line, "half", (register,), whole, ("half", place), masked=masked)
-            )
+        for place, register in enumerate(results if is_pair else ()):
+            self.made.append(Instruction("half", (register,), whole, ("half", place), masked=masked))
 
     def _source(self, text: str) -> Operand:
         """One operand; of 64 bits where it is a pair."""
         registers = _registers(text)
         if len(registers) == 2:
             whole = self._new()
-            self._now.append(Instruction(self._line, "pair", (whole,), registers, ("pack", 0)))
+            self.made.append(Instruction("pair", (whole,), registers, ("pack", 0)))
             return whole
         if len(registers) > 2:
-            raise UnreadableError(f"AMDGCN: {text} as one operand")
+            raise ReadError(f"AMDGCN: {text} as one operand")
         return registers[0] if registers else _literal(text)
 
     def _values(self, parts: Sequence[str]) -> list[Operand]:
@@ -195,20 +182,17 @@ class _AssemblyReader:
             found += registers if len(registers) > 2 else [self._source(part)] if part != "off" else []
         return found
 
-    # one line
-
-    def instruction(self, line: int, code: str) -> None:
-        self._line = line
+    def _read(self, code: str) -> None:
         opcode, _, rest = code.partition(" ")
         name = re.sub(r"_e(?:32|64)$", "", opcode)
         if opcode.startswith("s_waitcnt"):
-            self._add(waits.WAIT, (), (Verbatim(rest),))
+            self._add(f"{waits.WAIT}{rest.strip()}", (), ())
         elif opcode == "s_nop":
             self._add(code, (), (), effect=Effect(Act.STATES))
         elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):
             self._jump(opcode, rest.strip())
         elif opcode.startswith(("s_swappc", "s_call", "s_rfe")):
-            raise UnreadableError("AMDGCN: a call")
+            raise ReadError("AMDGCN: a call")
         elif not _IGNORED.match(code):
             modifiers, parts = _parsed(rest)
             if _SYNC.match(opcode):
@@ -339,21 +323,15 @@ class _AssemblyReader:
         )  # fmt: skip
 
     def _jump(self, opcode: str, target: str) -> None:
-        self._made += 1
-        after, kind = f"after {self._made}", opcode.removeprefix("s_cbranch_")
-        if opcode == "s_branch":
-            self.end(JUMP, None, (target,), after)
-        elif opcode.startswith(("s_endpgm", "s_setpc")):
-            self.end(opcode, None, (), after)
-        else:
-            condition = "scc"
-            if kind.startswith(("vcc", "exec")):
-                condition = self._new()
-                self._add("is zero", (condition,), (self._source(kind[:-1]),))
-            elif not kind.startswith("scc"):
-                raise UnreadableError(f"AMDGCN: {opcode}")
-            is_true = kind in ("scc1", "vccz", "execz")
-            self.end(BRANCH, condition, (target, after) if is_true else (after, target), after)
+        kind = opcode.removeprefix("s_cbranch_")
+        condition = None if opcode == kind else "scc"
+        if kind.startswith(("vcc", "exec")):
+            condition = self._new()
+            self._add("is zero", (condition,), (self._source(kind[:-1]),))
+        elif condition and not kind.startswith("scc"):
+            raise ReadError(f"AMDGCN: {opcode}")
+        is_jump = condition is not None or opcode == "s_branch"
+        self.exit = (JUMP if is_jump else opcode, condition, target, kind not in ("scc1", "vccz", "execz"))
 
 
 # words of one line
@@ -385,7 +363,7 @@ def _registers(text: str) -> tuple[str, ...]:
             f"{found.group(1)}{number}" for number in range(int(found.group(2)), int(found.group(3)) + 1)
         )
     if text in ("exec_lo", "exec_hi"):
-        raise UnreadableError(f"AMDGCN: {text}")
+        raise ReadError(f"AMDGCN: {text}")
     return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()
 
 

@@ -11,18 +11,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects.blocks import BRANCH, JUMP
-from irdiff.effects.program import (
-    Act,
-    CodeBlock,
-    Effect,
-    Function,
-    Instruction,
-    Operand,
-    Program,
-    UnreadableError,
-    Verbatim,
-)
+from irdiff.effects.blocks import BRANCH, JUMP, Body, Phis, with_copies
+from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
 from irdiff.effects.ptx import PtxReader, split
 
 _DEFINE = re.compile(r"define .*?(\S+ @[\w.$\"]+)\((.*)\)")
@@ -108,17 +98,17 @@ _SIZES = {"half": 2, "bfloat": 2, "float": 4, "double": 8}
 
 
 def read(lines: Sequence[str]) -> Program:
-    """Raises UnreadableError."""
+    """Raises ReadError."""
     functions: dict[str, Function] = {}
     declarations: list[str] = []
     unknown: list[str] = []
-    body: list[tuple[int, str]] | None = None
+    body: list[str] | None = None
     name, parameters = "", tuple[str, ...]()
-    for number, code in enumerate(lines):
+    for code in lines:
         if body is None and code.startswith("define "):
             found = _DEFINE.match(code)
             if not found:
-                raise UnreadableError(f"LLVM IR: {code[:60]}")
+                raise ReadError(f"LLVM IR: {code[:60]}")
             name, body = found.group(1).rpartition("@")[2], []
             declared = split(found.group(2))
             # attributes, which LLVM infers, are promises on the code that is compared
@@ -130,11 +120,11 @@ def read(lines: Sequence[str]) -> Program:
             unknown += reader.unknown
             body = None
         elif body is not None:
-            body.append((number, code))
+            body.append(code)
         elif code.startswith("@"):
             declarations.append(code)
     if not functions:
-        raise UnreadableError("no function of LLVM IR")
+        raise ReadError("no function of LLVM IR")
     return Program(functions, tuple(sorted(declarations)), tuple(unknown))
 
 
@@ -144,30 +134,28 @@ class _IrReader:
     def __init__(self) -> None:
         self.unknown: list[str] = []
         self._made = 0
-        self._line = 0
-        self._now: list[Instruction] = []
+        self._body = Body()
 
-    def function(self, parameters: tuple[str, ...], body: Sequence[tuple[int, str]]) -> Function:
-        found: list[CodeBlock] = []
-        phis: dict[str, list[tuple[str, dict[str, Operand]]]] = defaultdict(list)
-        label = ""
-        for number, code in _joined(body):
-            self._line = number
+    def function(self, parameters: tuple[str, ...], body: Sequence[str]) -> Function:
+        phis: Phis = defaultdict(list)
+        self._body.label = ""
+        for code in _joined(body):
             assigned = _ASSIGNED.match(code)
             if at_label := _LABEL.match(code):
-                label = "%" + at_label.group(1)
+                self._body.label = "%" + at_label.group(1)
             elif not assigned:
-                raise UnreadableError(f"LLVM IR: {code[:60]}")
+                raise ReadError(f"LLVM IR: {code[:60]}")
             elif assigned.group(2) == "phi":
                 rows = re.findall(r"\[ (.*?), (%[-\w.$]+) \]", assigned.group(3))
-                phis[label].append((assigned.group(1), {source: self._bare(value) for value, source in rows}))
+                phis[self._body.label].append(
+                    (assigned.group(1), {source: self._bare(value) for value, source in rows})
+                )
             elif end := self._exit(assigned.group(2), assigned.group(3)):
-                found.append(CodeBlock(label, tuple(self._now), *end))
-                self._now = []
+                self._body.end(*end, "")
             else:
                 result = assigned.group(1)
                 self._instruction((result,) if result else (), assigned.group(2), assigned.group(3))
-        return Function(tuple(_with_copies(found, phis)), frozenset(), parameters)
+        return Function(tuple(with_copies(self._body.blocks, phis)), frozenset(), parameters)
 
     def _exit(self, word: str, rest: str) -> tuple[str, Operand | None, tuple[str, ...]] | None:
         labels = tuple(re.findall(r"label (%[-\w.$]+)", rest))
@@ -187,17 +175,8 @@ class _IrReader:
         compute: tuple[str, int] | None = None, *, commutes: bool = False, effect: Effect | None = None,
         is_float: bool = False,
     ) -> None:  # fmt: skip
-        self._now.append(
-            Instruction(
-                self._line,
-                name,
-                results,
-                tuple(operands),
-                compute,
-                commutes,
-                effect=effect,
-                is_float=is_float,
-            )
+        self._body.now.append(
+            Instruction(name, results, tuple(operands), compute, commutes, effect=effect, is_float=is_float)
         )
 
     def _instruction(self, results: tuple[str, ...], word: str, rest: str) -> None:
@@ -339,7 +318,7 @@ class _IrReader:
     def _call(self, results: tuple[str, ...], text: str) -> None:
         found = _CALL.match(text)
         if not found:
-            raise UnreadableError(f"LLVM IR: {text[:60]}")
+            raise ReadError(f"LLVM IR: {text[:60]}")
         before, callee, pointer, template, constraints, arguments = found.groups()
         texts = split(arguments)
         operands = [self._value(_ATTRIBUTE.sub("", part)) for part in texts]
@@ -390,10 +369,8 @@ class _IrReader:
         reader = PtxReader(scope)
         is_simple = bool(code.strip()) and not (tied and "wait" in code) and "bra" not in code
         try:
-            blocks = reader.function(
-                [(self._line, part.strip()) for part in code.split("\n") if part.strip()]
-            ).blocks
-        except (UnreadableError, IndexError):
+            blocks = reader.function([part.strip() for part in code.split("\n") if part.strip()]).blocks
+        except (ReadError, IndexError):
             is_simple, blocks = False, ()
         if (
             not is_simple or reader.unknown or len(blocks) != 1
@@ -404,7 +381,7 @@ class _IrReader:
             return
         for place, index in tied.items():
             self._add("mov", (outputs[place],), (operands[index],), ("copy", 0))
-        self._now += blocks[0].instructions
+        self._body.now += blocks[0].instructions
         if outputs:
             self._add("mov", results, outputs, ("pack" if len(outputs) > 1 else "copy", 0))
 
@@ -433,53 +410,27 @@ class _IrReader:
             )
             return name
         if "%" in text:
-            raise UnreadableError(f"LLVM IR: {text[:60]} as one operand")
+            raise ReadError(f"LLVM IR: {text[:60]} as one operand")
         return Verbatim(text)
 
 
 # words of one line
 
 
-def _joined(body: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _joined(body: Sequence[str]) -> Iterator[str]:
     """A `switch` takes several lines; an entry without a label gets the number that phi nodes have for it."""
-    if body and not _LABEL.match(body[0][1]):
-        labels = {match.group(1) for _, code in body if (match := _LABEL.match(code))}
-        named = {
-            name for _, code in body if " = phi " in code for name in re.findall(r", %([-\w.$]+) \]", code)
-        }
-        yield body[0][0], f"{next(iter(named - labels), 'entry')}:"
-    held: tuple[int, str] | None = None
-    for number, code in body:
+    if body and not _LABEL.match(body[0]):
+        labels = {match.group(1) for code in body if (match := _LABEL.match(code))}
+        phis = (re.findall(r", %([-\w.$]+) \]", code) for code in body if " = phi " in code)
+        yield f"{next((name for names in phis for name in names if name not in labels), 'entry')}:"
+    held = ""
+    for code in body:
+        held = f"{held} {code}" if held else code
+        if held.startswith("switch ") and "]" not in code:
+            continue
         if held:
-            held = (held[0], f"{held[1]} {code}")
-            if code.startswith("]"):
-                yield held
-                held = None
-        elif code.startswith("switch ") and not code.endswith("]"):
-            held = (number, code)
-        elif code:
-            yield number, code
-
-
-def _with_copies(
-    found: Sequence[CodeBlock], phis: dict[str, list[tuple[str, dict[str, Operand]]]]
-) -> Iterator[CodeBlock]:
-    """Phi nodes as copies in a block of their own on each edge."""
-    for block in found:
-        targets, edges = [], list[CodeBlock]()
-        for target in block.targets:
-            rows = phis.get(target)
-            if not rows:
-                targets.append(target)
-                continue
-            if any(block.label not in incoming for _, incoming in rows):
-                raise UnreadableError(f"LLVM IR: a phi node without {block.label}")
-            values = tuple(incoming[block.label] for _, incoming in rows)
-            copies = Instruction(0, "copies", tuple(name for name, _ in rows), values)
-            targets.append(f"{block.label} to {target} {len(edges)}")
-            edges.append(CodeBlock(targets[-1], (copies,), JUMP, None, (target,)))
-        yield block._replace(targets=tuple(targets))
-        yield from edges
+            yield held
+        held = ""
 
 
 def _type(text: str) -> tuple[str, str]:

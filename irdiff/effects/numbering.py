@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from irdiff.effects.blocks import BlockNode, Graph, read_by
-from irdiff.effects.program import Effect, Function, Instruction, Operand, UnreadableError
+from irdiff.effects.program import Effect, Function, Instruction, Operand, ReadError
 from irdiff.effects.values import Values
 
 _MAX_ROUNDS = 60
@@ -242,7 +242,7 @@ def _ordered(each: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def number(base: NumberedFunction, head: NumberedFunction) -> None:
-    """Numbers both until no join has to be told from another. Raises UnreadableError."""
+    """Numbers both until no join has to be told from another. Raises ReadError."""
     classes = 0
     for _ in range(_MAX_ROUNDS):
         base.run()
@@ -266,4 +266,4 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
             return
         for side, where, class_ in found:
             side.joins[where] = class_
-    raise UnreadableError("joins that do not settle")
+    raise ReadError("joins that do not settle")

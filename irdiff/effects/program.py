@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class UnreadableError(Exception):
+class ReadError(Exception):
     """A text, or a part of it, is not understood; the message says what."""
 
 
@@ -52,8 +52,6 @@ class Effect(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    line: int
-    """Index into the canonical lines."""
     name: str
     """The operation with all modifiers that count."""
     results: tuple[str, ...] = ()

@@ -11,18 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from irdiff.effects.blocks import BRANCH, JUMP
-from irdiff.effects.program import (
-    Act,
-    CodeBlock,
-    Effect,
-    Function,
-    Instruction,
-    Operand,
-    Program,
-    UnreadableError,
-    Verbatim,
-)
+from irdiff.effects.blocks import JUMP, Body
+from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
 from irdiff.effects.values import PIECES
 
 _STATEMENT = re.compile(r"(?:@(!?)\s*([%$\w.]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
@@ -49,7 +39,7 @@ _PURE = re.compile(
     r"|fns|copysign|testp|isspacep|mapa|getctarank|createpolicy|vabsdiff\w*|vadd\w*|vmin\w*|vmax\w*"
     r")\b"
 )
-_CARRY = re.compile(r"\.cc\b|^(?:addc|subc|madc)")
+_CARRY = re.compile(r".*\.cc\b|addc|subc|madc")
 _LANES = re.compile(r"(?:shfl|vote|match|redux|elect|mma|wmma|activemask)\b")
 _FLOAT = re.compile(
     r"(?:add|sub|mul|div|fma|mad|neg|abs|min|max|rcp|r?sqrt|sin|cos|lg2|ex2|tanh|copysign|redux|red|atom"
@@ -71,10 +61,18 @@ _COPY = re.compile(
 _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
 _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
-_PLAIN = frozenset({Act.LOAD, Act.STORE})
+_ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
+_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|tcgen05\.ld")
+"""Their results are there after a wait."""
 _FIRST_WRITES = re.compile(
-    r"wgmma\.mma_async|tcgen05\.ld|mbarrier\.(?:try_wait|test_wait|arrive|pending)|multimem\.ld"
+    r"wgmma\.mma_async|tcgen05\.ld|mbarrier\.(?:try_wait|test_wait|arrive|pending)|multimem\.ld|atom"
 )
+_ACTS = (
+    (_CARRY, Act.OPAQUE), (_SYNC, Act.SYNC), (_MATRIX, Act.MATRIX), (_COPY, Act.COPY), (_LANES, Act.LANES),
+    (re.compile(r"ldu?\.|ldmatrix"), Act.LOAD), (re.compile(r"st\.|stmatrix"), Act.STORE),
+    (re.compile(r"atom|red\."), Act.ATOMIC),
+)  # fmt: skip
+"""The first that matches; what none of them does, and `_PURE` does not, is opaque."""
 
 
 class _PtxOperand(NamedTuple):
@@ -92,12 +90,12 @@ class _PtxOperand(NamedTuple):
 
 
 def read(lines: Sequence[str]) -> Program:
-    """Raises UnreadableError."""
+    """Raises ReadError."""
     functions: dict[str, Function] = {}
     declarations: list[str] = []
     unknown: list[str] = []
-    name, body, depth = "", list[tuple[int, str]](), 0
-    for number, code in enumerate(lines):
+    name, body, depth = "", list[str](), 0
+    for code in lines:
         if depth == 0:
             if code == "{":
                 depth, body = 1, []
@@ -108,14 +106,14 @@ def read(lines: Sequence[str]) -> Program:
             continue
         depth += code.count("{") - code.count("}")
         if depth:
-            body.append((number, code))
+            body.append(code)
         else:
             reader = PtxReader()
             functions[name] = reader.function(body)
             unknown += reader.unknown
             declarations += reader.declared
     if depth or not functions:
-        raise UnreadableError("no function of PTX")
+        raise ReadError("no function of PTX")
     return Program(functions, tuple(sorted(_declared(declarations, "\n".join(lines)))), tuple(unknown))
 
 
@@ -136,67 +134,47 @@ class PtxReader:
         self._scope = scope
         self._scopes: list[dict[str, str]] = []
         """What the names that each scope declares mean; `` is the scope's own name."""
-        self._asynchronous: set[str] = set()
-        self._found: list[CodeBlock] = []
-        self._label = "entry"
-        self._now: list[Instruction] = []
         self._made = 0
+        self._body = Body(scope)
 
-    def function(self, body: Iterable[tuple[int, str]]) -> Function:
-        for number, line in body:
-            if line.count(";") == 1 and line[-1] == ";" and line[0] != "{":
-                self._statement(number, line[:-1])
-                continue
-            for part in _PARTS.findall(line):
-                self._statement(number, part.strip().rstrip(";").rstrip())
-        self._end("ret", None, (), "")
-        while copies := {
-            register
-            for block in self._found
-            for each in block.instructions
-            if each.compute == ("copy", 0) and self._asynchronous & {*each.operands}
-            for register in each.results
-            if register not in self._asynchronous
-        }:
-            self._asynchronous |= copies
-        return Function(tuple(self._found), frozenset(self._asynchronous), ())
+    def function(self, lines: Iterable[str]) -> Function:
+        for line in lines:
+            is_one = line.count(";") == 1 and line[-1] == ";" and line[0] != "{"
+            for part in [line] if is_one else _PARTS.findall(line):
+                self._statement(part.strip().rstrip(";").rstrip())
+        self._body.end("ret", None, (), "")
+        made = [each for block in self._body.blocks for each in block.instructions]
+        asynchronous = {name for each in made if _IN_BACKGROUND.match(each.name) for name in each.results}
+        copies = [each for each in made if each.compute == ("copy", 0)] if asynchronous else []
+        while more := {
+            each.results[0] for each in copies if each.operands[0] in asynchronous
+        } - asynchronous:  # fmt: skip
+            asynchronous |= more
+        return Function(tuple(self._body.blocks), frozenset(asynchronous), ())
 
-    def _new(self, prefix: str) -> str:
-        self._made += 1
-        return f"{self._scope}{prefix}{self._made}"
-
-    def _statement(self, line: int, code: str) -> None:
+    def _statement(self, code: str) -> None:
         if code == "{":
-            self._scopes.append({"": self._new("s")})
+            self._made += 1
+            self._scopes.append({"": f"{self._scope}s{self._made}"})
         elif code == "}":
             if self._scopes:
                 self._scopes.pop()
         elif label := _LABEL.match(code):
             target = self._target(label.group(1))
-            self._end(JUMP, None, (target,), target)
-            self._statement(line, code[label.end() :])
+            self._body.end(JUMP, None, (target,), target)
+            self._statement(code[label.end() :])
         elif code.startswith("."):
             self._directive(code)
         elif code:
             names = {name: new for scope in self._scopes for name, new in scope.items()}
             if len(names) > 1:
                 code = _NAME.sub(lambda match: names.get(match.group(), match.group()), code)
-            found = _STATEMENT.match(code)
-            if not found:
-                raise UnreadableError(f"PTX: {code[:60]}")
-            negated, guard, opcode, rest = found.groups()
-            if guard and guard.lstrip("-").isdigit():
-                if bool(int(guard)) == bool(negated):  # never
-                    return
-                guard = None
-            operands = [_operand(part) for part in split(rest)]
-            if opcode.partition(".")[0] in ("bra", "ret", "exit", "trap"):
-                self._exit(opcode, operands, guard, is_negated=bool(negated))
-            else:
-                made = self._instruction(line, opcode, operands)
-                self._now += (
-                    [each._replace(guard=guard, negated=bool(negated)) for each in made] if guard else made
-                )
+            found = _parsed(code)
+            self.unknown += found.unknown
+            self._body.now += found.made
+            if found.exit:
+                kind, guard, target, is_negated = found.exit
+                self._body.leave(kind, guard, self._target(target), is_negated)
 
     def _directive(self, code: str) -> None:
         declared = re.match(r"\.(?:reg|param)\s+(?:\.align \d+ )?\.\w+\s+(.*)", code)
@@ -217,111 +195,118 @@ class PtxReader:
             else self._scope + name
         )
 
-    def _end(self, exit_: str, condition: str | None, targets: tuple[str, ...], label: str) -> None:
-        """Ends the block; another begins under this label."""
-        self._found.append(CodeBlock(self._label, tuple(self._now), exit_, condition, targets))
-        self._now, self._label = [], label
 
-    def _exit(self, opcode: str, operands: list[_PtxOperand], guard: str | None, *, is_negated: bool) -> None:
-        after = self._new("after ")
-        if not opcode.startswith("bra"):
-            if guard is not None:
-                ending = self._new("end ")
-                targets = (after, ending) if is_negated else (ending, after)
-                self._end(BRANCH, guard, targets, ending)
-            self._end(opcode, None, (), after)
-            return
-        value = operands[0].values[0]
-        target = self._target(value.text if isinstance(value, Verbatim) else str(value))
-        if guard is None:
-            self._end(JUMP, None, (target,), after)
-        else:
-            self._end(BRANCH, guard, (after, target) if is_negated else (target, after), after)
+class _Statement(NamedTuple):
+    made: tuple[Instruction, ...] = ()
+    unknown: tuple[str, ...] = ()
+    exit: tuple[str, str | None, str, bool] | None = None
+    """As of `Body.leave`."""
 
-    def _instruction(self, line: int, opcode: str, operands: list[_PtxOperand]) -> list[Instruction]:
-        is_parameter = opcode.startswith("ld.param") and "_param_" in str(operands[-1].address)
-        act = _act(opcode)
-        if _CARRY.search(opcode) or (
-            opcode.startswith("mov") and _VOLATILE.match(str((*operands[-1].values, "")[0]))
-        ):
-            act = Act.OPAQUE
-            self.unknown += [] if opcode.startswith("mov") else [opcode]
-        elif is_parameter or (act is None and _PURE.match(opcode)):
-            return list(_pure(line, _ACCESS_TYPE.sub(r".b\1", opcode) if is_parameter else opcode, operands))
-        elif act is None:
-            self.unknown.append("call" if opcode.startswith("call") else opcode)
-            act = Act.OPAQUE
-        made = self._effect(line, opcode, act, operands)
-        if opcode.startswith(("wgmma.mma_async", "tcgen05.ld")):
-            self._asynchronous.update(made.results)
-        return [made]
 
-    def _effect(self, line: int, opcode: str, act: Act, operands: list[_PtxOperand]) -> Instruction:
-        is_access = act in (Act.LOAD, Act.STORE, Act.ATOMIC)
-        writes = (
-            act in (Act.LOAD, Act.LANES) or opcode.startswith("atom") or bool(_FIRST_WRITES.match(opcode))
-        )
-        space, size = _SPACE.search(opcode), _SIZE.search(opcode)
-        results = operands[0].registers if writes and not operands[0].address else ()
-        if act is Act.OPAQUE:
-            results = tuple(dict.fromkeys(each for row in operands for each in row.registers if each != "_"))
-        read = operands[1:] if results and act not in (Act.MATRIX, Act.OPAQUE) else operands
-        address = [part for each in operands for part in each.address]
-        beyond = [value for part in address[1:] for value in part.values] if is_access else []
-        address = address[:1] if is_access else address
-        if is_access and not address:
-            raise UnreadableError(f"PTX: {opcode} without an address")
-        size_bytes = int(size.group(1) or 1) * int(size.group(2)) // 8 if size and is_access else 0
-        return Instruction(
-            line,
-            _ACCESS_TYPE.sub(r".b\1", opcode.replace("shared::cta", "shared")) if act in _PLAIN else opcode,
-            results,
-            (*(value for each in read for value in _with_offset(each)), *beyond),
-            effect=Effect(
-                act,
-                space.group(1) if space and is_access else "",
-                tuple((value, part.offset) for part in address for value in part.values),
-                0 if "matrix" in opcode or "b1024" in opcode else size_bytes,
-            ),
-            is_float=act is not Act.SYNC and bool(_FLOAT.match(opcode)),
-        )
+@functools.lru_cache(maxsize=1 << 15)
+def _parsed(code: str) -> _Statement:
+    found = _STATEMENT.match(code)
+    if not found:
+        raise ReadError(f"PTX: {code[:60]}")
+    negated, guard, opcode, rest = found.groups()
+    if guard and guard.lstrip("-").isdigit():
+        if bool(int(guard)) == bool(negated):  # never
+            return _Statement()
+        guard = None
+    word = opcode.partition(".")[0]
+    if word in ("bra", "ret", "exit", "trap"):
+        return _Statement(exit=(JUMP if word == "bra" else opcode, guard, rest, bool(negated)))
+    operands, facts = [_operand(part) for part in split(rest)], _facts(opcode)
+    act = facts.act
+    if opcode.startswith("ld.param") and "_param_" in str(operands[-1].address):
+        act = None
+    elif opcode.startswith("mov") and _VOLATILE.match(str((*operands[-1].values, "")[0])):
+        act = Act.OPAQUE
+    made = _pure(facts, operands) if act is None else [_effect(facts, act, operands)]
+    if guard:
+        made = [each._replace(guard=guard, negated=bool(negated)) for each in made]
+    return _Statement(tuple(made), facts.unknown)
+
+
+class _Facts(NamedTuple):
+    """What an opcode says."""
+
+    opcode: str
+    name: str
+    """Without types that do not count."""
+    act: Act | None
+    """None for what only computes."""
+    unknown: tuple[str, ...]
+    """Itself, where no rule names it."""
+    space: str
+    size: int
+    """Of an access, in bytes; 0 where that is not known."""
+    writes: bool
+    """Whether an access writes its first operand."""
+    commutes: bool
+    is_float: bool
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _act(opcode: str) -> Act | None:
-    """None for what only computes, and for what no rule names."""
-    for pattern, act in ((_SYNC, Act.SYNC), (_MATRIX, Act.MATRIX), (_COPY, Act.COPY), (_LANES, Act.LANES)):
-        if pattern.match(opcode):
-            return act
-    if opcode.startswith(("ld.", "ldu.", "ldmatrix")):
-        return Act.LOAD
-    if opcode.startswith(("st.", "stmatrix")):
-        return Act.STORE
-    return Act.ATOMIC if opcode.startswith(("atom", "red.")) else None
+def _facts(opcode: str) -> _Facts:
+    rest = None if _PURE.match(opcode) else Act.OPAQUE
+    act = next((act for pattern, act in _ACTS if pattern.match(opcode)), rest)
+    unknown = (opcode if not opcode.startswith("call") else "call",) if act is Act.OPAQUE else ()
+    is_plain = act in (Act.LOAD, Act.STORE) or opcode.startswith("ld.param")
+    is_access = act in _ACCESSES
+    name = _ACCESS_TYPE.sub(r".b\1", opcode.replace("shared::cta", "shared")) if is_plain else opcode
+    space, size = _SPACE.search(opcode), _SIZE.search(opcode)
+    has_size = is_access and "matrix" not in opcode and "b1024" not in opcode
+    return _Facts(
+        opcode, name, act, unknown, space.group(1) if space and is_access else "",
+        int(size.group(1) or 1) * int(size.group(2)) // 8 if size and has_size else 0,
+        act in (Act.LOAD, Act.LANES) or bool(_FIRST_WRITES.match(opcode)),
+        bool(_COMMUTES.match(opcode)), act is not Act.SYNC and bool(_FLOAT.match(opcode)),
+    )  # fmt: skip
 
 
-def _with_offset(operand: _PtxOperand) -> Iterator[Operand]:
-    yield from operand.values
-    if operand.offset or operand.is_negated:
-        yield Verbatim(f"{operand.offset}{operand.is_negated}")
+def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> Instruction:
+    is_access = act in _ACCESSES
+    results = operands[0].registers if facts.writes and not operands[0].address else ()
+    if act is Act.OPAQUE:
+        results = tuple(dict.fromkeys(each for row in operands for each in row.registers if each != "_"))
+    read = operands[1:] if results and act not in (Act.MATRIX, Act.OPAQUE) else operands
+    address = [part for each in operands for part in each.address]
+    beyond = [value for part in address[1:] for value in part.values] if is_access else []
+    address = address[:1] if is_access else address
+    if is_access and not address:
+        raise ReadError(f"PTX: {facts.opcode} without an address")
+    effect = Effect(
+        act, facts.space, tuple((value, part.offset) for part in address for value in part.values), facts.size
+    )
+    values = (*(value for each in read for value in _with_offset(each)), *beyond)
+    return Instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)
 
 
-def _pure(line: int, opcode: str, operands: list[_PtxOperand]) -> Iterator[Instruction]:
+def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:
+    is_plain = not operand.offset and not operand.is_negated
+    return (
+        operand.values if is_plain else (*operand.values, Verbatim(f"{operand.offset}{operand.is_negated}"))
+    )
+
+
+def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
+    opcode, results = facts.opcode, operands[0].registers
     values = tuple(value for each in operands[1:] for value in _with_offset(each))
     values += tuple(value for each in operands[1:] for part in each.address for value in _with_offset(part))
-    results = operands[0].registers
     if opcode.startswith("mov") and operands[0].is_vector:
-        for place, register in enumerate(results):
-            yield Instruction(line, opcode, (register,), values, ("piece", place * PIECES + len(results)))
-        return
+        places = [place * PIECES + len(results) for place in range(len(results))]
+        return [
+            Instruction(opcode, (name,), values, ("piece", place))
+            for name, place in zip(results, places, strict=True)
+        ]
     compute, name = _computed(opcode, is_vector=operands[1].is_vector)
     is_plain = not any(each.is_negated or each.offset for each in operands)
     if compute and is_plain and len(results) == 1:
         values = (values[2], *values[:2]) if compute[0] == "select" else values
-        yield Instruction(line, name, results, values, compute)
-    else:
-        commutes = bool(_COMMUTES.match(opcode)) and len(values) > 1 and is_plain
-        yield Instruction(line, opcode, results, values, None, commutes, is_float=bool(_FLOAT.match(opcode)))
+        return [Instruction(name, results, values, compute)]
+    commutes = facts.commutes and len(values) > 1 and is_plain
+    return [Instruction(facts.name, results, values, None, commutes, is_float=facts.is_float)]
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -363,7 +348,7 @@ def _operand(text: str) -> _PtxOperand:
         return _PtxOperand(tuple(value for each in found for value in each.values), is_vector=text[0] == "{")
     atom = _ATOM.match(text)
     if not atom:
-        raise UnreadableError(f"PTX: the operand {text[:40]}")
+        raise ReadError(f"PTX: the operand {text[:40]}")
     offset = atom.group(3)
     if offset is not None and not re.fullmatch(r"-?(?:0x[0-9a-fA-F]+|\d+)", offset):
         return _PtxOperand((Verbatim(text),))

@@ -35,7 +35,8 @@ class Roots:
         self._made_by = base.made_by
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
-        self._left = _MAX_PAIRS
+        self._steps: dict[tuple[int, int], list[tuple[int, int]] | Root] = {}
+        """The pairs that a pair leads to, or the root that it is."""
 
     def made(self, root: Root) -> tuple[Instruction | None, Instruction | None]:
         """What computes the root on each side."""
@@ -55,12 +56,14 @@ class Roots:
             if pair[0] == pair[1] or pair in seen:
                 continue
             seen.add(pair)
-            self._left -= 1
-            below = self._below(*pair) if self._left > 0 else None
-            if below is None:
-                yield self._root(*pair)
+            step = self._steps.get(pair)
+            if step is None:
+                below = self._below(*pair) if len(self._steps) < _MAX_PAIRS else None
+                step = self._steps[pair] = self._root(*pair) if below is None else below
+            if isinstance(step, Root):
+                yield step
             else:
-                waiting += below
+                waiting += step
 
     def _root(self, base: int, head: int) -> Root:
         ours, theirs = self._values.value_of(base), self._values.value_of(head)

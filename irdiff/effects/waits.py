@@ -8,114 +8,106 @@ stand where, as long as they are enough. Source: AMD Instinct MI300 ISA, 4.4 "Ma
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from irdiff.effects.blocks import read_by
-from irdiff.effects.program import Act, CodeBlock, Function, Instruction, Verbatim
+from irdiff.effects.blocks import BlockNode, Graph, read_by
+from irdiff.effects.program import Act, Instruction
 
-WAIT = "s_waitcnt"
+WAIT = "s_waitcnt "
+"""Begins the name of a wait; the counts follow."""
 MARK = "‼"
 """Stands between the name of an instruction that comes too early, and why it does."""
-_MOST = 64
-_VECTOR = re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)")
-_LOCAL = re.compile(r"ds_|flat_")
-_SCALAR = re.compile(r"s_(?:load|buffer_load|sendmsg)")
+_COUNTERS = {
+    "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),
+    "lgkmcnt": re.compile(r"ds_|flat_"),
+    "": re.compile(r"s_(?:load|buffer_load|sendmsg)"),
+}
+"""What counts in which; scalar loads, whose order is not known, stand under no name."""
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _STORES, _SHARED = "stores", "shared memory"
 
 
-@dataclass
-class _Pending:
-    younger: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By counter and register (or `stores`): how many younger operations count in it."""
-    scalar: set[str] = field(default_factory=set)
-    """What scalar loads have not delivered for sure."""
+@functools.lru_cache(maxsize=1 << 12)
+def _counters(name: str) -> tuple[str, ...]:
+    return tuple(counter for counter, of in _COUNTERS.items() if of.match(name))
 
-    def copy(self) -> _Pending:
-        return _Pending(dict(self.younger), set(self.scalar))
+
+class _Pending:
+    """What is not finished."""
+
+    def __init__(self) -> None:
+        self.issued = dict.fromkeys(_COUNTERS, 0)
+        """How many operations each counter has seen."""
+        self.last: dict[str, dict[str, int]] = {counter: {} for counter in _COUNTERS}
+        """Which of them, by counter and register (or `stores`)."""
 
     def merge(self, other: _Pending) -> bool:
         """Takes over what is less finished there; whether anything is."""
-        less = {key: count for key, count in other.younger.items() if self.younger.get(key, _MOST) > count}
-        changed = bool(less) or not other.scalar <= self.scalar
-        self.younger |= less
-        self.scalar |= other.scalar
+        changed = False
+        for counter, last in self.last.items():
+            behind = self.issued[counter] - other.issued[counter]
+            for register, number in other.last[counter].items():
+                if register not in last or last[register] < number + behind:
+                    last[register], changed = number + behind, True
         return changed
 
     def wait(self, text: str) -> None:
-        found = [("vmcnt", "0"), ("lgkmcnt", "0")] if text.strip() == "0" else _COUNT.findall(text)
-        for counter, count in found:
-            for key in [
-                k for k, younger in self.younger.items() if k[0] == counter and younger >= int(count)
-            ]:
-                del self.younger[key]
-            if counter == "lgkmcnt" and count == "0":
-                self.scalar.clear()
+        for counter, count in [("vmcnt", 0), ("lgkmcnt", 0)] if text == "0" else _COUNT.findall(text):
+            limit = self.issued[counter] - int(count)
+            self.last[counter] = {name: n for name, n in self.last[counter].items() if n > limit}
+            if counter == "lgkmcnt" and not int(count):
+                self.last[""].clear()
 
     def mark(self, each: Instruction) -> str:
-        read = {*read_by(each), *each.results}  # a late load would overwrite what is written now
-        early = {register for _, register in self.younger if register in read} | (self.scalar & read)
-        act = each.effect.act if each.effect else None
-        unfinished = [what for _, what in self.younger if what in (_STORES, _SHARED)]
-        if not early and (not unfinished or act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE)):
-            return ""
+        """Why an instruction comes too early; a late load would overwrite what is written now, too."""
+        pending = self.last.values()
+        early = {name for name in (*read_by(each), *each.results) for rows in pending if name in rows}
+        if early:
+            return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
+        acts = (Act.SYNC, Act.ATOMIC, Act.OPAQUE)
+        found = [what for rows in pending for what in rows if what in (_STORES, _SHARED)]
         return (
-            f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
-            if early
-            else f"{' and '.join(unfinished)} unfinished"
+            f"{' and '.join(found)} unfinished" if found and each.effect and each.effect.act in acts else ""
         )
 
     def issue(self, each: Instruction) -> None:
-        for register in each.results:
-            self.scalar.discard(register)
-            for counter in ("vmcnt", "lgkmcnt"):
-                self.younger.pop((counter, register), None)
-        counters = [name for name, of in (("vmcnt", _VECTOR), ("lgkmcnt", _LOCAL)) if of.match(each.name)]
-        for counter in counters:
-            for key in [key for key in self.younger if key[0] == counter]:
-                self.younger[key] = min(self.younger[key] + 1, _MOST - 1)
-            self.younger.update({(counter, register): 0 for register in each.results})
-            if counter == "lgkmcnt" or (each.effect and each.effect.act is not Act.LOAD):
-                self.younger[counter, _SHARED if counter == "lgkmcnt" else _STORES] = 0
-        if _SCALAR.match(each.name):
-            self.scalar.update(each.results)
+        for rows in self.last.values():
+            if rows:
+                for register in each.results:
+                    rows.pop(register, None)
+        for counter in _counters(each.name):
+            self.issued[counter] = number = self.issued[counter] + 1
+            self.last[counter].update(dict.fromkeys(each.results, number))
+            if counter == "lgkmcnt":
+                self.last[counter][_SHARED] = number
+            elif counter and each.effect and each.effect.act is not Act.LOAD:
+                self.last[counter][_STORES] = number
 
 
-def marked(function: Function) -> Function:
-    """The function without waits, and with another name for what reads too early."""
-    by_label = {block.label: block for block in function.blocks}
-    entering = {function.blocks[0].label: _Pending()}
-    waiting = [function.blocks[0].label]
+def marked(graph: Graph) -> Graph:
+    """The graph without waits, and with another name for what reads too early."""
+    entering = [_Pending() for _ in graph]
+    waiting = list(range(len(graph)))[::-1]
     while waiting:
-        label = waiting.pop()
-        block = by_label.get(label)
-        if block is None:
-            continue
-        state = entering[label].copy()
-        for _ in _through(block, state):
+        number = waiting.pop()
+        state = _Pending()
+        state.merge(entering[number])
+        for _ in _through(graph[number], state):
             pass
-        for target in block.targets:
-            if target not in entering:
-                entering[target] = state.copy()
-                waiting.append(target)
-            elif entering[target].merge(state):
-                waiting.append(target)
-    return function._replace(
-        blocks=tuple(
-            block._replace(instructions=tuple(_through(block, entering.get(block.label, _Pending()))))
-            for block in function.blocks
-        )
+        waiting += [each for each in graph[number].targets if entering[each].merge(state)]
+    return tuple(
+        node._replace(block=node.block._replace(instructions=tuple(_through(node, state))))
+        for node, state in zip(graph, entering, strict=True)
     )
 
 
-def _through(block: CodeBlock, state: _Pending) -> Iterator[Instruction]:
-    for each in block.instructions:
-        if each.name == WAIT:
-            assert isinstance(each.operands[0], Verbatim)
-            state.wait(each.operands[0].text)
+def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
+    for each in node.block.instructions:
+        if each.name.startswith(WAIT):
+            state.wait(each.name.removeprefix(WAIT))
             continue
-        mark = state.mark(each) if state.younger or state.scalar else ""
+        mark = state.mark(each)
         state.issue(each)
         yield each._replace(name=f"{each.name}{MARK}{mark}", compute=None) if mark else each
