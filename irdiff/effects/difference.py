@@ -34,6 +34,7 @@ _FAR = 24
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX})
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
+_OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _WAITS = re.compile(r"wait")
 
 
@@ -116,7 +117,8 @@ class Differences:
     def _with_doubt(self, found: list[EffectDiffers]) -> list[EffectDiffers]:
         """Where accesses are arranged differently, two that are compared may be no pair.
 
-        And where shared memory is written and read at other places, that may be another layout.
+        And where shared memory is written and read at other places, that may be another layout. Where the
+        opposite is found too, two operands that may change places were compared crosswise.
         """
         acts = {row.act for row in found}
         other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
@@ -126,9 +128,11 @@ class Differences:
         ]
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
         other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
+        subjects = {row.subject for row in found}
         return [
             _doubted(row)
             if (row.kind is FLOAT and same_floats)
+            or _mirrored(row.subject) in subjects
             or (row.act == Act.STATES and other_code)
             or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
             or (row.act and row.kind is MEMORY and other_layout)
@@ -183,6 +187,13 @@ class Differences:
 
     def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         """A risk where the text shows what differs; otherwise both sides may compute the same."""
+        row = self._of_root(kind, subject, root, what)
+        is_place = "address" in subject or "predicate" in subject
+        sides = self._base.computed, self._head.computed
+        is_crosswise = not is_place and all({root.base, root.head} <= side for side in sides)
+        return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
+
+    def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         made = [each for each in self._roots.made(root) if each]
         names, pair = [_code(each) for each in made], (root.base, root.head)
         early = [each for each in made if MARK in each.name]
@@ -265,6 +276,18 @@ def _doubted(row: EffectDiffers) -> EffectDiffers:
         return row
     words = row.subject.partition(": ")[0]
     return row._replace(kind=UNKNOWN, subject=f"{words}, among others that are arranged differently")
+
+
+def _mirrored(subject: str) -> str:
+    """The opposite edit; empty where a sentence has none."""
+    words, _, detail = subject.partition(": ")
+    if detail in _OPPOSITE:
+        return f"{words}: {_OPPOSITE[detail]}"
+    kind, constants = (
+        ("constant ", detail.removeprefix("constant ")) if "constant " in detail else ("", detail)
+    )
+    one, arrow, other = constants.partition(" → ")
+    return f"{words}: {kind}{other} → {one}" if arrow else ""
 
 
 def _unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:

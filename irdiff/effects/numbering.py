@@ -69,10 +69,11 @@ class NumberedFunction:
         self.joins: dict[tuple[int, str], int] = {}
         """The class of each join, by block and register."""
         self.blocks: list[NumberedBlock] = []
+        self.computed: set[int] = set()
         self._asynchronous = function.asynchronous
         self._entered: dict[int, _State] = {}
         self._out: list[_State] = []
-        self._full = values.node("all lanes")
+        self.all_lanes = values.node("all lanes")
         self._parameters = {name: values.node("parameter", n) for n, name in enumerate(function.parameters)}
 
     def run(self) -> None:
@@ -100,7 +101,7 @@ class NumberedFunction:
         return {*self.graph[number].live, EXEC} if several else set()
 
     def _first(self) -> _State:
-        return {EXEC: self._full, **self._parameters}
+        return {EXEC: self.all_lanes, **self._parameters}
 
     def _entering(self, number: int, node: BlockNode) -> _State:
         state = dict(self._out[min(node.sources)]) if number else self._first()
@@ -173,15 +174,15 @@ class _Block:
             else self._values.node("text", operand.text)
         )
 
-    def _results(self, each: Instruction, operands: tuple[int, ...]) -> list[int]:
+    def _results(self, each: Instruction, operands: tuple[int, ...]) -> Sequence[int]:
         values = self._values
         if each.compute:
             name, width = each.compute
+            if name == "copy":
+                return operands
             if name in _NARROW and width:
                 operands = tuple([self._narrow(operand, width) for operand in operands])
             found = [values.compute(name, width, operands)]
-            if name == "copy":
-                return found
         else:
             number = values.node(each.name, *_ordered(each, operands))
             self._function.made_by.setdefault(number, each)
@@ -189,6 +190,7 @@ class _Block:
             found = [number] if count == 1 else [values.part(number, place, count) for place in range(count)]
         for number in found:
             self._function.made_by.setdefault(number, each)
+        self._function.computed.update(found)
         return found
 
     def _narrow(self, operand: int, width: int) -> int:
@@ -203,12 +205,16 @@ class _Block:
         return None if self._values.value_of(guard) else guard
 
     def _write(self, each: Instruction, results: Sequence[int]) -> None:
-        state, lanes, guard = self._state, self._state[EXEC], self._guard(each)
+        state = self._state
+        if each.guard is None and not each.masked:
+            state.update(zip(each.results, results, strict=True))
+            return
+        lanes, guard = state[EXEC], self._guard(each)
         assert isinstance(lanes, int)
         for register, value in zip(each.results, results, strict=True):
             if guard is not None:
                 state[register] = self._values.select(guard, value, self._function.flat(state, register))
-            elif not each.masked or self._values.keys[lanes] == ("all lanes",):
+            elif not each.masked or lanes == self._function.all_lanes:
                 state[register] = value
             else:
                 below = state.get(register, self._values.node("undefined", register))

@@ -26,7 +26,7 @@ _SPECIAL = re.compile(
 _VOLATILE = re.compile(r"%(?:clock|globaltimer|pm\d|activemask)")
 _ATOM = re.compile(r"(!?)([^+|]+?)\s*(?:\+\s*(-?\w+))?$")
 _INTEGER = re.compile(
-    r"(add|sub|mul\.lo|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp)\.([subf]|pred)(\d*)$"
+    r"(add|sub|mul\.lo|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp|bfe)\.([subf]|pred)(\d*)$"
 )
 _CVT = re.compile(r"cvt\.([su])(\d+)\.([su])(\d+)$")
 _SETP = re.compile(r"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.([sub])(\d+)$")
@@ -319,12 +319,14 @@ def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, 
         width = 1 if kind == "pred" else int(digits or 0)
         if name == "selp":
             return ("select", width), opcode
-        if kind == "f" or not width:
+        if kind == "f" or not width or (name == "bfe" and kind == "s"):
             return None, opcode
         if name.endswith("wide"):
             sign = "s" if kind == "s" else "z"
             return (f"wide {sign}", 2 * width), opcode
-        name = {"mul.lo": "mul", "mad.lo": "mad", "shr": "sar" if kind == "s" else "shr"}.get(name, name)
+        name = {"bfe": "field", "mul.lo": "mul", "mad.lo": "mad", "shr": "sar" if kind == "s" else "shr"}.get(
+            name, name
+        )
         return (name, width), opcode
     if found := _CVT.match(opcode):
         width, sign, source = int(found.group(2)), found.group(3), int(found.group(4))

@@ -12,7 +12,9 @@ from irdiff.effects.values import Key
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all; what is left then differs somewhere."""
-_WITH_WIDTH = frozenset({"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "zext", "eq", "lt"})
+_WITH_WIDTH = frozenset(
+    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "zext", "eq", "lt", "field"}
+)
 """Nodes whose first part is a width."""
 
 

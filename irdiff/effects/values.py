@@ -8,12 +8,19 @@ LangRef "add"; flags like `nsw` promise more and are not used). A constant is it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 Key = tuple[Any, ...]
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
+_THREAD = re.compile(r"(?:.*\.)?%?tid\.[xyz]$|.*workitem\.id\.[xyz]$")
+"""At most 1023."""
+
+
+def _ones(width: int) -> int:
+    return (1 << width) - 1
 
 
 class Values:
@@ -22,6 +29,7 @@ class Values:
     def __init__(self) -> None:
         self._numbers: dict[Key, int] = {}
         self.keys: list[Key] = []
+        self._masks: dict[int, int] = {}
 
     def node(self, *key: Any) -> int:
         number = self._numbers.get(key)
@@ -82,16 +90,133 @@ class Values:
                 return self.scaled(width, one, factor)
         return self.node("mul", width, *sorted((left, right)))
 
+    # bits: what is known to be 0 decides whether a sum is an `or`, and whether it may wrap around
+
+    def bits(self, number: int) -> int:
+        """A mask of the bits that may be 1; negative where all beyond may be."""
+        found = self._masks.get(number)
+        if found is None:
+            found = self._masks[number] = self._bits_of(self.keys[number])
+        return found
+
+    def _bits_of(self, key: Key) -> int:
+        match key:
+            case "const", value:
+                return int(value)
+            case (("eq" | "lt" | "not"), *_):
+                return 1
+            case "and", _, one, other:
+                return self.bits(one) & self.bits(other)
+            case (("or" | "xor"), _, one, other):
+                return self.bits(one) | self.bits(other)
+            case "zext", _, source, value:
+                return self.bits(value) & _ones(source)
+            case "shr", width, value, places if (count := self.value_of(places)) is not None:
+                return (self.bits(value) & _ones(width)) >> count
+            case "sum", width, constant, terms:
+                ones = _ones(width)
+                rows = [(constant & ones, 1), *((self.bits(atom) & ones, times) for atom, times in terms)]
+                aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
+                if self._parts(width, self.node(*key)):
+                    most = sum(most * times & ones for most, times in rows)
+                most = sum(most * times for most, times in rows)
+                return (ones if most > ones else _ones(most.bit_length())) & aligned
+        return 1023 if _THREAD.match(str(key[-1])) and len(key) < 3 else -1
+
+    def _parts(self, width: int, number: int) -> list[tuple[int, int]]:
+        """Values and how far each is shifted to the left, where no two have a bit in common."""
+        constant, terms = self.linear(width, number)
+        rows, seen = [(self.constant(constant, width), 0)] if constant else [], constant & _ones(width)
+        for atom, times in terms:
+            most = self.bits(atom) * times & _ones(width)
+            if times & (times - 1) or most & seen:
+                return []
+            seen |= most
+            rows.append((atom, times.bit_length() - 1))
+        return rows
+
+    def _total(self, width: int, constant: int, terms: Iterable[tuple[int, int]]) -> int:
+        total = self.constant(constant, width)
+        for value, times in terms:
+            total = self.add(width, total, self.scaled(width, value, times))
+        return total
+
+    def masked(self, width: int, value: int, mask: int) -> int:
+        key, most, mask = self.keys[value], self.bits(value) & _ones(width), mask & _ones(width)
+        if most & mask == most:
+            return value
+        if key[0] == "const" or not most & mask:
+            return self.constant(most & mask, width)
+        if key[1:2] == (width,):
+            if key[0] == "sum" and (parts := self._parts(width, value)):
+                found = (
+                    (self.masked(width, part, self._beyond(width, part, n, mask)), 1 << n)
+                    for part, n in parts
+                )
+                return self._total(width, 0, found)
+            if key[0] == "and" and (inner := self._under(key)):
+                return self.masked(width, inner[0], mask & inner[1])
+            if key[0] == "zext":
+                return self.extend("z", key[2] * 1000 + width, self.masked(key[2], key[3], mask))
+        return self.node("and", width, *sorted((value, self.constant(most & mask, width))))
+
+    def _beyond(self, width: int, part: int, places: int, mask: int) -> int:
+        """The mask of a part before it is shifted; bits that the shift drops stay where all others do."""
+        left = _ones(width - places)
+        kept = self.bits(part) & left
+        return -1 if kept & mask >> places == kept else mask >> places & left
+
+    def _under(self, key: Key) -> tuple[int, int] | None:
+        """What an `and` with a constant has bits of, and the constant."""
+        for value, other in (key[2:], key[:1:-1]):
+            known = self.value_of(other)
+            if known is not None:
+                return value, known
+        return None
+
     def shift(self, name: str, width: int, value: int, places: int) -> int:
-        count, known = self.value_of(places), self.value_of(value)
+        count, known, most = self.value_of(places), self.value_of(value), self.bits(value) & _ones(width)
         if count is None or not 0 <= count < width:
             return self.node(name, width, value, places)
         if name == "shl":
             return self.scaled(width, value, 1 << count)
-        if known is not None:
-            known = known & ((1 << width) - 1) if name == "shr" else known
+        if name == "sar" and known is not None:
             return self.constant(known >> count, width)
-        return self.node(name, width, value, places) if count else value
+        if not count:
+            return value
+        if name == "sar" and most >> (width - 1):
+            return self.node(name, width, value, places)
+        if not most >> count or known is not None:
+            return self.constant(most >> count, width)
+        return self._shifted(width, value, count)
+
+    def _shifted(self, width: int, value: int, count: int) -> int:
+        """To the right, with zeros."""
+        key = self.keys[value]
+        if key[1:2] != (width,):
+            return self.node("shr", width, value, self.constant(count))
+        if key[0] == "sum" and (parts := self._parts(width, value)):
+            places = [(self.masked(width, part, _ones(width - n)), n) for part, n in parts]
+            down = [
+                (self.shift("shr", width, part, self.constant(max(count - n, 0))), n) for part, n in places
+            ]
+            return self._total(width, 0, ((part, 1 << max(n - count, 0)) for part, n in down))
+        if key[0] == "and" and (inner := self._under(key)):
+            shifted = self.shift("shr", width, inner[0], self.constant(count))
+            return self.masked(width, shifted, (inner[1] & _ones(width)) >> count)
+        if key[0] == "zext":
+            shifted = self.shift("shr", key[2], key[3], self.constant(count))
+            return self.extend("z", key[2] * 1000 + width, shifted)
+        if key[0] == "shr" and (before := self.value_of(key[3])) is not None:
+            return self.shift("shr", width, key[2], self.constant(before + count))
+        return self.node("shr", width, value, self.constant(count))
+
+    def field(self, width: int, value: int, first: int, count: int) -> int:
+        """Some bits of a value."""
+        places, length = self.value_of(first), self.value_of(count)
+        if places is None or length is None or not 0 <= places < width or not 0 <= length < 32:
+            return self.node("field", width, value, first, count)
+        return self.masked(width, self.shift("shr", width, value, first), _ones(length))
 
     def bitwise(self, name: str, width: int, left: int, right: int) -> int:
         ours, theirs = self.value_of(left), self.value_of(right)
@@ -107,17 +232,28 @@ class Values:
                     "or": self.constant(1, 1) if known else value,
                     "xor": self.invert(value) if known else value,
                 }[name]
-            if known == (-1 if name == "and" else 0):
-                return value
+            if name == "and" and known is not None:
+                return self.masked(width, value, known)
+        if name != "and" and width > 1 and not self.bits(left) & self.bits(right) & _ones(width):
+            return self.add(width, left, right)
         return self.node(name, width, *sorted((left, right)))
 
     def extend(self, sign: str, widths: int, value: int) -> int:
         """The widths are in one number: 32064 extends 32 bits to 64."""
         source, width = divmod(widths, 1000)
-        known = self.value_of(value)
-        if known is None:
-            return self.node(f"{sign}ext", width, source, value)
-        return self.constant(known if sign == "s" and source > 1 else known & ((1 << source) - 1), width)
+        known, key, ones = self.value_of(value), self.keys[value], _ones(source)
+        if known is not None:
+            return self.constant(known if sign == "s" and source > 1 else known & ones, width)
+        if source > 1 and not self.bits(value) >> (source - 1) & 1:
+            sign = "z"
+        if key[0] == "sum" and key[1] == source and sign == "z":
+            most = (key[2] & ones) + sum((self.bits(atom) & ones) * times for atom, times in key[3])
+            if most <= ones:
+                terms = [(self.extend("z", widths, atom), times) for atom, times in key[3]]
+                return self._total(width, key[2] & ones, terms)
+        if key[0] == "zext" and key[1] == source and sign == "z":
+            return self.extend("z", key[2] * 1000 + width, key[3])
+        return self.node(f"{sign}ext", width, source, value)
 
     def trunc(self, width: int, value: int) -> int:
         known, key = self.value_of(value), self.keys[value]
@@ -125,6 +261,15 @@ class Values:
             return self.constant(known, width)
         if key[0] in ("zext", "sext") and key[2] == width:
             return int(key[3])
+        if key[0] in ("zext", "sext"):
+            is_wider = width > key[2]
+            return (
+                self.extend(key[0][0], key[2] * 1000 + width, key[3])
+                if is_wider
+                else self.trunc(width, key[3])
+            )
+        if key[0] == "sum" and key[1] > width:
+            return self._total(width, key[2], [(self.trunc(width, atom), times) for atom, times in key[3]])
         return self.node("trunc", width, value)
 
     def widening(self, sign: str, width: int, left: int, right: int, added: int | None = None) -> int:
@@ -154,6 +299,9 @@ class Values:
         """`slt`, `ult`, `eq`, …: as `lt` or `eq`, and whether it is not so."""
         if kind[1:] in ("gt", "le"):
             left, right = right, left
+        both = self.bits(left) | self.bits(right)
+        if width > 1 and not both >> (width - 1) & 1:  # neither is negative
+            kind = kind.replace("s", "u")
         if kind in ("eq", "ne"):
             found = self.node("eq", width, *sorted((left, right)))
         else:
@@ -210,6 +358,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "part": lambda values, place, value: values.part(value, place),
     "half": lambda values, place, value: values.half(value, place),
     "piece": lambda values, code, value: values.part(value, *divmod(code, PIECES)),
+    "field": Values.field,
     "mask": lambda values, _, truth, lanes: values.node("mask", truth, lanes),
     "put": lambda values, place, value, part: values.node("put", value, place, part),
     **{
