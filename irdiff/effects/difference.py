@@ -17,6 +17,7 @@ from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.program import Act, Instruction
 from irdiff.effects.roots import Root, Roots
+from irdiff.effects.values import Values
 from irdiff.effects.waits import MARK
 from irdiff.model import EffectClass
 
@@ -35,6 +36,7 @@ _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX})
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
+_SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|llvm\..*(?:barrier|bar\.)")
 _WAITS = re.compile(r"wait")
 
 
@@ -64,10 +66,11 @@ class Differences:
     """Of two functions of one shape that are numbered."""
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
-        self._base, self._head = base, head
+        self._base, self._head = self._sides = base, head
         self._values = base.values
         self._roots = Roots(base, head)
         self._is_rearranged = False
+        self._both = base.computed & head.computed
         self._names = [
             {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
         ]
@@ -118,7 +121,8 @@ class Differences:
         """Where accesses are arranged differently, two that are compared may be no pair.
 
         And where shared memory is written and read at other places, that may be another layout. Where the
-        opposite is found too, two operands that may change places were compared crosswise.
+        opposite is found too, or several constants differ by other distances, two operands that may change
+        places were compared crosswise.
         """
         acts = {row.act for row in found}
         other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
@@ -129,10 +133,12 @@ class Differences:
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
         other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
         subjects = {row.subject for row in found}
+        several = _several(subjects)
         return [
             _doubted(row)
             if (row.kind is FLOAT and same_floats)
             or _mirrored(row.subject) in subjects
+            or row.subject.partition(": ")[0] in several
             or (row.act == Act.STATES and other_code)
             or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
             or (row.act and row.kind is MEMORY and other_layout)
@@ -188,9 +194,9 @@ class Differences:
     def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         """A risk where the text shows what differs; otherwise both sides may compute the same."""
         row = self._of_root(kind, subject, root, what)
-        is_place = "address" in subject or "predicate" in subject
-        sides = self._base.computed, self._head.computed
-        is_crosswise = not is_place and all({root.base, root.head} <= side for side in sides)
+        is_value = kind is not SYNC and "address" not in subject and "predicate" not in subject
+        is_known = self._values.value_of(root.base) is not None
+        is_crosswise = is_value and not is_known and {root.base, root.head} <= self._both
         return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
 
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
@@ -226,28 +232,46 @@ class Differences:
         if act is Act.STATES:
             words += ": fewer wait states before what reads a result"
         elif act is Act.SYNC:
-            pair, still = self._separated(block, event)
-            kind = UNKNOWN if still else SYNC
-            between = (
-                f" that separated a {_noun(pair[0])} from a {_noun(pair[1])}" if pair and not still else ""
-            )
-            words = f"{_noun(event)}{between} is gone{': another separates the same' if still else ''}"
-        place = _UNPAIRED if act is Act.SYNC and kind is SYNC and " that separated " not in words else ""
-        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else place)
+            return self._unsynchronized(block, event)
+        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
 
-    def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool]:
-        """Two accesses that it stands between at base, and whether one of its kind still does at head."""
-        ours, theirs = self._line(self._base, block), self._line(self._head, block)
+    def _unsynchronized(self, block: int, event: Event) -> EffectDiffers:
+        name, noun = event.instruction.name, _noun(event)
+        pair, lost = self._separated(block, event)
+        counts = [sum(each.instruction.name == name for each in self._line(side, 0)) for side in self._sides]
+        words = f"{noun} is gone"
+        if pair and (lost or (lost is None and counts[0] > counts[1])):
+            words = f"{noun} that separated a {_noun(pair[0])} from a {_noun(pair[1])} is gone"
+            return EffectDiffers(SYNC, words, event.number, "" if lost else _UNPAIRED)
+        if pair and lost is False:
+            words += ": another separates the same"
+        elif counts[0] <= counts[1]:
+            words = f"{noun} is in another place"
+        elif _SEPARATES.match(name):
+            words += ": no accesses that may meet stand around it"
+        else:
+            return EffectDiffers(SYNC, words, event.number, _UNPAIRED)
+        return EffectDiffers(UNKNOWN, words, event.number)
+
+    def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool | None]:
+        """Two accesses that it stands between at base, and whether none of its kind does at head.
+
+        None where head has no such two.
+        """
+        ours, theirs = (self._line(side, block) for side in self._sides)
         name, at = event.instruction.name, next(n for n, each in enumerate(ours) if each is event)
         found: tuple[Event, Event] | None = None
+        lost: bool | None = None
         for end in (name, ""):  # up to the next of its name; beyond it, where nothing else is found
             for one in _until(ours[:at][::-1], end) if not found else ():
                 for other in _until(ours[at + 1 :], end):
-                    if _may_race(one, other, name):
-                        if not _is_between(theirs, one, other, name):
-                            return (one, other), False
-                        found = found or (one, other)
-        return found, found is not None
+                    if _may_race(self._values, one, other, name):
+                        is_between = _is_between(theirs, one, other, name)
+                        if is_between is False:
+                            return (one, other), True
+                        if not found or (is_between and lost is None):
+                            found, lost = (one, other), False if is_between else None
+        return found, lost
 
     def _line(self, side: NumberedFunction, block: int) -> list[Event]:
         """All effects in the order of blocks, those of the block twice if it may run again."""
@@ -288,6 +312,17 @@ def _mirrored(subject: str) -> str:
     )
     one, arrow, other = constants.partition(" → ")
     return f"{words}: {kind}{other} → {one}" if arrow else ""
+
+
+def _several(subjects: Iterable[str]) -> set[str]:
+    """The values that differ in several constants by several distances: other elements, in another order."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for subject in subjects:
+        words, _, detail = subject.partition(": constant ")
+        if detail and "address" not in words and "predicate" not in words:
+            one, other = detail.split(" → ")
+            found[words].append(int(other) - int(one))
+    return {words for words, distances in found.items() if len(distances) > 2 and len({*distances}) > 1}
 
 
 def _unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
@@ -401,19 +436,22 @@ def _until(events: Sequence[Event], name: str) -> Sequence[Event]:
     return events[: min(end, _FAR)]
 
 
-def _is_between(line: Sequence[Event], one: Event, other: Event, name: str) -> bool:
+def _is_between(line: Sequence[Event], one: Event, other: Event, name: str) -> bool | None:
+    """None where one of the two is not there."""
     firsts = [n for n, each in enumerate(line) if each.number == one.number]
     for first in reversed(firsts):
         last = next((n for n in range(first + 1, len(line)) if line[n].number == other.number), None)
         if last is not None:
             return any(each.instruction.name == name for each in line[first + 1 : last])
-    return True  # one of the two is not there
+    return None
 
 
-def _may_race(one: Event, other: Event, fence: str) -> bool:
-    """A reader and a writer of one kind of memory; for the fence of a proxy, one by that proxy."""
+def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
+    """Two that may touch the same bytes, a writer among them; for the fence of a proxy, one by that proxy."""
     acts = one.effect.act, other.effect.act
-    if not {*acts} <= _ACCESSES or (acts[0] is acts[1] and acts[0] is not Act.ATOMIC):
+    if not {*acts} <= _ACCESSES or acts[0] is acts[1] in (Act.LOAD, Act.MATRIX):
+        return False
+    if order.never_meet(values, one, other):
         return False
     if "proxy" in fence and not any(
         each.effect.act is Act.MATRIX or "bulk" in each.instruction.name for each in (one, other)

@@ -180,6 +180,8 @@ class _Block:
             name, width = each.compute
             if name == "copy":
                 return operands
+            if name == "select" and values.keys[operands[0]][::2] == ("mask", self._state[EXEC]):
+                operands = (values.keys[operands[0]][1], *operands[1:])  # in the lanes of the comparison
             if name in _NARROW and width:
                 operands = tuple([self._narrow(operand, width) for operand in operands])
             found = [values.compute(name, width, operands)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from irdiff.effects.numbering import Event
@@ -11,6 +12,8 @@ from irdiff.effects.values import Values
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
+_TWO = re.compile(r"ds_(?:read|write)2(st64)?_b(32|64)")
+"""Accesses of AMD at two offsets."""
 
 
 def meet(values: Values, one: Event, other: Event) -> bool:
@@ -29,6 +32,37 @@ def same_bytes(values: Values, one: Event, other: Event) -> bool:
     base, first, end = _place(values, one)
     behind, begin, last = _place(values, other)
     return one.effect.space == other.effect.space and base == behind != () and first < last and begin < end
+
+
+def never_meet(values: Values, one: Event, other: Event) -> bool:
+    """Whether two accesses of shared memory touch no common byte, whichever threads make them."""
+    (symbol, first, end), (same, begin, last) = _extent(values, one), _extent(values, other)
+    return symbol == same != -1 and (end <= begin or last <= first)
+
+
+def _extent(values: Values, event: Event) -> tuple[int, int, int]:
+    """The symbol that an address begins at, and the bytes from there that some thread may touch.
+
+    -2 is the beginning of shared memory itself, and -1 stands for what is not known.
+    """
+    name, space = event.instruction.name, event.effect.space
+    is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
+    size = 16 if is_copy else event.effect.size
+    if two:
+        places = [int(each) for each in re.findall(r"offset[01]:(\d+)", name)]
+        size = (max(places, default=0) * (64 if two.group(1) else 1) + 1) * int(two.group(2)) // 8
+    if not size or not event.address or (space != "shared" and not is_copy):
+        return -1, 0, 0
+    constant, terms = values.linear(32, event.address[0])
+    symbols = [atom for atom, times in terms if times == 1 and values.keys[atom][0] == "text"]
+    rest = [(values.bits(atom), times) for atom, times in terms if atom not in symbols]
+    if len(symbols) > 1 or constant < 0 or any(most < 0 or times >> 31 for most, times in rest):
+        return -1, 0, 0
+    return (
+        symbols[0] if symbols else -2,
+        constant,
+        constant + sum(most * times for most, times in rest) + size,
+    )
 
 
 def _are_apart(values: Values, one: Event, other: Event) -> bool:

@@ -8,6 +8,8 @@ LangRef "add"; flags like `nsw` promise more and are not used). A constant is it
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -109,6 +111,8 @@ class Values:
                 return self.bits(one) & self.bits(other)
             case (("or" | "xor"), _, one, other):
                 return self.bits(one) | self.bits(other)
+            case "select", _, one, other:
+                return self.bits(one) | self.bits(other)
             case "zext", _, source, value:
                 return self.bits(value) & _ones(source)
             case "shr", width, value, places if (count := self.value_of(places)) is not None:
@@ -118,9 +122,9 @@ class Values:
                 rows = [(constant & ones, 1), *((self.bits(atom) & ones, times) for atom, times in terms)]
                 aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
                 if self._parts(width, self.node(*key)):
-                    most = sum(most * times & ones for most, times in rows)
-                most = sum(most * times for most, times in rows)
-                return (ones if most > ones else _ones(most.bit_length())) & aligned
+                    return functools.reduce(operator.or_, (int(most * times & ones) for most, times in rows))
+                total = sum(int(most * times) for most, times in rows)
+                return int(aligned & (ones if total > ones else _ones(total.bit_length())))
         return 1023 if _THREAD.match(str(key[-1])) and len(key) < 3 else -1
 
     def _parts(self, width: int, number: int) -> list[tuple[int, int]]:
