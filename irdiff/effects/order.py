@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from irdiff.effects.numbering import Event
 from irdiff.effects.program import Act
@@ -36,33 +37,48 @@ def same_bytes(values: Values, one: Event, other: Event) -> bool:
 
 def never_meet(values: Values, one: Event, other: Event) -> bool:
     """Whether two accesses of shared memory touch no common byte, whichever threads make them."""
-    (symbol, first, end), (same, begin, last) = _extent(values, one), _extent(values, other)
-    return symbol == same != -1 and (end <= begin or last <= first)
+    ours, theirs = _extent(values, one), _extent(values, other)
+    if not ours or not theirs or ours.symbol != theirs.symbol:
+        return False
+    ends = (each.first + each.varying + each.size for each in (ours, theirs))
+    if next(ends) <= theirs.first or next(ends) <= ours.first:
+        return True
+    largest = 1 << (max(ours.size, theirs.size) - 1).bit_length()  # accesses are aligned to their sizes
+    varying = ours.varying | theirs.varying | (largest - 1)
+    is_symbol = ours.symbol >= 0
+    return is_symbol and not (ours.first | theirs.first) & varying and ours.first != theirs.first
 
 
-def _extent(values: Values, event: Event) -> tuple[int, int, int]:
-    """The symbol that an address begins at, and the bytes from there that some thread may touch.
+class _Extent(NamedTuple):
+    symbol: int
+    """The value that the address begins at; -1: shared memory itself."""
+    first: int
+    varying: int
+    """The bits in which the place that a thread touches may be further."""
+    size: int
 
-    -2 is the beginning of shared memory itself, and -1 stands for what is not known.
-    """
-    name, space = event.instruction.name, event.effect.space
+
+def _extent(values: Values, event: Event) -> _Extent | None:
+    """None for what is not known."""
+    name = event.instruction.name
     is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
-    size = 16 if is_copy else event.effect.size
+    size = event.effect.size
+    if is_copy:
+        size = next((each for each in event.instruction.operands if isinstance(each, int)), 16)
     if two:
         places = [int(each) for each in re.findall(r"offset[01]:(\d+)", name)]
         size = (max(places, default=0) * (64 if two.group(1) else 1) + 1) * int(two.group(2)) // 8
-    if not size or not event.address or (space != "shared" and not is_copy):
-        return -1, 0, 0
-    constant, terms = values.linear(32, event.address[0])
+    if not size or not event.address or (event.effect.space != "shared" and not is_copy):
+        return None
+    address = event.address[0]
+    constant, terms = values.linear(32, address)
     symbols = [atom for atom, times in terms if times == 1 and values.keys[atom][0] == "text"]
-    rest = [(values.bits(atom), times) for atom, times in terms if atom not in symbols]
-    if len(symbols) > 1 or constant < 0 or any(most < 0 or times >> 31 for most, times in rest):
-        return -1, 0, 0
-    return (
-        symbols[0] if symbols else -2,
-        constant,
-        constant + sum(most * times for most, times in rest) + size,
-    )
+    for symbol in symbols:
+        address = values.add(32, address, symbol, -1)
+    varying = values.bits(values.add(32, address, values.constant(constant, 32), -1))
+    if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
+        return None
+    return _Extent(symbols[0] if symbols else -1, constant, varying, size)
 
 
 def _are_apart(values: Values, one: Event, other: Event) -> bool:
