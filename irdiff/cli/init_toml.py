@@ -52,8 +52,8 @@ def look_around(
     `packages` are added to those that are found, with their versions; `program` stands for the workloads.
     """
     files = list(_python_files(root))
-    kernels = [path for path in files if _has_kernel(path)]
-    workloads = [path for path in files if _is_workload(path)]
+    kernels = _with(_KERNEL, "triton", files)
+    workloads = _with(_TABLE, "irdiff_corpus", files)
     folder = _workload_folder(workloads, root)
     pin, version = _pin(root)
     outside = [path for path in kernels if path not in workloads]
@@ -123,14 +123,10 @@ _KERNEL = re.compile(r"^\s*@(?:triton|gluon)\.jit\b|^\s*@jit\b", re.MULTILINE)
 _TABLE = re.compile(r"^LAUNCHES\b.*=", re.MULTILINE)
 
 
-def _has_kernel(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return bool(_KERNEL.search(text)) and "triton" in text
-
-
-def _is_workload(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return bool(_TABLE.search(text)) and "irdiff_corpus" in text
+def _with(pattern: re.Pattern[str], word: str, files: Sequence[Path]) -> list[Path]:
+    """The files in which both are."""
+    texts = ((path, path.read_text(encoding="utf-8", errors="replace")) for path in files)
+    return [path for path, text in texts if pattern.search(text) and word in text]
 
 
 def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:

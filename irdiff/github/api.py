@@ -7,6 +7,7 @@ Waiting follows "Best practices for using the REST API" (docs.github.com): `retr
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ _SERVER_ERROR_S = 2.0
 _TIMEOUT_S = 30
 _PAGE = 100
 _MAX_PAGES = 20
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 
 
 class GithubError(IrdiffError):
@@ -73,10 +75,10 @@ class Client:
         api_url: str = "https://api.github.com",
         timekeeping: Timekeeping | None = None,
     ) -> None:
-        owner, _, name = repository.partition("/")
-        if not owner or not name or "/" in name or not _is_plain(owner + name):
+        if not _REPOSITORY.fullmatch(repository):
             raise UsageError(f"{repository[:100]!a} is not OWNER/NAME")
-        self.owner, self.name = owner, name
+        self.repository = repository
+        self.owner, self.name = repository.split("/")
         self.host = _checked_host(api_url)
         self._token = token
         self._api_url = api_url.rstrip("/")
@@ -90,10 +92,6 @@ class Client:
             seconds_between_requests=None,
             seconds_between_writes=self._time.write_pause_s or None,
         )
-
-    @property
-    def repository(self) -> str:
-        return f"{self.owner}/{self.name}"
 
     def rest(
         self,
@@ -190,21 +188,18 @@ class Client:
         grown: float = 2.0**attempt
         if error.status >= 500:
             return _SERVER_ERROR_S * grown
-        if error.status == 400 and "RATE_LIMITED" in _graphql_types(error):
-            return _SECONDARY_LIMIT_S * grown
-        return self._limit_delay(error, grown) if error.status in {403, 429} else None
-
-    def _limit_delay(self, error: GithubException, grown: float) -> float | None:
-        """403 stands for a limit and for a missing permission alike."""
+        limited = error.status == 429 or (error.status == 400 and "RATE_LIMITED" in _graphql_types(error))
+        if not limited and error.status != 403:
+            return None
+        # 403 stands for a limit and for a missing permission alike
         headers = {str(name).lower(): str(value) for name, value in (error.headers or {}).items()}
         message = self._shown(error).lower()
         if headers.get("retry-after", "").isdigit():
             return float(headers["retry-after"])
         if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
             return max(1.0, float(headers["x-ratelimit-reset"]) - self._time.now())
-        if error.status == 429 or "rate limit" in message or "abuse detection" in message:
-            return _SECONDARY_LIMIT_S * grown
-        return None
+        limited = limited or "rate limit" in message or "abuse detection" in message
+        return _SECONDARY_LIMIT_S * grown if limited else None
 
     def _raise_refused(self, error: GithubException, to: str) -> NoReturn:
         message = self._shown(error)
@@ -256,10 +251,6 @@ def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
                 if left < 0:
                     raise GithubError(f"could not {to}: it has more than {limit_bytes} bytes")
                 file.write(chunk)
-
-
-def _is_plain(text: str) -> bool:
-    return all(character.isascii() and (character.isalnum() or character in "-_.") for character in text)
 
 
 def _checked_host(api_url: str, *, queried: bool = False) -> str:

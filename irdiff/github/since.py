@@ -45,18 +45,13 @@ def appended(text: str, now: Pushed | None, former: str | None) -> str:
     """The body of a comment with what changed since the former body, below its first line."""
     if now is None:
         return text
-    before = _before(now, _read(former or ""))
+    before = next((pushed for pushed in _read(former or "") if pushed.commit != now.commit), None)
     kept = [now, *([before] if before else [])]
     rows = json.dumps([[pushed.commit, dict(pushed.groups)] for pushed in kept])
     if before:
         sentence = run_changes.counts(before.groups, now.groups).sentence(before.commit[:7])
         text = _FIRST.sub(lambda found: f"{found[0]}\n{sentence}\n", text, count=1)
     return f"{text.rstrip()}\n<!-- irdiff:groups:{rows} -->\n"
-
-
-def _before(now: Pushed, kept: list[Pushed]) -> Pushed | None:
-    """The last one of another commit."""
-    return next((pushed for pushed in kept if pushed.commit != now.commit), None)
 
 
 def _read(body: str) -> list[Pushed]:

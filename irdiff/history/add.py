@@ -16,11 +16,6 @@ from irdiff.store import key_of, sha256
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResults
 
 
-def run_key(run: Run) -> str:
-    """Names a run by all that it found."""
-    return sha256(run_folder.dump(run))[:16]
-
-
 def selection_key(
     targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
 ) -> str:
@@ -43,7 +38,7 @@ def add_run(
 
     `named` says its versions, and `selection` what was chosen of them, where the caller knows that better.
     """
-    key = run_key(run)
+    key = sha256(run_folder.dump(run))[:16]  # of all that it found
     if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
         return False
     sides = named or versions.of_run(run)
