@@ -122,7 +122,7 @@ def obey_command(event: Path) -> None:
 
 
 def _comment_of(event: Path) -> dict[str, Any]:
-    """What GitHub says of the comment that started the job: as it was written then, whatever it says now."""
+    """The comment that started the job, from its event: as it was then, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
         raise UsageError("the event is larger than any event")
     rows = json.loads(event.read_bytes())

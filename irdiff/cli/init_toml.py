@@ -40,8 +40,8 @@ class Surroundings:
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
-    """What workloads and kernels import besides Triton; with the project's own version where no lock file
-    names one."""
+    """Packages that workloads and kernels import, without Triton; with the installed version where no lock
+    file names one."""
 
 
 def look_around(
@@ -100,7 +100,7 @@ def irdiff_toml(found: Surroundings) -> str:
     toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
     rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
     if found.packages:
-        comment = "What they import beside Triton; CPU builds of torch will do."
+        comment = "What they import next to Triton; CPU builds of torch will do."
         rows.append((comment, {"packages": found.packages}))
     lines = ["[kernels]"]
     for comment, entries in rows:
@@ -247,7 +247,7 @@ def _imported(path: Path, package: str) -> list[str]:
 
 
 def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
-    """Those that are run when a module is imported, and whose absence would end that."""
+    """The modules that Python must find when it imports these statements."""
     for statement in body:
         match statement:
             case ast.Import():

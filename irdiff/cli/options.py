@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and the values that they are gathered into."""
+"""Options that several commands share, each declared once, and the dataclasses that hold their values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
-    """A decorator: the command takes these options as one argument, which `make` makes of their values."""
+    """Decorates a command that gets these options as one argument, built by `make`."""
     taken = inspect.signature(make).parameters.keys()
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -176,7 +176,7 @@ _limits = (
 
 @dataclass(frozen=True, kw_only=True)
 class CaseArguments:
-    """The cases that a user chose, and the kernels that they are of."""
+    """Which cases a user chose, and where their kernels come from."""
 
     corpus: Path | None = None
     packs: tuple[str, ...] = ()

@@ -108,7 +108,7 @@ def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
 
 
 def may_write(client: Client, login: str) -> bool:
-    """Whether somebody may push to the repository. What a comment says of its author's role is not asked."""
+    """Whether somebody may push to the repository; the role that a comment states is not used."""
     if not _LOGIN.fullmatch(login):
         raise UsageError(f"{login[:100]!a} is not the name of an account")
     found = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")

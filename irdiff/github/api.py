@@ -33,7 +33,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 
 
 class GithubError(IrdiffError):
-    """GitHub does not do what it was asked for: no permission, no such pull request, not accepted."""
+    """GitHub refuses a request: no permission, no such pull request, not accepted."""
 
 
 class GithubUnreachableError(GithubError):

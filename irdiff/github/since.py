@@ -16,7 +16,7 @@ from irdiff.model import Run
 from irdiff.report import run_changes
 
 _MOST_GROUPS = 400
-"""A comment has room for so many. Of more nothing is kept, and nothing is said."""
+"""A comment has room for this many. With more groups it keeps none, and compares nothing."""
 _DIGITS = 12
 _HEX = r"[0-9a-f]"
 _FIRST = re.compile(r"^### .*\n", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What runs, inventories and timed sessions say, as rows of the history. What is there is added once."""
+"""Adds runs, inventories and timed sessions as rows of the history, each once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResu
 def selection_key(
     targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
 ) -> str:
-    """Names what was chosen of a version, and the content of what it was chosen from and made with: targets,
-    kernels, and the compiler where that is not the version's own.
+    """The key of a choice: targets, tiers and cases, the digest of the kernels, and that of the compiler where
+    it is not the version's own.
     """
     by_name = sorted(targets, key=lambda target: target.name)
     rows = [(row.name, row.backend, row.arch, row.warp_size, dict(row.facts)) for row in by_name]
@@ -100,7 +100,7 @@ def _facts(version: str, case_id: str, found: Mapping[str, Fact]) -> list[tuple[
 
 
 def add_inventory(database: Database, version: Version, selection: str, found: Inventory) -> None:
-    """Adds what one version compiles to, in place of what is known of the same cases of that version."""
+    """Adds what one version compiles to; it replaces earlier rows of the same cases of that version."""
     put_versions(database, [version])
     name = version.name
     kernels = [row for row in found.cases if row.kernel]
@@ -154,7 +154,7 @@ def _carried(database: Database) -> int:
 
 
 def add_timings(database: Database, session: Session, found: TimingResults) -> int:
-    """Adds what was measured on each GPU, in place of the same session; returns the timings.
+    """Adds the timings of each GPU, which replace those of the same session; returns how many.
 
     A version whose machine code is another's has that one's time. The reference has its own, and how far it
     was off when its binary was loaded a second time.

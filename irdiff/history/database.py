@@ -104,7 +104,7 @@ class Database:
         return list(self._connection.fetchall())
 
     def records(self, make: Callable[..., T], query: str, parameters: Sequence[object] = ()) -> list[T]:
-        """What `make` makes of each row, whose columns are named as its arguments."""
+        """Calls `make` with the columns of each row as keyword arguments."""
         self.run(query, parameters)
         names = [column[0] for column in self._connection.description]
         return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]

@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Version):
-    """One version that is asked for."""
+    """One version that a backfill wants."""
 
     toolchain: str = ""
     corpus: str = ""

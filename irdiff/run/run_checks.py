@@ -45,7 +45,7 @@ def check_document(document: object, path: Path) -> None:
     values: list[Any] = [document]
     for _ in range(MAX_DEPTH):
         numbers = (value for value in values if isinstance(value, int | float))
-        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # nor is what is no number
+        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # NaN compares with nothing
             raise RunFolderError(f"{path} has a number that is not finite, or beyond all bounds")
         lists = (value.values() if isinstance(value, dict) else value for value in values)
         values = [inner for part in lists if not isinstance(part, _PLAIN) for inner in part]
