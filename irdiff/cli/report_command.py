@@ -57,23 +57,19 @@ class ShownRun:
     as_: Shown
 
 
-@dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """The run of `--known`, read before another one is made: `last` means another run by then."""
+def earlier_of(text: str | None, config: Config) -> GivenRun | None:
+    """The run of `--known`, read before another one is made: `last` means that one then.
 
-    run: Run
-    call: str
-
-
-def earlier_of(text: str | None, config: Config) -> Earlier | None:
-    """Raises RunFolderError."""
+    Raises RunFolderError.
+    """
     if text is None:
         return None
     with run_argument.opened(text, config) as given:
-        return Earlier(run=given.run, call=given.call)
+        assert given.run  # it is read now
+        return given
 
 
-def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: bool = False) -> ShownRun:
+def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))

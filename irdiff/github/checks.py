@@ -160,8 +160,8 @@ def _publish_check(client: Client, check: CheckRun) -> None:
 
 
 def _publish_status(client: Client, check: CheckRun) -> None:
-    # A status knows no "neutral", and changed code is no failure: its words say that it is no pass.
-    words = f"neutral: {check.title}" if check.conclusion is Conclusion.NEUTRAL else check.title
+    # A status is a success or a failure, and changed code is no failure: its words ask for a look at it.
+    words = f"to review: {check.title}" if check.conclusion is Conclusion.NEUTRAL else check.title
     request = {
         "state": "failure" if check.conclusion is Conclusion.FAILURE else "success",
         "description": clean(words, limit=_MAX_DESCRIPTION),

@@ -203,4 +203,5 @@ def _validated(adapter: TypeAdapter[Any], where: str, value: object, limit: int 
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
-        raise PartError(f"{place!a}: {first['msg'][:200]}") from error
+        older = ": another version of irdiff wrote it" if first["type"].startswith("missing") else ""
+        raise PartError(f"{place!a}: {first['msg'][:200]}{older}") from error

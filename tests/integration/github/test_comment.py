@@ -268,7 +268,7 @@ def test_a_status_stands_in_where_checks_are_not_allowed(hub: FakeGithub) -> Non
     assert checks.publish(hub.client(), _check(1)) == "status"
     assert hub.requests[-1]["body"] == {
         "state": "success",
-        "description": "neutral: 3 of 9 kernels changed.",
+        "description": "to review: 3 of 9 kernels changed.",
         "context": "irdiff",
         "target_url": "https://github.example/run/1",
     }
