@@ -201,8 +201,8 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
     Left out is what fewer than two processes measured.
     """
     by_case: dict[str, list[Sample]] = defaultdict(list)
-    for row in samples:
-        by_case[row.case].append(row)
+    for sample in samples:
+        by_case[sample.case].append(sample)
     found = {
         case: made
         for case, rows in by_case.items()
