@@ -56,8 +56,7 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.recheck.rechecker import Rechecker
-from irdiff.recheck.rounds import Answer, Question, Rounds, UnstableAssemblers
+from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
 from irdiff.resolve.preflight import Preflight, preflight
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot

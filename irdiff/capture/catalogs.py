@@ -7,7 +7,6 @@ next time may cure is not kept: something that was missing, time or memory that 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
@@ -20,7 +19,6 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of, sha256
-from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 
@@ -187,30 +185,12 @@ def _failure(name: str, message: str, stderr: str, *, expected: bool) -> Capture
     return CaptureFailure(id=name, expected=expected, failure=failure)
 
 
-def _sharing(launch: Launch) -> Launch:
-    """The same launch, which holds the parts only once that those of the other side, of other targets or of
-    other kernels have, too. It was made here and nobody else has it yet, so it is not made a second time.
-
-    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same.
-    """
-    parts = vars(launch)
-    for name, value in parts.items():
-        if isinstance(value, str):
-            parts[name] = sys.intern(value)
-        elif name == "arguments":
-            parts[name] = tuple(interned_as((*vars(row).values(), repr(row.value)), row) for row in value)
-        else:
-            parts[name] = interned_as((name, repr(value)), value)
-    return launch
-
-
 def _catalog(record: Mapping[str, Any]) -> Catalog:
     found = _read_catalog.validate_python(record)
-    launches = tuple(map(_sharing, found.launches))
-    clashes = {row.id: row for row in _clashes([*launches, *found.failures])}
+    clashes = {row.id: row for row in _clashes([*found.launches, *found.failures])}
     return replace(
         found,
-        launches=tuple(row for row in launches if row.id not in clashes),
+        launches=tuple(row for row in found.launches if row.id not in clashes),
         failures=(*(row for row in found.failures if row.id not in clashes), *clashes.values()),
     )
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from irdiff.capture.catalogs import Catalog, Selection
-from irdiff.codegen.calls import ptxas_flags
 from irdiff.codegen.generator import Generator, failed
-from irdiff.codegen.tool_runner import ToolFailed
+from irdiff.codegen.tool_runner import ToolFailed, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (

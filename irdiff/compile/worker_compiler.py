@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -33,7 +33,6 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Corpus, ExtraPackages
 from irdiff.store import Store, key_of
-from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 _outcome = TypeAdapter(Outcome)
@@ -147,7 +146,7 @@ class WorkerCompiler:
         record = self.store.get_record("compiled", key) if self.reuse and key else None
         if record is None:
             return None
-        outcome = _sharing(_outcome.validate_python(record))
+        outcome = _outcome.validate_python(record)
         is_whole = all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values())
         return outcome if is_whole else None
 
@@ -220,12 +219,3 @@ def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], tool
         assembler_log=result["assembler_log"],
         notes=tuple(result["notes"]),
     )
-
-
-def _sharing(outcome: Outcome) -> Outcome:
-    """The same, whose metadata share what many kernels have in common: all but a kernel's name."""
-    if isinstance(outcome, Failed):
-        return outcome
-    metadata = dict(outcome.metadata)
-    name = {key: metadata.pop(key) for key in ("name",) if key in metadata}
-    return replace(outcome, metadata={**interned(metadata), **name})

@@ -12,7 +12,7 @@ import pytest
 
 from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.codegen.calls import llvm_call, ptxas_flags
+from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Compiled, Toolchain

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from irdiff.codegen import readable
-from irdiff.codegen.calls import LlvmCall
 from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.codegen.tool_runner import Runner, ToolFailed
+from irdiff.codegen.tool_runner import LlvmCall, Runner, ToolFailed
 from irdiff.config import load
 from irdiff.model import Assembler, FailureKind, Outcome, Toolchain
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute
