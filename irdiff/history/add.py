@@ -19,7 +19,7 @@ from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResu
 def selection_key(
     targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
 ) -> str:
-    """The key of a choice: targets, tiers and cases, the digest of the kernels, and that of the compiler where
+    """The key of a choice: targets, tiers, cases, the digest of the kernels, and that of the compiler where
     it is not the version's own.
     """
     by_name = sorted(targets, key=lambda target: target.name)
