@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib.util
 import itertools
 import json
 import os
@@ -253,9 +255,10 @@ def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
             case ast.Import():
                 yield from (alias.name for alias in statement.names)
             case ast.ImportFrom():
-                origin = _absolute(statement, package)
-                if origin:
-                    yield from (f"{origin}.{alias.name}" for alias in statement.names)
+                dots, name = "." * statement.level if package else "", statement.module or ""
+                with contextlib.suppress(ImportError):  # more dots than packages
+                    origin = importlib.util.resolve_name(dots + name, package) if dots or name else ""
+                    yield from (f"{origin}.{alias.name}" for alias in statement.names if origin)
             case ast.Try():
                 if not any(_forgives(handler) for handler in statement.handlers):
                     yield from _of_statements(statement.body, package)
@@ -266,14 +269,6 @@ def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
                 yield from _of_statements(statement.orelse, package)
             case ast.With():
                 yield from _of_statements(statement.body, package)
-
-
-def _absolute(statement: ast.ImportFrom, package: str) -> str:
-    if not statement.level:
-        return statement.module or ""
-    parts = package.split(".") if package else []
-    above = parts[: len(parts) - statement.level + 1]
-    return ".".join([*above, *([statement.module] if statement.module else [])])
 
 
 def _forgives(handler: ast.ExceptHandler) -> bool:

@@ -10,7 +10,6 @@ import ipaddress
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -54,16 +53,6 @@ class ForbiddenError(GithubError):
     """The token lacks a permission."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timekeeping:
-    """Where waiting and the time of day come from. Tests give their own."""
-
-    sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], float] = time.time
-    write_pause_s: float = 1.0
-    """The seconds between two writes. GitHub asks for them, to stay clear of secondary limits."""
-
-
 class Client:
     """One repository on github.com, or on a GitHub Enterprise server."""
 
@@ -73,7 +62,7 @@ class Client:
         repository: str,
         *,
         api_url: str = "https://api.github.com",
-        timekeeping: Timekeeping | None = None,
+        write_pause_s: float = 1.0,
     ) -> None:
         if not _REPOSITORY.fullmatch(repository):
             raise UsageError(f"{repository[:100]!a} is not OWNER/NAME")
@@ -82,7 +71,7 @@ class Client:
         self.host = _checked_host(api_url)
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._time = timekeeping or Timekeeping()
+        self.sleep, self.now = time.sleep, time.time
         self._github = github.Github(
             auth=github.Auth.Token(token),
             base_url=api_url.rstrip("/"),
@@ -90,7 +79,7 @@ class Client:
             user_agent="irdiff",
             retry=None,  # PyGithub sleeps by itself; here every wait is counted and bounded
             seconds_between_requests=None,
-            seconds_between_writes=self._time.write_pause_s or None,
+            seconds_between_writes=write_pause_s or None,  # to stay clear of secondary limits
         )
 
     def rest(
@@ -177,7 +166,7 @@ class Client:
             waited_s += delay_s
             if attempt == MAX_ATTEMPTS - 1 or waited_s > MAX_WAIT_S:
                 break
-            self._time.sleep(delay_s)
+            self.sleep(delay_s)
         raise GithubUnreachableError(
             f"could not {to}: {self.host} gave no answer after {attempt + 1} attempts: {reason}",
             hint="try again later; nothing else was sent",
@@ -197,7 +186,7 @@ class Client:
         if headers.get("retry-after", "").isdigit():
             return float(headers["retry-after"])
         if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-            return max(1.0, float(headers["x-ratelimit-reset"]) - self._time.now())
+            return max(1.0, float(headers["x-ratelimit-reset"]) - self.now())
         limited = limited or "rate limit" in message or "abuse detection" in message
         return _SECONDARY_LIMIT_S * grown if limited else None
 

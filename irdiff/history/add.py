@@ -81,22 +81,25 @@ def _add_side(database: Database, run: Run, which: str, version: Version) -> Non
     rows = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
     measured = {case_id for (case_id,) in rows}
     cases = [case for case in run.cases if case.id not in measured]
-    facts = [row for case in cases for row in _facts(version.name, case.id, case.facts.of(which))]
+    rows = [(case.id, case.facts.of(which), case.compile_s.of(which), {}) for case in cases]
+    _put_measured(database, version, rows)
+
+
+_Seconds = Mapping[str, float]
+"""By stage."""
+
+
+def _put_measured(
+    database: Database, version: Version, rows: Iterable[tuple[str, Mapping[str, Fact], _Seconds, _Seconds]]
+) -> None:
+    """Of each case its facts, and the seconds of the clock and of the processor."""
+    facts, costs = list[tuple[object, ...]](), list[tuple[object, ...]]()
+    for case, found, wall_s, cpu_s in rows:
+        numbers = ((name, value) for name, value in found.items() if isinstance(value, int | float))
+        facts += [(version.name, case, name, float(value), "measured") for name, value in numbers]
+        costs += [(version.name, case, stage, wall_s[stage], cpu_s.get(stage)) for stage in wall_s]
     database.put("facts", facts)
-    costs = [
-        (version.name, case.id, stage, seconds, None)
-        for case in cases
-        for stage, seconds in case.compile_s.of(which).items()
-    ]
     database.put("stage_costs", costs)
-
-
-def _facts(version: str, case_id: str, found: Mapping[str, Fact]) -> list[tuple[object, ...]]:
-    return [
-        (version, case_id, name, float(value), "measured")
-        for name, value in found.items()
-        if isinstance(value, int | float)
-    ]
 
 
 def add_inventory(database: Database, version: Version, selection: str, found: Inventory) -> None:
@@ -112,13 +115,7 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
         for row in found.cases
     ]
     database.put("compilations", outcomes)
-    database.put("facts", [fact for row in found.cases for fact in _facts(name, row.case_id, row.facts)])
-    costs = [
-        (name, row.case_id, stage, seconds, row.cpu_s.get(stage))
-        for row in found.cases
-        for stage, seconds in row.wall_s.items()
-    ]
-    database.put("stage_costs", costs)
+    _put_measured(database, version, ((row.case_id, row.facts, row.wall_s, row.cpu_s) for row in found.cases))
     size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
     database.put("inventories", [(name, selection, *size)])
 
