@@ -249,17 +249,14 @@ only_targets = gathered("selection", CaseArguments, target_option, targets_folde
 # output
 
 
-def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> None:
+def write_output(path: Path, content: str | bytes) -> None:
     """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
-    if isinstance(content, str | bytes):
-        content = [content.encode() if isinstance(content, str) else content]
     check_output(path)
     try:
         if str(path) != "-":
             path.parent.mkdir(parents=True, exist_ok=True)
         with click.open_file(str(path), "wb") as file:
-            for part in content:
-                file.write(part)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()  # standard output stays open
     except OSError as error:
         raise _unwritable(path, error) from error

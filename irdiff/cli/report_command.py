@@ -85,7 +85,7 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
 def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
     """JSON holds the whole run; the other forms hold the part that is shown."""
     if outputs.json_path:
-        options.write_output(outputs.json_path, run_folder.dump_parts(run))
+        options.write_output(outputs.json_path, run_folder.dump(run))
     if outputs.markdown_path:
         from irdiff.report import markdown
 

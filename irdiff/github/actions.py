@@ -23,7 +23,6 @@ class WorkflowRun:
     number: int
     """The id that addresses name it by."""
     is_done: bool
-    conclusion: str
     url: str
 
 
@@ -48,7 +47,6 @@ def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None
     return WorkflowRun(
         number=int(newest["id"]),
         is_done=newest.get("status") == "completed",
-        conclusion=str(newest.get("conclusion")),
         url=str(newest.get("html_url") or ""),
     )
 

@@ -107,15 +107,15 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
     put_versions(database, [version])
     name = version.name
     kernels = [row for row in found.cases if row.kernel]
-    database.put("cases", [(c.case_id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
+    database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
     outcomes = [
-        (name, row.case_id, str(row.failure.kind), row.failure.message[:300])
+        (name, row.id, str(row.failure.kind), row.failure.message[:300])
         if row.failure
-        else (name, row.case_id, "compiled", None)
+        else (name, row.id, "compiled", None)
         for row in found.cases
     ]
     database.put("compilations", outcomes)
-    _put_measured(database, version, ((row.case_id, row.facts, row.wall_s, row.cpu_s) for row in found.cases))
+    _put_measured(database, version, ((row.id, row.facts, row.wall_s, row.cpu_s) for row in found.cases))
     size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
     database.put("inventories", [(name, selection, *size)])
 

@@ -48,7 +48,7 @@ def kept(path: Path, *runs: Run) -> SeriesLines:
 def made(case_id: str, **facts: float) -> CompiledCase:
     launch = Build.launch(case_id)
     return CompiledCase(
-        case_id=case_id,
+        id=case_id,
         workload=launch.workload,
         kernel=launch.kernel,
         target=launch.target,
