@@ -2,8 +2,8 @@
 
 Without a GPU Inductor's CPU backend for Triton makes them from tensors on the CPU; its questions about the
 device get the target's answers; a kernel that would be launched is handed to Triton's frontend once for each
-config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune, which need
-measurements.
+config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune,
+which need measurements.
 
 On a GPU Inductor works as ever, with none of its settings changed. It compiles its kernels by itself, often
 in other processes, so the frontend of this one does not see them: they are recorded where they are launched,
