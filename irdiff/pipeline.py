@@ -370,7 +370,10 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
         name, target = rows[row]
-        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
+        side = asked.sides.of(which)
+        if name not in side.corpus.workloads:
+            return job, catalogs.NOTHING
+        return job, steps.compiler.catalog(side, name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [

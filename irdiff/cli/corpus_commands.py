@@ -54,7 +54,7 @@ def _chosen(
 
 def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        return corpus_check.captured(side.toolchain, side.corpus, targets, cases, config, report)
+        return corpus_check.launches(side, targets, cases, config, report)
 
 
 @corpus_group.command("list")
@@ -111,7 +111,7 @@ def check_command(
     """
     selection = replace(selection, target_names=("all",)) if all_targets else selection
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        rows = corpus_check.check(side.toolchain, side.corpus, targets, cases, config, report)
+        rows = corpus_check.check(side, targets, cases, config, report)
     if json_path:
         options.write_json(json_path, [asdict(row) for row in rows])
     surprises = [row for row in rows if row.surprising]
@@ -209,8 +209,8 @@ def gaps_command(
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(tiers=selection.tiers, cases=cases)
-        with corpus_check.opened(side.toolchain, side.corpus, targets, wanted, config, report) as check:
-            captured = [(launch, target) for target, launch in check.captured() if isinstance(launch, Launch)]
+        with corpus_check.opened(side, targets, wanted, config, report) as check:
+            captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
             found = exercise.of_launches(side, captured, check.compiler, report)
     if not found:
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")

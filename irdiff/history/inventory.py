@@ -61,9 +61,9 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     """Compiles every wanted case of a side. One that does not compile is a finding. Raises ToolchainError."""
     started, used = time.monotonic(), _cpu_s()
     store = Store(config.store)
-    with corpus_check.opened(side.toolchain, side.corpus, targets, wanted, config, report) as check:
+    with corpus_check.opened(side, targets, wanted, config, report) as check:
         compiler = check.compiler
-        jobs = [(row, target) for target, row in check.captured() if _is_wanted(row, wanted)]
+        jobs = [(row, target) for target, row in check.captured if _is_wanted(row, wanted)]
 
         def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
             return _made(compiler, store, side, *job)
@@ -88,7 +88,7 @@ def _made(
     compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
 ) -> CompiledCase:
     launch = row if isinstance(row, Launch) else None
-    outcome = compiler.compile(side.toolchain, side.corpus, launch, target) if launch else None
+    outcome = compiler.compile(side, launch, target) if launch else None
     compiled = outcome if isinstance(outcome, Compiled) else None
     failed = next((found for found in (outcome, row) if isinstance(found, Failed | CaptureFailure)), None)
     return CompiledCase(

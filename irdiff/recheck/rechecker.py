@@ -132,9 +132,7 @@ class Rechecker:
     def _compiled_the_same(self, subject: CaseToReplay, name: str, *, fresh: bool) -> bool:
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
-        again = self._compiler.recompile(
-            side.toolchain, side.corpus, launch, subject.target, attempt=0, fresh=fresh
-        )
+        again = self._compiler.compile(side, launch, subject.target, attempt=0, fresh=fresh)
         if isinstance(again, Failed):
             if again.transient:
                 raise _UnansweredError

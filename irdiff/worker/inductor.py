@@ -2,8 +2,8 @@
 
 Without a GPU Inductor's CPU backend for Triton makes them from tensors on the CPU; its questions about the
 device get the target's answers; a kernel that would be launched is handed to Triton's frontend once for each
-config that Inductor would try. Seen with torch 2.13. Not made: templates of max-autotune, which need
-measurements.
+config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune,
+which need measurements.
 
 On a GPU Inductor works as ever, with none of its settings changed. It compiles its kernels by itself, often
 in other processes, so the frontend of this one does not see them: they are recorded where they are launched,
@@ -22,6 +22,7 @@ import linecache
 import re
 import sys
 import types
+import unittest.mock
 
 import triton
 import triton.compiler
@@ -57,6 +58,7 @@ def _prepare(target, missed):
     import torch._inductor.codecache as codecache
     import torch._inductor.compile_fx as compile_fx
     import torch._inductor.config as settings
+    import torch._inductor.fx_passes.joint_graph as joint_graph
     from torch._inductor.graph import GraphLowering
     from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 
@@ -64,13 +66,16 @@ def _prepare(target, missed):
     settings.compile_threads = 1
     settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
     codecache._reload_python_module = _load
-    properties = hints.DeviceProperties(
-        type="hip" if target["backend"] == "hip" else "cuda",
-        index=0,
-        cc=target["arch"],
-        max_threads_per_block=1024,
-        **{name: value for name, value in properties_of(target).items() if name != "minor"},
-    )
+    joint_graph.lazy_init = _without_gpu(joint_graph.lazy_init)
+    known = {
+        **properties_of(target),
+        "type": "hip" if target["backend"] == "hip" else "cuda",
+        "index": 0,
+        "cc": target["arch"],
+        "max_threads_per_block": 1024,
+    }
+    asked = hints.DeviceProperties._fields  # more in each release of torch
+    properties = hints.DeviceProperties(**{name: known[name] for name in asked if name in known})
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = functools.partialmethod(_run, missed)
@@ -80,6 +85,20 @@ def _prepare(target, missed):
     compile_fx._compile_fx_inner = _computed(compile_fx._compile_fx_inner)
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
+
+
+def _without_gpu(make_patterns):
+    """Makes Inductor's patterns for the CPU, where its tensors lie; before torch 2.13 it makes them for a GPU
+    that `torch.cuda` has, and builds of torch for CUDA then call the driver.
+    """
+    import torch
+
+    @functools.wraps(make_patterns)
+    def make(*args):
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: False):
+            return make_patterns(*args)
+
+    return make
 
 
 def _computed(compile_graph):

@@ -13,6 +13,7 @@ import pytest
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
 from irdiff.model import Failure, FailureKind, Launch, Toolchain
 from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from irdiff.worker_client.workers import EndedChild
 
@@ -51,7 +52,8 @@ class Captures:
         asked = replace(self.toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
         capturer = Capturer(requests, self.store, reuse=reuse)
-        return capturer.catalog(asked, kernels, "a/b", self.target, self.selection)
+        side = Side(toolchain=asked, corpus=kernels, note="")
+        return capturer.catalog(side, "a/b", self.target, self.selection)
 
     def asked(self, **more: Any) -> int:
         before = len(self.rows)

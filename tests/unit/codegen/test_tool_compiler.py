@@ -51,15 +51,16 @@ class Made:
     fresh: list[bool] = field(default_factory=list)
     compiler: Any = None
 
-    def compile(self, *_: Any, fresh: bool = False) -> Outcome:
+    def compile(self, *_: Any, attempt: int | None = None, fresh: bool = False) -> Outcome:
         self.fresh.append(fresh)
         texts = runs.kept(self.store, {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX})
         return runs.compiled(texts, metadata={"shared": 4}, assembler=Assembler(digest="p", flags=FLAGS))
 
     def outcome(self, of: Substitute, target: str = "sm_90", **more: Any) -> Any:
         launch = runs.launch(f"matmul/tma:fp16@{target}")
-        compile = self.compiler.recompile if "attempt" in more else self.compiler.compile
-        return compile(of.toolchain(), SIDE.corpus, launch, runs.target(target), **more)
+        return self.compiler.compile(
+            replace(SIDE, toolchain=of.toolchain()), launch, runs.target(target), **more
+        )
 
     def content(self, outcome: Any, stage: str) -> bytes:
         return self.store.get(outcome.artifacts[stage].digest) or b""
