@@ -102,10 +102,12 @@ def _after_moved_synchronization(
     before = found.leaving
     if not _only_synchronizes(base[before[0]], head[before[1]]):
         return found
+    most = _synchronizations(base[before[0]]) | _synchronizations(head[before[1]])
     for i, j in pairs:
         if i <= before[0] or j <= before[1]:
             continue
-        if _synchronizations(base[i]) == _synchronizations(head[j]):
+        now = _synchronizations(base[i])
+        if now == _synchronizations(head[j]) and now >= most:  # fewer on both sides: they were not inserted
             name = base[i - 1].name
             moved = f"the barriers and fences that {name} inserts on the other side"
             note = f"{found.note or found.name}: {moved}"

@@ -23,6 +23,10 @@ from irdiff.stages import Stage
 BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
+"""Characters of a line that are shown."""
+_LONGEST = 200_000
+"""Characters of a line that are compared."""
+_BEFORE_MARK = 200
 """The most characters of a line. One of inline assembly with 256 operands has 5,000."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
@@ -86,13 +90,19 @@ class StageDiff:
         side, place = (1, row.head) if row.head is not None else (0, row.base)
         assert place is not None
         text = self._text(side, place)
+        marks = self._marks_of(row, side, text)
+        if len(text) > _LIMIT:  # from shortly before the first part that differs
+            start = max(0, marks[0][0] - _BEFORE_MARK) if marks else 0
+            text = f"{'… ' * (start > 0)}{text[start : start + _LIMIT]} …"
+            moved = start - 2 * (start > 0)
+            marks = tuple((one - moved, other - moved) for one, other in marks if other - start <= _LIMIT)
         return DiffLine(
             kind=row.kind,
             base_number=self._number(0, row.base),
             head_number=self._number(1, row.head),
             text=text,
             raw=visible.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
-            marks=self._marks_of(row, side, text),
+            marks=marks,
         )
 
     def _number(self, side: int, place: int | None) -> int:
@@ -113,7 +123,7 @@ class StageDiff:
         text = self._texts[side][place]
         if side == 0 and self._aligned.names:  # a diff has one numbering
             text = in_numbering_of_head(text, self._aligned.names)
-        return visible.clean(text, limit=_LIMIT)
+        return visible.clean(text, limit=_LONGEST)
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:

@@ -138,15 +138,15 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
     """The parameter of a kind of layout that differs in most lines, with both values; empty: none does."""
     found: Counter[str] = Counter()
-    differs = False
     for line in lines:
         if line.sign == "-":
             ours, theirs = (_parameters(kind, text) for text in (line.text, line.partner or ""))
-            differs = differs or ours != theirs
+            found.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
+            found.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
             for name in ours.keys() & theirs.keys():
                 if ours[name] != theirs[name]:
                     found[f"`{name}` {ours[name]} → {theirs[name]}"] += 1
-    return most_frequent(found) or ("with other parameters" if differs else "")
+    return most_frequent(found)
 
 
 def _parameters(kind: str, text: str) -> dict[str, str]:

@@ -92,8 +92,9 @@ LOWERED = "%a = llvm.a\nnvvm.barrier\n%b = llvm.b"
         (INSERTED, LOWERED, None),
         (INSERTED, LOWERED + "\nnvvm.barrier", "Membar"),
         (INSERTED + "\n%c = op.c", LOWERED + "\n%c = llvm.c", "Membar"),
+        (INSERTED.replace("\n", "\nttg.barrier all\n", 1), LOWERED.replace("llvm.b", "llvm.other"), "Membar"),
     ],
-    ids=["moved, and more differs", "only moved", "stays another", "does more than synchronize"],
+    ids=["moved, and more differs", "only moved", "stays another", "does more than synchronize", "lost"],
 )
 def test_synchronization_that_moved_to_another_pass_is_not_blamed(
     inserted: str, at_head: str, name: str | None

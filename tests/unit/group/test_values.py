@@ -82,7 +82,7 @@ def test_the_parameter_that_most_layouts_have_otherwise_is_told_with_both_values
     most = layouts((WIDE, WIDER), (WIDE, WIDER), (BLOCKED, BLOCKED.replace("0", "5")))
     assert most[0][2] == "`b` [2, 3] → [2, 4]"
     gone = layouts((WIDE, ", #ttg.blocked<{a = [1]}>"))
-    assert gone[0][2] == "with other parameters"
+    assert gone[0][2] == "without `b`"
     assert layouts((WIDE, WIDE)) == [], "another size, in the same layout"
 
 
