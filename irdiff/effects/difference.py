@@ -37,6 +37,7 @@ _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|llvm\..*(?:barrier|bar\.)")
+_PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _WAITS = re.compile(r"wait")
 
 
@@ -70,6 +71,7 @@ class Differences:
         self._values = base.values
         self._roots = Roots(base, head)
         self._is_rearranged = False
+        self._subjects: set[str] = set()
         self._both = base.computed & head.computed
         self._names = [
             {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
@@ -132,12 +134,11 @@ class Differences:
         ]
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
         other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
-        subjects = {row.subject for row in found}
-        several = _several(subjects)
+        several = _several(self._subjects)
         return [
             _doubted(row)
             if (row.kind is FLOAT and same_floats)
-            or _mirrored(row.subject) in subjects
+            or _mirrored(row.subject) in self._subjects
             or row.subject.partition(": ")[0] in several
             or (row.act == Act.STATES and other_code)
             or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
@@ -194,9 +195,11 @@ class Differences:
     def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         """A risk where the text shows what differs; otherwise both sides may compute the same."""
         row = self._of_root(kind, subject, root, what)
+        self._subjects.add(row.subject)
         is_value = kind is not SYNC and "address" not in subject and "predicate" not in subject
         is_known = self._values.value_of(root.base) is not None
         is_crosswise = is_value and not is_known and {root.base, root.head} <= self._both
+        is_crosswise = is_crosswise or (is_value and root.is_guess and row.kind is not FLOAT)
         return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
 
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
@@ -205,8 +208,10 @@ class Differences:
         early = [each for each in made if MARK in each.name]
         if early and len(set(names)) == 1:
             return _early(early[0], pair)
-        if any(each.is_float for each in made) and (
-            len(set(names)) == 1 or all(each.is_float for each in made)
+        if (
+            len(made) > 1
+            and any(each.is_float for each in made)
+            and (len(set(names)) == 1 or all(each.is_float for each in made))
         ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
             is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(_unpacked, names)})
@@ -392,6 +397,10 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     words = f"{_code(ours)} → {_code(theirs)}"
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
+    kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
+    if len(kinds) == 1 and one.effect.size == other.effect.size and one.address == other.address:
+        words = f"{_noun(one)} has the same bytes in other pieces: {words}"
+        return EffectDiffers(UNKNOWN, words, one.number)
     ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
     states = Act.STATES if one.effect.act is Act.STATES else ""

@@ -16,6 +16,7 @@ _WITH_WIDTH = frozenset(
     {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "zext", "eq", "lt", "field"}
 )
 """Nodes whose first part is a width."""
+_COMMUTES = frozenset(["sum", "mul", "and", "or", "xor", "eq"])
 
 
 class Root(NamedTuple):
@@ -27,6 +28,8 @@ class Root(NamedTuple):
     """Where nothing but a constant differs."""
     is_select: bool = False
     """Whether one side chooses between the other's value and something else."""
+    is_guess: bool = False
+    """Whether operands that may change places lie above it: which belongs to which is not known."""
 
 
 class Roots:
@@ -52,10 +55,11 @@ class Roots:
         return known
 
     def _walk(self, base: int, head: int) -> Iterator[Root]:
-        waiting, seen = [(base, head)], set[tuple[int, int]]()
+        waiting, seen = [(base, head, False)], set[tuple[int, int]]()
         while waiting:
-            pair = waiting.pop()
-            if pair[0] == pair[1] or pair in seen:
+            ours, theirs, is_guess = waiting.pop()
+            pair = ours, theirs
+            if ours == theirs or pair in seen:
                 continue
             seen.add(pair)
             step = self._steps.get(pair)
@@ -63,9 +67,14 @@ class Roots:
                 below = self._below(*pair) if len(self._steps) < _MAX_PAIRS else None
                 step = self._steps[pair] = self._root(*pair) if below is None else below
             if isinstance(step, Root):
-                yield step
+                yield step._replace(is_guess=is_guess)
             else:
-                waiting += step
+                is_guess = is_guess or (len(step) > 1 and self._commutes(ours))
+                waiting += [(one, other, is_guess) for one, other in step]
+
+    def _commutes(self, number: int) -> bool:
+        made = self._made_by.get(number)
+        return self._values.keys[number][0] in _COMMUTES or (made is not None and made.commutes)
 
     def _root(self, base: int, head: int) -> Root:
         ours, theirs = self._values.value_of(base), self._values.value_of(head)

@@ -169,6 +169,57 @@ def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others() -> None:
     )
 
 
+def test_what_is_folded_has_the_value_of_what_it_was_made_from() -> None:
+    """Random expressions, evaluated as they are made and as the table keeps them."""
+    for seed in range(300):
+        dice, values = random.Random(seed), Values()
+        given = {name: dice.getrandbits(32) for name in ("a", "b")} | {"%tid.x": dice.randrange(1024)}
+        pool = [(values.node("text", name), number) for name, number in given.items()]
+        for _ in range(8):
+            (x, mine), (y, other) = dice.choices(pool, k=2)
+            ones = (1 << dice.randrange(1, 33)) - 1
+            constant, places = dice.choice([ones, ones << dice.randrange(32) & M32, 8]), dice.randrange(32)
+            shift, mask = values.constant(places, 32), values.constant(constant, 32)
+            wide = values.extend("z", 32_064, values.add(32, x, y))
+            pool += dice.choices(
+                [
+                    (values.shift("shl", 32, x, shift), mine << places & M32),
+                    (values.shift("shr", 32, x, shift), mine >> places),
+                    (values.bitwise("and", 32, x, mask), mine & constant),
+                    (values.bitwise("or", 32, x, y), mine | other),
+                    (values.bitwise("xor", 32, x, mask), mine ^ constant),
+                    (values.add(32, x, y, -1), mine - other & M32),
+                    (values.field(32, x, shift, values.constant(9)), mine >> places & 511),
+                    (values.trunc(32, values.shift("shr", 64, wide, shift)), (mine + other & M32) >> places),
+                ]
+            )
+            number, found = pool[-1]
+            assert evaluated(values, number, given) & M32 == found, (seed, values.keys[number])
+            assert not found & ~values.bits(number)
+
+
+M32 = (1 << 32) - 1
+
+
+def evaluated(values: Values, number: int, given: dict[str, int]) -> int:
+    match values.keys[number]:
+        case "const", value:
+            return int(value)
+        case "text", name:
+            return given[name]
+        case "sum", width, constant, terms:
+            total = constant + sum(evaluated(values, atom, given) * times for atom, times in terms)
+            return int(total & (1 << width) - 1)
+        case "zext", _, source, value:
+            return evaluated(values, value, given) & int((1 << source) - 1)
+        case "trunc", width, value:
+            return evaluated(values, value, given) & int((1 << width) - 1)
+        case name, width, one, other:
+            x, y = (evaluated(values, each, given) & (1 << width) - 1 for each in (one, other))
+            return int({"and": x & y, "or": x | y, "xor": x ^ y, "shr": x >> min(y, 64)}[name])
+    raise AssertionError(values.keys[number])
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_rewrites_are_proved_and_mutations_are_not(stage: str) -> None:
     """Of one text; `effect_rewrites` tries all."""
