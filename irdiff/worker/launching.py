@@ -82,9 +82,8 @@ class Calls:
         if first_kernel != kernel:
             call, first_name = self._last[key, storage]
             since = self._counts[key] - call
-            words += [
-                f"was {first_name} of an earlier kernel" + (f"'s call {since} before its last" if since else "")
-            ]
+            which = f"'s call {since} before its last" if since else ""
+            words.append(f"was {first_name} of an earlier kernel{which}")
         if last := self._last.get((self._key, storage)):
             call, last_name = last
             distance = self._counts[self._key] - call
