@@ -38,6 +38,7 @@ _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|llvm\..*(?:barrier|bar\.)")
 _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
+_TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
 
 
@@ -107,7 +108,11 @@ class Differences:
             if one and other:
                 rows, space = list(self._of_pair(one, other)), _space(one)
                 is_other = one.instruction.name != other.instruction.name and one.address != other.address
-                if is_other or any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows):
+                if (
+                    is_other
+                    or _is_joined(one, other)
+                    or any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
+                ):
                     unclear.add(space)
             else:
                 rows = [self._gone(number, one)] if one else [_new(other)] if other else []
@@ -168,7 +173,10 @@ class Differences:
             (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
         ):  # fmt: skip
             if len(mine) != len(its):
-                yield EffectDiffers(kind, f"{noun} has other operands", one.number)
+                is_respelled = one.instruction.name != other.instruction.name
+                yield EffectDiffers(
+                    UNKNOWN if is_respelled else kind, f"{noun} has other operands", one.number
+                )
                 continue
             pairs = list(zip(mine, its, strict=True))
             if _waits_for_more(self._values.value_of, act, one, pairs):
@@ -398,6 +406,11 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
+    paired = [bool(_TWO.match(each.name)) for each in (ours, theirs)]
+    if paired[0] != paired[1]:
+        return EffectDiffers(
+            UNKNOWN, f"{_noun(one)} stands in one instruction with another: {words}", one.number
+        )
     if len(kinds) == 1 and one.effect.size == other.effect.size and one.address == other.address:
         words = f"{_noun(one)} has the same bytes in other pieces: {words}"
         return EffectDiffers(UNKNOWN, words, one.number)
@@ -405,6 +418,11 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
     states = Act.STATES if one.effect.act is Act.STATES else ""
     return EffectDiffers(kind, f"{_noun(one)} differs: {words}", one.number, states)
+
+
+def _is_joined(one: Event, other: Event) -> bool:
+    """Whether one of the two is an instruction of AMD that makes two accesses."""
+    return bool(_TWO.match(one.instruction.name)) != bool(_TWO.match(other.instruction.name))
 
 
 def _new(event: Event) -> EffectDiffers:
