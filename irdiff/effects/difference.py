@@ -251,7 +251,10 @@ class Differences:
     def _unsynchronized(self, block: int, event: Event) -> EffectDiffers:
         name, noun = event.instruction.name, _noun(event)
         pair, lost = self._separated(block, event)
-        counts = [sum(each.instruction.name == name for each in self._line(side, 0)) for side in self._sides]
+        counts = [
+            sum(each.instruction.name == name for code in side.blocks for each in code.events)
+            for side in self._sides
+        ]
         words = f"{noun} is gone"
         if pair and (lost or (lost is None and counts[0] > counts[1])):
             words = f"{noun} that separated a {_noun(pair[0])} from a {_noun(pair[1])} is gone"

@@ -40,8 +40,8 @@ class Roots:
         self._made_by = base.made_by
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
-        self._steps: dict[tuple[int, int], list[tuple[int, int]] | Root] = {}
-        """The pairs that a pair leads to, or the root that it is."""
+        self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
+        """The pairs that a pair leads to, after whether they are a guess, or the root that it is."""
 
     def made(self, root: Root) -> tuple[Instruction | None, Instruction | None]:
         """What computes the root on each side."""
@@ -64,13 +64,18 @@ class Roots:
             seen.add(pair)
             step = self._steps.get(pair)
             if step is None:
-                below = self._below(*pair) if len(self._steps) < _MAX_PAIRS else None
-                step = self._steps[pair] = self._root(*pair) if below is None else below
+                step = self._steps[pair] = self._step(*pair)
             if isinstance(step, Root):
-                yield step._replace(is_guess=is_guess)
+                yield step._replace(is_guess=True) if is_guess else step
             else:
-                is_guess = is_guess or (len(step) > 1 and self._commutes(ours))
-                waiting += [(one, other, is_guess) for one, other in step]
+                is_guess = is_guess or step[0]
+                waiting += [(one, other, is_guess) for one, other in step[1]]
+
+    def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
+        below = self._below(base, head) if len(self._steps) < _MAX_PAIRS else None
+        if below is None:
+            return self._root(base, head)
+        return len(below) > 1 and self._commutes(base), below
 
     def _commutes(self, number: int) -> bool:
         made = self._made_by.get(number)
