@@ -6,7 +6,6 @@ from sageattention import sageattn, sageattn_varlen
 
 MODELS = {  # heads, heads of keys, elements of a head
     "llama3-8b": (32, 8, 128),
-    "qwen3-4b": (32, 8, 128),
     "wan2-14b": (40, 40, 128),
     "cogvideox-2b": (30, 30, 64),
     "hunyuan": (24, 24, 128),
@@ -15,14 +14,11 @@ MODELS = {  # heads, heads of keys, elements of a head
 }
 
 
-def dense(model, length, causal, layout, dtype):
+def dense(model, length, causal, dtype):
     heads, of_keys, width = MODELS[model]
 
-    def tensor(count):
-        shape = (1, count, length, width) if layout == "HND" else (1, length, count, width)
-        return torch.zeros(shape, dtype=dtype)
-
-    sageattn(tensor(heads), tensor(of_keys), tensor(of_keys), tensor_layout=layout, is_causal=causal)
+    q, k, v = (torch.zeros(1, count, length, width, dtype=dtype) for count in (heads, of_keys, of_keys))
+    sageattn(q, k, v, is_causal=causal)
 
 
 def packed(model, lengths, causal):
@@ -34,12 +30,11 @@ def packed(model, lengths, causal):
 
 
 LAUNCHES = {
-    f"{model}-{length}-{layout}-{'causal' if causal else 'full'}-{str(dtype)[6:]}": launch(
-        dense, model, length, causal, layout, dtype, configs=1
+    f"{model}-{length}-{'causal' if causal else 'full'}-{str(dtype)[6:]}": launch(
+        dense, model, length, causal, dtype, configs=1
     )
     for model in MODELS
     for length in (1024, 1300)
-    for layout in ("HND", "NHD")
     for causal in (False, True)
     for dtype in (torch.float16, torch.bfloat16)
 } | {
