@@ -14,7 +14,7 @@ _KERNELS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project:
+class BrokenProject:
     """The launches of one project that one error ended."""
 
     name: str
@@ -28,32 +28,32 @@ class Project:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cause:
+class BrokenCause:
     title: str
     """`broke in 3 projects: "Block pointers have been removed" (36 launches of fla-core 0.5.0)`"""
-    projects: tuple[Project, ...]
+    projects: tuple[BrokenProject, ...]
 
 
-def broken(run: Run) -> list[Cause]:
+def broken(run: Run) -> list[BrokenCause]:
     """By error, that of the most launches first; none where no pack was compared."""
     known = packs.projects(run.head.note)
     rows = [row for row in run.cases if row.verdict is Verdict.BROKEN and families.of(row.workload) in known]
     return [_cause(run, known, shared.words, shared.cases) for shared in error_clusters.errors(rows)]
 
 
-def _cause(run: Run, known: dict[str, tuple[str, str]], words: str, cases: Sequence[Case]) -> Cause:
+def _cause(run: Run, known: dict[str, tuple[str, str]], words: str, cases: Sequence[Case]) -> BrokenCause:
     by_pack: dict[str, list[Case]] = {}
     for case in cases:
         by_pack.setdefault(families.of(case.workload), []).append(case)
     found = [_project(run, *known[pack], words, rows) for pack, rows in by_pack.items()]
     found.sort(key=lambda row: (-len(row.cases), row.name))
     launches = ", ".join(f"{counted(len(row.cases), 'launch')} of {row.name} {row.version}" for row in found)
-    return Cause(
+    return BrokenCause(
         title=f'broke in {counted(len(found), "project")}: "{words}" ({launches})', projects=tuple(found)
     )
 
 
-def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case]) -> Project:
+def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case]) -> BrokenProject:
     smallest = min(cases, key=_size)
     kernels = sorted({case.kernel for case in cases})
     failure = smallest.failures.head
@@ -66,7 +66,7 @@ def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case
         *(("```sh", again, "```") if again else ()),
     ]
     title = f"{first_few(kernels, 1)} does not compile with Triton {run.head.version}"
-    return Project(
+    return BrokenProject(
         name=name,
         version=version,
         cases=tuple(cases),

@@ -162,7 +162,7 @@ class RunView:
     slower: Listed[TimingRow]
     unclear: Listed[TimingRow]
     broken: Ending
-    projects: Listed[projects.Cause]
+    projects: Listed[projects.BrokenCause]
     """What broke in the projects of packs."""
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
