@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := irdiff tests
+# without bytecode each of the hundreds of commands that tests run compiles a thousand modules (1.2 s)
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help slow evidence false-alarms demo test test-all toolchains unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-statistics schema lock examples picture crater

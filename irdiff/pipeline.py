@@ -56,8 +56,7 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.recheck.rechecker import Rechecker
-from irdiff.recheck.rounds import Answer, Question, Rounds, UnstableAssemblers
+from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
 from irdiff.resolve.preflight import Preflight, preflight
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
@@ -371,7 +370,10 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
         name, target = rows[row]
-        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
+        side = asked.sides.of(which)
+        if name not in side.corpus.workloads:
+            return job, catalogs.NOTHING
+        return job, steps.compiler.catalog(side, name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [

@@ -66,7 +66,7 @@ def of_launches(
 
     def one(job: tuple[Launch, Target]) -> CaseExercise | None:
         launch, target = job
-        compiled = compiler.compile(side.toolchain, side.corpus, launch, target)
+        compiled = compiler.compile(side, launch, target)
         return (
             _of_launch(side, launch, target, compiled, replayer) if isinstance(compiled, Compiled) else None
         )

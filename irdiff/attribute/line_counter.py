@@ -58,7 +58,7 @@ def _of_launch(
     """None where the compiler left no whole profile: it crashed, or was ended."""
     with compiler.store.scratch() as folder:
         profile = folder / "counters"
-        compiler.count_lines(counting.toolchain, head.toolchain, head.corpus, launch, target, profile)
+        compiler.count_lines(counting.toolchain, head, launch, target, profile)
         if not profile.exists():
             return None
         merged, tools = profile.with_suffix(".merged"), counting.tools

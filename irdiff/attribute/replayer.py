@@ -113,7 +113,7 @@ class Replayer:
 
     def _key(self, replay: Replay) -> str | None:
         side = replay.side
-        made_by = self._compiler.key(_VERSION, side.toolchain, side.corpus, replay.launch, replay.target)
+        made_by = self._compiler.key(_VERSION, side, replay.launch, replay.target)
         if made_by is None or not self._compiler.reuse:
             return None
         given = [replay.stage, replay.input_stage, replay.input_digest, replay.metadata]
@@ -133,9 +133,7 @@ class Replayer:
                 "launch": launch.id,
                 **side.corpus.place,
                 "target": asdict(replay.target),
-                "select": asdict(
-                    compiler.selection(side.toolchain, side.corpus, launch.workload, replay.target)
-                ),
+                "select": asdict(compiler.selection(side, launch.workload, replay.target)),
                 "stage": replay.stage,
                 "input_stage": replay.input_stage,
                 "input": str(path),

@@ -7,22 +7,22 @@ next time may cure is not kept: something that was missing, time or memory that 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
-from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
-from irdiff.resolve.corpus import Corpus
+from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of, sha256
-from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
+from irdiff.worker_client.workers import EndedChild
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +81,6 @@ _read_catalog = TypeAdapter(Catalog)
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()))
 
 
-class Cataloger(Protocol):
-    """Says what workloads launch. Thread-safe."""
-
-    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
-
-
-def of_side(cataloger: Cataloger, side: Side, workload: str, target: Target) -> Catalog:
-    """What one side launches; nothing where its corpus has no such workload."""
-    if workload not in side.corpus.workloads:
-        return NOTHING
-    return cataloger.catalog(side.toolchain, side.corpus, workload, target)
-
-
 class Capturer:
     """Captures for one comparison. Thread-safe."""
 
@@ -103,19 +90,24 @@ class Capturer:
         self._reuse = reuse
         """Whether catalogs of earlier runs are taken from the cache."""
 
-    def catalog(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        workload: str,
-        target: Target,
-        selection: Selection,
-    ) -> Catalog:
+    def catalog(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
+        toolchain, corpus = side.toolchain, side.corpus
+        request = {
+            "op": "catalog",
+            "workload": workload,
+            **corpus.place,
+            "target": asdict(target),
+            "select": asdict(selection),
+            "note_calls": corpus.files is not None,
+            "below": str(corpus.root) if corpus.kept else None,
+        }
         is_kept = corpus.self_contained and self._reuse
-        key = self._key(toolchain, corpus, workload, target, selection)
+        known = (self._requests.environment_digest, toolchain.digest, corpus.digest)
+        key = key_of("catalog/7", known, workload, target, selection)
         record = self._store.get_record("catalog", key) if is_kept else None
         if record is None:
-            record = self._captured(toolchain, corpus, workload, target, selection)
+            ask = partial(self._requests.ask, toolchain, corpus.beside(workload, target))
+            record = self._captured(request, ask)
             if is_kept and not record["transient"]:
                 self._store.put_record("catalog", key, record)
         return _catalog(self._with_texts(record))
@@ -132,32 +124,16 @@ class Capturer:
             rows.append({**launch, "launched": text})
         return {**record, "launches": rows}
 
-    def _key(
-        self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
-    ) -> str:
-        side = (self._requests.environment_digest, toolchain.digest, corpus.digest)
-        return key_of("catalog/7", side, workload, target, selection)
-
     def _captured(
-        self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
+        self, request: Mapping[str, Any], ask: Callable[[Mapping[str, Any], Path], EndedChild]
     ) -> dict[str, Any]:
         """The catalog as JSON."""
-        request = {
-            "op": "catalog",
-            "workload": workload,
-            **corpus.place,
-            "target": asdict(target),
-            "select": asdict(selection),
-            "note_calls": corpus.files is not None,
-            "below": str(corpus.root) if corpus.kept else None,
-        }
         with self._store.scratch() as folder:
-            ended = self._requests.ask(toolchain, corpus.beside(workload, target), request, folder)
+            ended = ask(request, folder)
             result = read_result(folder)
-            if result is None and selection.frontend:
+            if result is None and request["select"]["frontend"]:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
-                alone = replace(selection, frontend=False)
-                return self._captured(toolchain, corpus, workload, target, alone)
+                return self._captured({**request, "select": {**request["select"], "frontend": False}}, ask)
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
                 stderr = diagnosis.of_file(folder / "stderr").excerpt
@@ -168,7 +144,7 @@ class Capturer:
                 transient = any(row.get("transient") for row in rows)
             else:
                 failure = self._requests.failure(ended, result, folder)
-                failures = [CaptureFailure(id=f"{workload}:*", expected=True, failure=failure)]
+                failures = [CaptureFailure(id=f"{request['workload']}:*", expected=True, failure=failure)]
                 ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 transient = result is None or ran_out or bool(result.get("transient"))
         found = result if result and outcome == "captured" else {}
@@ -176,7 +152,7 @@ class Capturer:
             "launches": found.get("launches", []),
             "failures": list(map(asdict, failures)),
             "supported": outcome != "unsupported",
-            "selection": asdict(selection),
+            "selection": request["select"],
             **{name: found[name] for name in ("called", "left_out", "read", "caveats") if name in found},
             "transient": transient,
         }
@@ -187,30 +163,12 @@ def _failure(name: str, message: str, stderr: str, *, expected: bool) -> Capture
     return CaptureFailure(id=name, expected=expected, failure=failure)
 
 
-def _sharing(launch: Launch) -> Launch:
-    """The same launch, which holds the parts only once that those of the other side, of other targets or of
-    other kernels have, too. It was made here and nobody else has it yet, so it is not made a second time.
-
-    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same.
-    """
-    parts = vars(launch)
-    for name, value in parts.items():
-        if isinstance(value, str):
-            parts[name] = sys.intern(value)
-        elif name == "arguments":
-            parts[name] = tuple(interned_as((*vars(row).values(), repr(row.value)), row) for row in value)
-        else:
-            parts[name] = interned_as((name, repr(value)), value)
-    return launch
-
-
 def _catalog(record: Mapping[str, Any]) -> Catalog:
     found = _read_catalog.validate_python(record)
-    launches = tuple(map(_sharing, found.launches))
-    clashes = {row.id: row for row in _clashes([*launches, *found.failures])}
+    clashes = {row.id: row for row in _clashes([*found.launches, *found.failures])}
     return replace(
         found,
-        launches=tuple(row for row in launches if row.id not in clashes),
+        launches=tuple(row for row in found.launches if row.id not in clashes),
         failures=(*(row for row in found.failures if row.id not in clashes), *clashes.values()),
     )
 

@@ -2,16 +2,18 @@
 
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
 its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
-nor what changed functions do that neither ran nor were compiled while any workload was captured.
+nor what changed functions do that neither ran nor were compiled while any workload was captured. Comments,
+docstrings and their places are no change of a function.
 """
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.capture import functions
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
@@ -91,7 +93,7 @@ def _not_run(
     texts = files.map(lambda file: file.read_text(encoding="utf-8", errors="replace"))
     return tuple(
         found.name
-        for found in functions.changed(*texts)
+        for found in changed_functions(*texts)
         if (is_read or found.is_kernel)
         and all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
     )
@@ -139,3 +141,60 @@ def _links(path: Path) -> Iterator[Path]:
             rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
             following = Path(target.anchor) if target.is_absolute() else place
         place = following
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_RUN_BY_THE_FRONTEND = "constexpr_function"
+"""Decorates functions that run where nobody notes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedFunction:
+    """One that both sides have, and that does not do the same on both."""
+
+    name: str
+    """With its class: `SwiGLU.forward`."""
+    lines: tuple[int, int]
+    """Its first line at base and at head, that of its first decorator."""
+    is_kernel: bool
+    """Whether Triton compiles it."""
+
+
+def changed_functions(base: str, head: str) -> list[ChangedFunction]:
+    """Nothing for a text that is no Python."""
+    try:
+        ours, theirs = (dict(_functions(ast.parse(text), "")) for text in (base, head))
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        ChangedFunction(
+            name=name, lines=(_first_line(ours[name]), _first_line(node)), is_kernel=_is_kernel(node)
+        )
+        for name, node in theirs.items()
+        if name in ours and _meaning(ours[name]) != _meaning(node)
+    ]
+
+
+def _functions(node: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[str, _Function]]:
+    """Functions inside of functions belong to those."""
+    for inner in node.body:
+        if isinstance(inner, ast.ClassDef):
+            yield from _functions(inner, f"{above}{inner.name}.")
+        elif isinstance(inner, _Function):
+            decorators = " ".join(map(ast.unparse, inner.decorator_list))
+            if _RUN_BY_THE_FRONTEND not in decorators:
+                yield f"{above}{inner.name}", inner
+
+
+def _is_kernel(node: _Function) -> bool:
+    return any(ast.unparse(decorator).partition("(")[0].endswith("jit") for decorator in node.decorator_list)
+
+
+def _first_line(node: _Function) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _meaning(node: _Function) -> str:
+    """Of its body: what stands above it is run where the file is imported."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    return "\n".join(map(ast.dump, body))

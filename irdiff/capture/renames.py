@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from irdiff.capture import numbered
-from irdiff.capture.numbered import specialization
+from irdiff.capture import pairing
+from irdiff.capture.pairing import specialization
 from irdiff.model import Launch, Pair
 
 LIKENESS = 0.85
@@ -63,7 +63,7 @@ def match(
     for before, after in pairs.items():
         # by label first, then by what was specialized
         found.update(
-            numbered.greedily(
+            pairing.greedily(
                 _each_once(old[before]),
                 _each_once(new[after]),
                 lambda row: (row.label, specialization(row)),

@@ -14,9 +14,8 @@ from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import DEFAULT_OPTIONS, ChangeGroup, Run, Verdict
-from irdiff.report import escape, moved, phrases
-from irdiff.report.templates import markdown_prose
+from irdiff.model import DEFAULT_OPTIONS, ChangeGroup, Run
+from irdiff.report import moved, phrases, templates
 from irdiff.run import run_list
 
 _SHOWN_GROUPS = 30
@@ -78,76 +77,44 @@ class Candidate:
     call: str
     """What another command calls the run."""
 
+    @property
+    def moved(self) -> str:
+        """In how many cases each statistic got worse and better."""
+        counts: dict[str, list[int]] = {}
+        for row in moved.by_target(self.run):
+            found = counts.setdefault(row.statistic.name, [0, 0])
+            found[0] += len(row.worse)
+            found[1] += len(row.better)
+        words = [f"{name} {worse} worse, {better} better" for name, (worse, better) in counts.items()]
+        return "; ".join(words) or "none moved"
+
 
 def render(base: str, candidates: Sequence[Candidate]) -> str:
     """The document; the candidates have a letter each, from B on."""
     letters = {chr(ord("B") + number): row for number, row in enumerate(candidates)}
-    runs = {letter: row.run for letter, row in letters.items()}
-    overview = [
-        (
-            letter,
-            escape.code(row.name),
-            f"{row.run.summary.verdicts[Verdict.CHANGED]} of {row.run.summary.compared}",
-            row.run.summary.verdicts[Verdict.BROKEN],
-            row.run.summary.verdicts[Verdict.FIXED],
-            len(row.run.groups),
-            _moved_statistics(row.run),
-            escape.code(row.call),
-        )
-        for letter, row in letters.items()
-    ]
-    titles = ("", "candidate", "changed", "broken", "fixed", "groups", "better and worse", "run")
-    parts = [f"### A is {escape.code(base)}", "", *_table(titles, overview), *_groups(runs), *_cases(runs)]
-    return "\n".join(parts).rstrip() + "\n"
+    template = templates.markdown().get_template("ab.md.j2")
+    found = {"groups": _groups(letters), "cases": _disagreements(candidates)}
+    shown = {"shown_groups": _SHOWN_GROUPS, "shown_cases": _SHOWN_CASES}
+    text = template.render(base=base, candidates=letters, **found, **shown)
+    return text.rstrip() + "\n"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[object]], limit: int | None = None) -> list[str]:
-    lines = [" | ".join(map(str, row)) for row in (titles, ["---"] * len(titles), *rows[:limit])]
-    left_out = len(rows[limit:]) if limit else 0
-    return [*(f"| {line} |" for line in lines), *([f"and {left_out} more"] if left_out else []), ""]
-
-
-def _moved_statistics(run: Run) -> str:
-    """In how many cases each statistic got worse and better."""
-    counts: dict[str, list[int]] = {}
-    for row in moved.by_target(run):
-        found = counts.setdefault(row.statistic.name, [0, 0])
-        found[0] += len(row.worse)
-        found[1] += len(row.better)
-    words = [f"{name} {worse} worse, {better} better" for name, (worse, better) in counts.items()]
-    return "; ".join(words) or "none moved"
-
-
-def _groups(runs: Mapping[str, Run]) -> list[str]:
-    """Change groups with the cases that each candidate has in them; what only some do comes first."""
+def _groups(candidates: Mapping[str, Candidate]) -> list[dict[str, ChangeGroup]]:
+    """Each change group by the letters of those that have it; what only some have comes first."""
     found: dict[str, dict[str, ChangeGroup]] = {}
-    for letter, run in runs.items():
-        for group in phrases.ordered_groups(run):
+    for letter, row in candidates.items():
+        for group in phrases.ordered_groups(row.run):
             found.setdefault(group.id, {})[letter] = group
-    if not found:
-        return []
 
     def rank(of: Mapping[str, ChangeGroup]) -> tuple[bool, int]:
-        return len(of) == len(runs), -sum(len(group.members) for group in of.values())
+        return len(of) == len(candidates), -sum(len(group.members) for group in of.values())
 
-    rows = []
-    for of in sorted(found.values(), key=rank):
-        group = next(iter(of.values()))
-        counts = [len(of[letter].members) if letter in of else "" for letter in runs]
-        rows.append((markdown_prose(group.title, 160), escape.markdown(group.severity), *counts))
-    table = _table(("change group", "severity", *runs), rows, _SHOWN_GROUPS)
-    return ["**Edits, by the cases that have them**", "", *table]
+    return sorted(found.values(), key=rank)
 
 
-def _cases(runs: Mapping[str, Run]) -> list[str]:
-    """Cases for which the candidates differ in their verdict."""
-    verdicts = {letter: {case.id: case.verdict.value for case in run.cases} for letter, run in runs.items()}
-    rows = []
-    for name in sorted({name for of in verdicts.values() for name in of}):
-        words = [of.get(name, "–") for of in verdicts.values()]
-        if len(set(words)) > 1:
-            rows.append((escape.code(name), *words))
-    if not rows:
-        return ["Every case has the same verdict with each candidate.", ""]
-    table = _table(("case", *runs), rows, _SHOWN_CASES)
-    return [f"**Cases that the candidates do not agree on** ({len(rows)})", "", *table]
+def _disagreements(candidates: Sequence[Candidate]) -> list[tuple[str, list[str]]]:
+    """Cases with their verdicts, where these are not all the same."""
+    verdicts = [{case.id: case.verdict.value for case in row.run.cases} for row in candidates]
+    names = sorted({name for of in verdicts for name in of})
+    rows = [(name, [of.get(name, "–") for of in verdicts]) for name in names]
+    return [(name, words) for name, words in rows if len(set(words)) > 1]

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
 from irdiff.cli import diff_view, options, screen, tool_sides
 from irdiff.cli.commit_comparisons import CommitComparisons
+from irdiff.cli.diff_view import View
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
@@ -25,7 +27,7 @@ from irdiff.resolve.toolchains import repository
 from irdiff.stages import Stage
 
 _MAX_LINES = 80
-_CONTEXT = 3
+_VIEW = View(context=3, raw=False, side_by_side=False, width=0)
 _FAILURE_LINES = 30
 
 
@@ -143,7 +145,7 @@ def _version(side: Side) -> str:
     return toolchain.spec + (f" ({toolchain.version})" if toolchain.version not in toolchain.spec else "")
 
 
-def _row(finding: FirstBadCommits, diff: list[str]) -> dict[str, object]:
+def _row(finding: FirstBadCommits, diff: list[Text]) -> dict[str, object]:
     case = finding.case
     return {
         "commits": finding.commits,
@@ -151,7 +153,7 @@ def _row(finding: FirstBadCommits, diff: list[str]) -> dict[str, object]:
         "verdict": case.verdict,
         "origin": case.origin.stage if case.origin else None,
         "error": case.error,
-        "diff": diff,
+        "diff": [line.plain for line in diff],
         "tried": finding.tried,
         "skipped": finding.skipped,
     }
@@ -161,7 +163,7 @@ def _title(store: repository.GitStore, commit: str) -> str:
     return store.git("log", "-1", "--format=%h %an: %s", commit).decode(errors="replace").strip()
 
 
-def _show(finding: FirstBadCommits, diff: list[str], titles: list[str]) -> None:
+def _show(finding: FirstBadCommits, diff: list[Text], titles: list[str]) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     case = finding.case
     if len(finding.commits) == 1:
@@ -174,40 +176,22 @@ def _show(finding: FirstBadCommits, diff: list[str], titles: list[str]) -> None:
     console.print(f"{case.verdict}{where}; {len(finding.tried)} tried, {len(finding.skipped)} skipped")
     if case.error:
         console.print(escape.terminal(case.error))
-    for line in escape.terminal_lines("\n".join(diff), max_lines=_MAX_LINES):
-        console.print(line, style=diff_view.color_of(line))
+    for line in [*diff[:_MAX_LINES], *([Text("…")] if len(diff) > _MAX_LINES else [])]:
+        console.print(line)
 
 
-def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[str]:
-    """As `irdiff diff` has it, in one numbering; or what a compiler that failed said."""
+def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[Text]:
+    """As `irdiff diff` shows it; or what a compiler that failed said."""
     case = finding.case
     shown = (case.origin.stage if case.origin else stage) or ""
     shown = Stage.PTX if shown == Stage.SASS else shown  # which has no text
     base, head = (stage_diff.read_text(folder, case, side, shown) for side in ("base", "head"))
     if base is None or head is None:
         failure = case.failures.head or case.failures.base
-        return failure.stderr.splitlines()[-_FAILURE_LINES:] if failure else []
-    return diff_lines(shown, base, head)
-
-
-def diff_lines(stage: str, base: str, head: str) -> list[str]:
+        lines = failure.stderr.splitlines()[-_FAILURE_LINES:] if failure else []
+        return [Text(escape.terminal(line)) for line in lines]
     try:
-        diff = stage_diff.compare(stage, base, head)
+        diff = stage_diff.compare(shown, base, head)
     except NormalizeError:
-        diff = stage_diff.of_lines(stage, base.splitlines(), head.splitlines())
-    lines = [f"--- base/{stage}", f"+++ head/{stage}"]
-    for hunk in diff.hunks(_CONTEXT):
-        rows = [diff.line(index) for index in hunk]
-        lines.append(
-            f"@@ -{_from([row.base_number for row in rows])} +{_from([row.head_number for row in rows])} @@"
-        )
-        lines += [f"{row.kind.value} {row.text}".rstrip() for row in rows]
-    return [
-        *lines,
-        *(f"{name} = {text}" for name, text in diff.legend if any(name in line for line in lines)),
-    ]
-
-
-def _from(numbers: list[int]) -> int:
-    """Where a hunk begins in the raw text of a side."""
-    return next(filter(None, numbers), 0)
+        diff = stage_diff.of_lines(shown, base.splitlines(), head.splitlines())
+    return list(diff_view.lines(diff, _VIEW))

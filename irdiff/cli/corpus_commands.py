@@ -15,7 +15,6 @@ from rich.text import Text
 
 from irdiff import process
 from irdiff.attribute import exercise
-from irdiff.attribute.exercise import CaseExercise
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
@@ -58,7 +57,7 @@ def _chosen(
 
 def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        return corpus_check.captured(side.toolchain, side.corpus, targets, cases, config, report)
+        return corpus_check.launches(side, targets, cases, config, report)
 
 
 @corpus_group.command("list")
@@ -134,7 +133,7 @@ def check_command(
     """
     selection = replace(selection, target_names=("all",)) if all_targets else selection
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        rows = corpus_check.check(side.toolchain, side.corpus, targets, cases, config, report)
+        rows = corpus_check.check(side, targets, cases, config, report)
     if json_path:
         options.write_json(json_path, [asdict(row) for row in rows])
     surprises = [row for row in rows if row.surprising]
@@ -179,7 +178,7 @@ def verify_command(
     def on_line(line: str) -> None:
         if line.startswith("{"):
             if not rows:
-                click.echo(_verified_heading())
+                click.echo(_HEADING)
             rows.append(json.loads(line))
             click.echo(_verified_line(rows[-1]))
 
@@ -204,7 +203,7 @@ def verify_command(
             log_path=str(log),
         )
     if markdown_path:
-        table = "\n".join([_verified_heading(), *map(_verified_line, rows)])
+        table = "\n".join([_HEADING, *map(_verified_line, rows)])
         options.write_output(markdown_path, f"{_agreement(rows)}. {_LEGEND}\n\n{table}\n")
     click.echo(_agreement(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
@@ -232,7 +231,9 @@ def gaps_command(
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(tiers=selection.tiers, cases=cases)
-        found = _exercise(side, targets, wanted, config, report)
+        with corpus_check.opened(side, targets, wanted, config, report) as check:
+            captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
+            found = exercise.of_launches(side, captured, check.compiler, report)
     if not found:
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
     rows = exercise.summarize(found)
@@ -247,21 +248,13 @@ def gaps_command(
     return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
 
 
-def _exercise(
-    side: Side, targets: tuple[Target, ...], wanted: Wanted, config: Config, report: Report
-) -> list[CaseExercise]:
-    toolchain, corpus = side.toolchain, side.corpus
-    with corpus_check.opened(toolchain, corpus, targets, wanted, config, report) as check:
-        launches = [(launch, target) for target, launch in check.captured() if isinstance(launch, Launch)]
-        return exercise.of_launches(side, launches, check.compiler, report)
-
-
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too
 
 
 _PEAKS = {"memory_tb_per_s": "memory", **{f"peak_{kind}_tflops": kind for kind in ("fp16", "tf32", "fp8")}}
+_ROW = "| {:62} | {} | {:>11} | {:>8} | {:>6} | {:>6} | {:>6} | {:>12} | {:>13} | {:>16} |"
 _TITLES = ("max abs err", "rel err", "rtol", "atol", "used", "time", "rate", "of peak")
-_WIDTHS = (11, 8, 6, 6, 6, 12, 13, 16)
+_HEADING = f"{_ROW.format('launch', '  ', *_TITLES)}\n{_ROW.format('---', '--', *['--:'] * len(_TITLES))}"
 _LEGEND = (
     "*rel err*: norm of the error over the norm of the reference; *used*: the largest error of an "
     "element over what `atol + rtol × |reference|` allows; *time*: median of 20 calls with a cold L2, "
@@ -270,20 +263,10 @@ _LEGEND = (
 )
 
 
-def _verified_row(name: str, state: str, *cells: str) -> str:
-    figures = (cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
-    return f"| {name:62} | {state} | {' | '.join(figures)} |"
-
-
-def _verified_heading() -> str:
-    titles = _verified_row("launch", "  ", *_TITLES)
-    return titles + "\n" + _verified_row("---", "--", *["--:"] * len(_TITLES))
-
-
 def _verified_line(row: Mapping[str, Any]) -> str:
     reason = str(row.get("why"))[:160].replace("|", "\\|")
     state = "ok" if row["ok"] else f"**wrong**: {reason}"
-    return _verified_row(f"`{row['id']}`", state, *_verified_cells(row))
+    return _ROW.format(f"`{row['id']}`", state, *_verified_cells(row))
 
 
 def _agreement(rows: Sequence[Mapping[str, Any]]) -> str:

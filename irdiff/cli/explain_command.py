@@ -21,14 +21,13 @@ from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, phrases
+from irdiff.report import commands, escape, group_names, phrases, timing_summary
 from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 from irdiff.stages import Stage, in_stage_order
 from irdiff.store import Store
 from irdiff.timing import timing_file
-from irdiff.timing.results import CaseTiming
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -180,8 +179,7 @@ class CaseStory:
         self.section("differences in the launch and its options", changes)
         timings = timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
-        words = (f"{row.gpu}: {_measured(row)}; outputs {row.outputs.status.value}" for row in rows)
-        self.section("timing", words)
+        self.section("timing", (f"{row.gpu}: {timing_summary.in_words(row)}" for row in rows))
         self.section("each side alone, from the IR that enters that stage", self._alone(sides))
 
     def _heading(self) -> None:
@@ -295,13 +293,3 @@ def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> I
         numbers = normalize.canonicalize(diff.stage, text).numbers
         raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
         yield from explanation.source_lines(text, raw, root)
-
-
-def _measured(row: CaseTiming) -> str:
-    found = row.measurement
-    if found is None:
-        return f"not measured: {row.note or row.outputs.message}"
-    ratio = f"head / base {found.ratio:.4f} [{found.ratio_low:.4f}, {found.ratio_high:.4f}]"
-    noise = f"noise floor {found.noise_floor:.4f}"
-    words = f"{found.speed.value}: {found.why}" if found.why else found.speed.value
-    return f"{found.base_us:.2f} → {found.head_us:.2f} µs, {ratio}, {noise}: {words}"

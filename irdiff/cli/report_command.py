@@ -23,7 +23,7 @@ from irdiff.run import known, run_folder
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutputs:
-    """What a user asked for, and how much of it."""
+    """The files that a user wants, and how much the terminal shows."""
 
     json_path: Path | None
     markdown_path: Path | None
@@ -51,29 +51,25 @@ output_options = options.gathered(
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRun:
-    """What is shown of a run."""
+    """The part of a run that reports show, and how they show it."""
 
     run: Run
     as_: Shown
 
 
-@dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """The run of `--known`, read before another one is made: `last` means another run by then."""
+def earlier_of(text: str | None, config: Config) -> GivenRun | None:
+    """The run of `--known`, read before another one is made: `last` means that one then.
 
-    run: Run
-    call: str
-
-
-def earlier_of(text: str | None, config: Config) -> Earlier | None:
-    """Raises RunFolderError."""
+    Raises RunFolderError.
+    """
     if text is None:
         return None
     with run_argument.opened(text, config) as given:
-        return Earlier(run=given.run, call=given.call)
+        assert given.run  # it is read now
+        return given
 
 
-def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: bool = False) -> ShownRun:
+def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
@@ -87,9 +83,9 @@ def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: boo
 
 
 def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
-    """JSON is of the whole run; the other forms are of the part that is shown."""
+    """JSON holds the whole run; the other forms hold the part that is shown."""
     if outputs.json_path:
-        options.write_output(outputs.json_path, run_folder.dump_parts(run))
+        options.write_output(outputs.json_path, run_folder.dump(run))
     if outputs.markdown_path:
         from irdiff.report import markdown
 

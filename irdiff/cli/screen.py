@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import click
 from rich.console import Console
@@ -120,17 +119,10 @@ def print_lines(console: Console, lines: Iterable[Text], *, with_pager: bool = F
         for line in lines:
             console.file.write(f"{line.plain.rstrip()}\n")
         return
-    left = iter(lines)
-    first = list(itertools.islice(left, console.height - 1 if with_pager else None))
-    if len(first) < console.height - 1 or not with_pager:
-        for line in first:
+    shown = list(lines)
+    is_paged = with_pager and len(shown) >= console.height - 1
+    with console.capture() if is_paged else nullcontext() as captured:
+        for line in shown:
             console.print(line, soft_wrap=True, highlight=False)
-        return
-    click.echo_via_pager(_with_colour(console, itertools.chain(first, left)), color=not console.no_color)
-
-
-def _with_colour(console: Console, lines: Iterable[Text]) -> Iterator[str]:
-    for line in lines:
-        with console.capture() as captured:
-            console.print(line, soft_wrap=True, highlight=False)
-        yield captured.get()
+    if captured:
+        click.echo_via_pager(captured.get(), color=not console.no_color)

@@ -32,7 +32,6 @@ from irdiff.timing.results import (
     PROCESSES,
     CaseTiming,
     OutputStatus,
-    Speed,
     TimingProtocol,
     TimingResults,
 )
@@ -206,25 +205,17 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
     return (row.case, found.speed, *figures, f"{found.base_us:.2f}", f"{found.head_us:.2f}", outputs)
 
 
-def _reasons(row: CaseTiming) -> Iterator[str]:
-    """Wrong results, faults, and why there is no verdict."""
-    if row.outputs.status in BAD_OUTPUTS:
-        side = f" at {row.outputs.side}" if row.outputs.side else ""
-        yield f"{row.case}: {row.outputs.status}{side}: {row.outputs.message}"
-    elif row.measurement is None and row.note:
-        yield f"{row.case}: not measured: {row.note}"
-    if row.measurement and row.measurement.why:
-        yield f"{row.case}: {row.measurement.speed}: {row.measurement.why}"
-
-
 def _summary(found: TimingResults) -> Iterator[str]:
-    speeds = Counter(row.measurement.speed for row in found.cases if row.measurement)
-    faulted = sum(row.outputs.status in FAULTS for row in found.cases)
-    words = [f"{faulted} faulted"] if faulted else []
+    """What of all was found, wrong results and faults, and why there is no verdict."""
+    summary = timing_summary.of_results(found)
     yield ""
-    yield ", ".join([*words, *(f"{speeds[speed]} {speed}" for speed in Speed)])
+    yield summary.headline
+    yield from (f"{row.case_id}: {row.words}" for row in summary.wrong)
     for row in found.cases:
-        yield from _reasons(row)
+        if row.measurement and row.measurement.why:
+            yield f"{row.case}: {row.measurement.speed}: {row.measurement.why}"
+        elif not row.measurement and row.note and row.outputs.status not in BAD_OUTPUTS:
+            yield f"{row.case}: not measured: {row.note}"
     for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
         yield f"{counted(count, 'case')} not timed: {reason}"
     for gpu in found.gpus:

@@ -164,7 +164,7 @@ def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None,
     edit = made.edit
     count = sum(len(lines) for lines in edit.lines.values())
     click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
-    click.echo(f"  {count} edited lines of {len(edit.lines)} files, in {len(edit.counted.units)} units")
+    click.echo(f"  {count} edited lines of {len(edit.lines)} files, in {len(edit.units)} units")
     for path in edit.without_lines:
         click.echo(f"  {path} differs, too: it has no lines that run")
     click.echo(

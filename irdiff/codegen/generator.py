@@ -16,10 +16,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from irdiff.codegen.calls import LlvmCall, llvm_call
-from irdiff.codegen.readable import ReadableTexts
-from irdiff.codegen.spellings import rewritten
-from irdiff.codegen.tool_runner import CODE, TRANSIENT, Runner, ToolFailed
+from irdiff.codegen.readable import ReadableTexts, rewritten
+from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
 from irdiff.config import Config
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.normalize.lexing import UnclearError

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from irdiff.capture.catalogs import Catalog, Selection
-from irdiff.codegen.calls import ptxas_flags
+from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
-from irdiff.codegen.tool_runner import ToolFailed
+from irdiff.codegen.tool_runner import ToolFailed, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
@@ -23,7 +22,7 @@ from irdiff.model import (
     Target,
     Toolchain,
 )
-from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.resolve.tools.substitute import STARTS_AT, RecordedSide, Substitute
 from irdiff.resolve.tools.tool import ToolKind
 from irdiff.stages import MLIR, Stage
@@ -49,50 +48,32 @@ class ToolCompiler:
         self._seen: dict[tuple[str, str, str], tuple[Launch, Compiled]] = {}
         """By toolchain, launch and target: what replays need to know."""
 
-    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
+    def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
         """What the origin of the texts launches of a workload."""
-        substitute = self._substitutes.get(toolchain.digest)
-        origin = substitute.origin if substitute else toolchain
+        substitute = self._substitutes.get(side.toolchain.digest)
+        origin = substitute.origin if substitute else side.toolchain
         if isinstance(origin, Toolchain):
-            return self.inner.catalog(origin, corpus, workload, target)
+            return self.inner.catalog(replace(side, toolchain=origin), workload, target)
         cases = [case for case in origin.run.cases if (case.workload, case.target) == (workload, target.name)]
         failures = [
             CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
             for case in cases
             if (failure := case.failures.of(origin.side)) and failure.stage == "capture"
         ]
-        return Catalog(
-            launches=tuple(launch for case in cases if (launch := origin.launch(case))),
-            failures=tuple(failures),
-            supported=True,
-            selection=Selection(tiers=(), labels=()),
-            read=(),
-        )
+        launches = tuple(launch for case in cases if (launch := origin.launch(case)))
+        return replace(NOTHING, launches=launches, failures=tuple(failures))
 
     @property
     def taken_from_store(self) -> int:
         return self.inner.taken_from_store + self._generator.taken
 
     def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
+        self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None, fresh: bool = False
     ) -> Outcome:
-        if substitute := self._substitutes.get(toolchain.digest):
-            return self._compiled(substitute, corpus, launch, target, "fresh" if fresh else "")
-        return self.inner.compile(toolchain, corpus, launch, target, fresh=fresh)
-
-    def recompile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        attempt: int,
-        fresh: bool = False,
-    ) -> Outcome:
-        if substitute := self._substitutes.get(toolchain.digest):
-            return self._compiled(substitute, corpus, launch, target, f"randomized {attempt}")
-        return self.inner.recompile(toolchain, corpus, launch, target, attempt=attempt, fresh=fresh)
+        if substitute := self._substitutes.get(side.toolchain.digest):
+            named = f"randomized {attempt}" if attempt is not None else "fresh" if fresh else ""
+            return self._compiled(substitute, side, launch, target, named)
+        return self.inner.compile(side, launch, target, attempt=attempt, fresh=fresh)
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
@@ -103,12 +84,13 @@ class ToolCompiler:
         return [first, *self._generator.texts.notes()]
 
     def _compiled(
-        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, attempt: str
+        self, substitute: Substitute, side: Side, launch: Launch, target: Target, attempt: str
     ) -> Outcome:
         """The texts of the origin, a release or a run, with what the tool makes of them."""
         tool, origin = substitute.tool, substitute.origin
         if isinstance(origin, Toolchain):
-            above = self.inner.compile(origin, corpus, launch, target, fresh=attempt == "fresh")
+            of_origin = replace(side, toolchain=origin)
+            above = self.inner.compile(of_origin, launch, target, fresh=attempt == "fresh")
         else:
             above = self._recorded(substitute, origin, launch, target)
         if isinstance(above, Failed) or not substitute.compiles(target):
@@ -187,7 +169,7 @@ class ToolCompiler:
 
 
 Compiler = WorkerCompiler | ToolCompiler
-"""A case that does not compile is a value. `fresh` ignores what the store has; `recompile` uses another
+"""A case that does not compile is a value. `fresh` ignores what the store has; each `attempt` uses another
 process, with addresses and hashes randomized."""
 
 

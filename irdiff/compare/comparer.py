@@ -82,7 +82,7 @@ class CaseComparer:
 
     def _compile(self, name: str, launch: Launch, target: Target, *, fresh: bool) -> Outcome:
         side = self.sides.of(name)
-        return self.compiler.compile(side.toolchain, side.corpus, launch, target, fresh=fresh)
+        return self.compiler.compile(side, launch, target, fresh=fresh)
 
     def compare(self, pair: Pair, outcomes: Sides[Outcome]) -> tuple[Case, Sides[Outcome]]:
         """The case, and the outcomes that it is of: where an artifact is damaged both sides compile again."""
@@ -188,9 +188,7 @@ class CaseComparer:
         for name, launch in _launches(pair).items():
             side = self.sides.of(name)
             again = (
-                self.compiler.recompile(
-                    side.toolchain, side.corpus, launch, pair.target, attempt=attempt, fresh=fresh
-                )
+                self.compiler.compile(side, launch, pair.target, attempt=attempt, fresh=fresh)
                 for attempt in range(_REPEATED_ASSEMBLIES)
             )
             for outcome in (both.of(name), *again):

@@ -10,12 +10,14 @@ from irdiff import case_ids
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
+from irdiff.model import CaptureFailure, Compiled, Launch, Target
 from irdiff.parallel import Report, in_parallel
-from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
+
+Row = Launch | CaptureFailure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,83 +37,45 @@ class Checked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorpusCheck:
-    """A corpus under one toolchain, and which of its launches are asked for."""
+class OpenCorpus:
+    """The kernels of a side, and the workers that capture and compile them."""
 
+    side: Side
     compiler: WorkerCompiler
-    toolchain: Toolchain
-    corpus: Corpus
-    targets: Sequence[Target]
-    cases: Sequence[str]
-    jobs: int
-    report: Report
-
-    def captured(self) -> list[tuple[Target, Launch | CaptureFailure]]:
-        """Every launch that the patterns select, for every target, and those that the frontend refused."""
-        jobs = case_ids.places(self.cases, self.corpus.workloads, self.targets)
-        found = in_parallel(self._captured, jobs, self.jobs, "capture", self.report)
-        return sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
-
-    def checked(self) -> list[Checked]:
-        """Each of them compiled, in the order of their ids."""
-        rows = in_parallel(self._checked, self.captured(), self.jobs + 1, "check", self.report)
-        return sorted(rows, key=lambda row: row.id)
-
-    def _captured(self, job: tuple[str, Target]) -> list[tuple[Target, Launch | CaptureFailure]]:
-        name, target = job
-        catalog = self.compiler.catalog(self.toolchain, self.corpus, name, target)
-        rows: list[Launch | CaptureFailure] = [*catalog.launches, *catalog.failures]
-        return [(target, row) for row in rows if case_ids.selects(self.cases, f"{row.id}@{target.name}")]
-
-    def _checked(self, row: tuple[Target, Launch | CaptureFailure]) -> Checked:
-        target, launch = row
-        if isinstance(launch, CaptureFailure):
-            return Checked(
-                id=f"{launch.id}@{target.name}",
-                target=target.name,
-                expected=launch.expected,
-                compiled=False,
-                message=launch.failure.message,
-                compile_s=0.0,
-            )
-        outcome = self.compiler.compile(self.toolchain, self.corpus, launch, target)
-        return Checked(
-            id=f"{launch.id}@{target.name}",
-            target=target.name,
-            expected=launch.expected,
-            compiled=isinstance(outcome, Compiled),
-            message="" if isinstance(outcome, Compiled) else outcome.failure.message,
-            compile_s=sum(outcome.stage_times_s.values()),
-        )
+    captured: Sequence[tuple[Target, Row]]
+    """Every launch that is wanted, for every target, and those that the frontend refused; by id."""
 
 
 @contextmanager
 def opened(
-    toolchain: Toolchain,
-    corpus: Corpus,
+    side: Side,
     targets: Sequence[Target],
     wanted: Wanted,
     config: Config,
     report: Report,
     *,
     warm: Workers | None = None,
-) -> Iterator[CorpusCheck]:
-    """A check whose workers stop with the block, unless they are given (`warm`)."""
+) -> Iterator[OpenCorpus]:
+    """Workers stop with the block, unless they are given (`warm`)."""
     with nullcontext(warm) if warm else closing(Workers(config)) as workers:
-        yield CorpusCheck(
-            compiler=WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True),
-            toolchain=toolchain,
-            corpus=corpus,
-            targets=targets,
-            cases=wanted.cases,
-            jobs=config.jobs,
-            report=report,
-        )
+        compiler = WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True)
+
+        def captured(job: tuple[str, Target]) -> list[tuple[Target, Row]]:
+            workload, target = job
+            found = compiler.catalog(side, workload, target)
+            rows: list[Row] = [*found.launches, *found.failures]
+            return [
+                (target, row) for row in rows if case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
+            ]
+
+        jobs = case_ids.places(wanted.cases, side.corpus.workloads, targets)
+        found = in_parallel(captured, jobs, config.jobs, "capture", report)
+        rows = sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
+        yield OpenCorpus(side=side, compiler=compiler, captured=rows)
 
 
-def captured(
-    toolchain: Toolchain,
-    corpus: Corpus,
+def launches(
+    side: Side,
     targets: Sequence[Target],
     cases: Sequence[str],
     config: Config,
@@ -119,21 +83,33 @@ def captured(
     *,
     warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every launch that the patterns select, for every target; without its input digest. With processes that
-    stay, where they are given.
-    """
+    """Every launch that the patterns select, for every target; without its input digest."""
     wanted = Wanted(cases=tuple(cases), frontend=False)
-    with opened(toolchain, corpus, targets, wanted, config, report, warm=warm) as check:
-        return [launch for _, launch in check.captured() if isinstance(launch, Launch)]
+    with opened(side, targets, wanted, config, report, warm=warm) as found:
+        return [launch for _, launch in found.captured if isinstance(launch, Launch)]
 
 
 def check(
-    toolchain: Toolchain,
-    corpus: Corpus,
-    targets: Sequence[Target],
-    cases: Sequence[str],
-    config: Config,
-    report: Report,
+    side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
-    with opened(toolchain, corpus, targets, Wanted(cases=tuple(cases)), config, report) as found:
-        return found.checked()
+    """Each of these launches compiled, in the order of their ids."""
+    with opened(side, targets, Wanted(cases=tuple(cases)), config, report) as found:
+
+        def checked(row: tuple[Target, Row]) -> Checked:
+            target, launch = row
+            failed, compile_s = getattr(launch, "failure", None), 0.0
+            if isinstance(launch, Launch):
+                made = found.compiler.compile(side, launch, target)
+                failed = None if isinstance(made, Compiled) else made.failure
+                compile_s = sum(made.stage_times_s.values())
+            return Checked(
+                id=f"{launch.id}@{target.name}",
+                target=target.name,
+                expected=launch.expected,
+                compiled=failed is None,
+                message=failed.message if failed else "",
+                compile_s=compile_s,
+            )
+
+        rows = in_parallel(checked, found.captured, config.jobs + 1, "check", report)
+        return sorted(rows, key=lambda row: row.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from irdiff import case_ids
 from irdiff.compile import corpus_check
@@ -38,12 +39,9 @@ def of_sides(
         for side in found:
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
-                yield from (
-                    row.id
-                    for row in corpus_check.captured(
-                        origin, side.corpus, targets[:1], workloads, config, report, warm=warm
-                    )
-                )
+                made = replace(side, toolchain=origin)
+                rows = corpus_check.launches(made, targets[:1], workloads, config, report, warm=warm)
+                yield from (row.id for row in rows)
             else:
                 cases = (case for case in origin.run.cases if case.workload in workloads)
                 yield from (case.id.rpartition("@")[0] for case in cases)

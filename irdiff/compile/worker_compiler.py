@@ -10,9 +10,10 @@ that imported a module which no digest holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -31,10 +32,10 @@ from irdiff.model import (
     Target,
     Toolchain,
 )
-from irdiff.resolve.corpus import Corpus, ExtraPackages
+from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
-from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
+from irdiff.worker_client.workers import EndedChild
 
 _outcome = TypeAdapter(Outcome)
 
@@ -51,74 +52,53 @@ class WorkerCompiler:
         self.taken_from_store = 0
         """How many sides of cases needed no compilation, for progress."""
         self._capturer = Capturer(requests, store, reuse=reuse)
-        self._selections: dict[tuple[str, str, str, str], Selection] = {}
+        self._selections: dict[tuple[str, ...], Selection] = {}
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
 
-    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
+    def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
         """The launches of a workload that are wanted."""
         selection = self.wanted.selection(workload, target)
-        found = self._capturer.catalog(toolchain, corpus, workload, target, selection)
-        self._selections[toolchain.python, str(corpus.root), workload, target.name] = found.selection
+        found = self._capturer.catalog(side, workload, target, selection)
+        self._selections[_place(side, workload, target)] = found.selection
         return found
 
-    def selection(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Selection:
+    def selection(self, side: Side, workload: str, target: Target) -> Selection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
-        known = self._selections.get((toolchain.python, str(corpus.root), workload, target.name))
+        known = self._selections.get(_place(side, workload, target))
         return known or self.wanted.selection(workload, target)
 
     # compilation
 
     def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
+        self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None, fresh: bool = False
     ) -> Outcome:
-        """One side of a case."""
-        key = self.key("compiled/1", toolchain, corpus, launch, target)
+        """One side of a case; each numbered attempt in another process, with addresses and hashes random."""
+        kind = "compiled/1" if attempt is None else f"recompiled/1/{attempt}"
+        key = self.key(kind, side, launch, target)
         with self._turn(key):
             found = None if fresh else self._stored(key)
             if found is not None:
-                self.taken_from_store += 1
+                self.taken_from_store += attempt is None
                 return found
-            more = {} if fresh or not self.reuse else self.assembled(toolchain)
-            row = self._request(launch, toolchain, corpus, target, **more)
-            return self._run(key, row, toolchain, corpus.beside(launch.id, target), replace=fresh)
-
-    def recompile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        attempt: int,
-        fresh: bool = False,
-    ) -> Outcome:
-        """The case again in another process, with addresses and hashes randomized."""
-        key = self.key(f"recompiled/1/{attempt}", toolchain, corpus, launch, target)
-        found = None if fresh else self._stored(key)
-        if found is not None:
-            return found
-        row = self._request(launch, toolchain, corpus, target)
-        beside = corpus.beside(launch.id, target)
-        return self._run(key, row, toolchain, beside, randomized=True, replace=fresh)
+            is_remembered = attempt is None and self.reuse and not fresh
+            more = self.assembled(side.toolchain) if is_remembered else {}
+            row = self._request(side, launch, target, **more)
+            beside = side.corpus.beside(launch.id, target)
+            ask = partial(self.requests.ask, side.toolchain, beside, row, randomized=attempt is not None)
+            return self._run(key, ask, side.toolchain, replace=fresh)
 
     def count_lines(
-        self,
-        counting: Toolchain,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        profile: Path,
+        self, counting: Toolchain, side: Side, launch: Launch, target: Target, profile: Path
     ) -> None:
-        """Has `counting`, a compiler that counts its lines, compile a launch of `toolchain`, and leave its
+        """Has `counting`, a compiler that counts its lines, compile a launch of a side, and leave its
         counters at `profile`. Where it crashes it leaves none.
         """
-        row = self._request(launch, toolchain, corpus, target, profile=str(profile))
+        row = self._request(side, launch, target, profile=str(profile))
         with self.store.scratch() as folder:
-            self.requests.ask(counting, corpus.beside(launch.id, target), row, folder)
+            self.requests.ask(counting, side.corpus.beside(launch.id, target), row, folder)
 
     def _turn(self, key: str | None) -> AbstractContextManager[object]:
         """Launches of one input digest are one compilation, whatever workload they are of: who comes second
@@ -129,15 +109,14 @@ class WorkerCompiler:
         with self._lock:
             return self._turns.setdefault(key, Lock())
 
-    def key(
-        self, kind: str, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
-    ) -> str | None:
+    def key(self, kind: str, side: Side, launch: Launch, target: Target) -> str | None:
         """Of what is made of a launch; None for one whose results are not kept."""
         if launch.digest is None:
             return None
-        beside = corpus.beside(launch.id, target)
+        beside = side.corpus.beside(launch.id, target)
         packages = beside.packages.digest if beside and beside.packages else beside is not None
-        return key_of(kind, self.requests.environment_digest, launch.digest, toolchain.digest, packages)
+        environment = self.requests.environment_digest
+        return key_of(kind, environment, launch.digest, side.toolchain.digest, packages)
 
     def assembled(self, toolchain: Toolchain) -> dict[str, object]:
         """Lets a worker take what an assembler has made of the same input before."""
@@ -147,36 +126,27 @@ class WorkerCompiler:
         record = self.store.get_record("compiled", key) if self.reuse and key else None
         if record is None:
             return None
-        outcome = _sharing(_outcome.validate_python(record))
+        outcome = _outcome.validate_python(record)
         is_whole = all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values())
         return outcome if is_whole else None
 
-    def _request(
-        self, launch: Launch, toolchain: Toolchain, corpus: Corpus, target: Target, **more: object
-    ) -> dict[str, object]:
+    def _request(self, side: Side, launch: Launch, target: Target, **more: object) -> dict[str, object]:
         """Asks a worker to compile one launch; with `more`."""
         return {
             "op": "compile",
             "launch": launch.id,
             "digest": launch.digest,
-            **corpus.place,
+            **side.corpus.place,
             "target": asdict(target),
-            "select": asdict(self.selection(toolchain, corpus, launch.workload, target)),
+            "select": asdict(self.selection(side, launch.workload, target)),
             **more,
         }
 
     def _run(
-        self,
-        key: str | None,
-        row: Mapping[str, object],
-        toolchain: Toolchain,
-        beside: ExtraPackages | None,
-        *,
-        randomized: bool = False,
-        replace: bool = False,
+        self, key: str | None, ask: Callable[[Path], EndedChild], toolchain: Toolchain, *, replace: bool
     ) -> Outcome:
         with self.store.scratch() as folder:
-            ended = self.requests.ask(toolchain, beside, row, folder, randomized=randomized)
+            ended = ask(folder)
             result = read_result(folder)
             names = result["artifacts"] if result else artifacts_of_the_dead(folder)
             artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
@@ -202,6 +172,10 @@ class WorkerCompiler:
         return Artifact(stage=name, digest=digest, size_bytes=len(content))
 
 
+def _place(side: Side, workload: str, target: Target) -> tuple[str, ...]:
+    return side.toolchain.python, str(side.corpus.root), workload, target.name
+
+
 def _is_own(outcome: Outcome) -> bool:
     """Whether a failure says something of this machine or this workload, and not of the compiler."""
     return isinstance(outcome, Failed) and (outcome.transient or outcome.failure.stage == "capture")
@@ -220,12 +194,3 @@ def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], tool
         assembler_log=result["assembler_log"],
         notes=tuple(result["notes"]),
     )
-
-
-def _sharing(outcome: Outcome) -> Outcome:
-    """The same, whose metadata share what many kernels have in common: all but a kernel's name."""
-    if isinstance(outcome, Failed):
-        return outcome
-    metadata = dict(outcome.metadata)
-    name = {key: metadata.pop(key) for key in ("name",) if key in metadata}
-    return replace(outcome, metadata={**interned(metadata), **name})

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
@@ -21,7 +21,6 @@ from irdiff.model import Case, Verdict
 from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-policy/1"
-_STRICT = ConfigDict(extra="forbid")
 
 
 class Action(StrEnum):
@@ -40,8 +39,11 @@ Patterns = tuple[Annotated[str, Field(pattern=r"\S")], ...]
 """An empty one would select nothing."""
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
-class _Rule:
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Rule(_Table):
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
     action: Action
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
@@ -73,7 +75,6 @@ class _Rule:
         return self.action is Action.REVIEW if self.acceptable is None else self.acceptable
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class VerdictRule(_Rule):
     """No case has one of these verdicts."""
 
@@ -81,20 +82,18 @@ class VerdictRule(_Rule):
     verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class FactRule(_Rule):
     """In no changed case one of these is worse than at base; unknown where no side has any of them."""
 
     kind: Literal["fact"]
     facts: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """Names of statistics (`spills`, `occupancy`), or of single facts, of which less is better."""
+    """Names of statistics (`spills`, `occupancy`), or of single facts; of a fact, less is better."""
     more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """By how much it may be worse, in its own unit."""
     more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """The same in percent of base; what is denied is beyond both."""
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class SlowerRule(_Rule):
     """No changed case is slower by more at the lower end of its interval; unknown if it was not timed."""
 
@@ -102,28 +101,24 @@ class SlowerRule(_Rule):
     percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class TimedRule(_Rule):
     """Every changed case was timed, and none faulted."""
 
     kind: Literal["timed"]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class WrongResultRule(_Rule):
     """Both sides of a changed case compute the same within the launch's tolerance; unknown if not run."""
 
     kind: Literal["wrong-result"]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class NondeterministicRule(_Rule):
     """No side of a changed case disagrees with itself when compiled again."""
 
     kind: Literal["nondeterministic"]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class SeverityRule(_Rule):
     """No group has such a severity, or a reason of that name; unknown for a changed case in no group."""
 
@@ -131,17 +126,15 @@ class SeverityRule(_Rule):
     severities: Annotated[Patterns, Field(min_length=1)]
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class RadiusRule(_Rule):
     """On no target do more of the compared cases change, by both bounds."""
 
     kind: Literal["radius"]
     percent: Annotated[float, Field(ge=0, le=100)]
     more_than_cases: Annotated[int, Field(ge=0)] = 0
-    """So many may change whatever their share: two of six are a third, and no large radius."""
+    """This many may change, whatever their share: two of six are a third, but no large radius."""
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class CompileTimeRule(_Rule):
     """On no target does compiling the cases take longer by both bounds, over cases compiled on both sides."""
 
@@ -150,7 +143,6 @@ class CompileTimeRule(_Rule):
     more_than_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class CoverageRule(_Rule):
     """Each required target was compared over enough cases, and not too many could not be compared."""
 
@@ -164,7 +156,6 @@ class CoverageRule(_Rule):
     """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class ReachRule(_Rule):
     """In a repository of kernels each changed kernel, and each changed function of a file that launches read,
     ran in a launch.
@@ -188,12 +179,11 @@ Rule = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
-class Waiver:
+class Waiver(_Table):
     """Findings of one rule that somebody answers for, until a day.
 
-    A waiver is of a rule for some cases, whatever changes in them: it is for what is known and being mended,
-    and says so with its issue. With `edits` it is of those concrete edits only.
+    A waiver covers a rule for some cases, however they change: it is for a known problem that somebody mends
+    under its issue. With `edits` it covers those concrete edits only.
     """
 
     rule: Name
@@ -210,7 +200,7 @@ class Waiver:
     """The last day on which the acceptance holds."""
 
 
-@dataclass(frozen=True, kw_only=True, config=_STRICT)
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Policy:
     schema: Literal["irdiff-policy/1"]
     rule: Annotated[tuple[Annotated[Rule, Field(discriminator="kind")], ...], Field(min_length=1)]

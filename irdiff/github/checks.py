@@ -142,7 +142,7 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
     }
-    first_line = {"start_line": 1, "end_line": 1}  # which line it is of is not known
+    first_line = {"start_line": 1, "end_line": 1}  # the run does not record the line
     rows = [{**asdict(annotation), **first_line} for annotation in check.annotations]
     batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
     request = {
@@ -160,8 +160,8 @@ def _publish_check(client: Client, check: CheckRun) -> None:
 
 
 def _publish_status(client: Client, check: CheckRun) -> None:
-    # A status knows no "neutral", and changed code is no failure: its words say that it is no pass.
-    words = f"neutral: {check.title}" if check.conclusion is Conclusion.NEUTRAL else check.title
+    # A status is a success or a failure, and changed code is no failure: its words ask for a look at it.
+    words = f"to review: {check.title}" if check.conclusion is Conclusion.NEUTRAL else check.title
     request = {
         "state": "failure" if check.conclusion is Conclusion.FAILURE else "success",
         "description": clean(words, limit=_MAX_DESCRIPTION),

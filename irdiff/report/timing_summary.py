@@ -68,6 +68,16 @@ def of_results(results: TimingResults) -> TimingSummary:
     )
 
 
+def in_words(timing: CaseTiming) -> str:
+    """One case on one GPU: its verdict and figures, or why there are none."""
+    found = timing.measurement
+    if found is None:
+        return f"not measured: {timing.note or timing.outputs.message}"
+    words = TimingRow(case_id=timing.case, measured=found, outputs=_outputs(timing)).words
+    why = f": {found.why}" if found.why else ""
+    return f"{words}, noise floor {100 * found.noise_floor:.2f} %: {found.speed}{why}"
+
+
 def outputs_in_words(outputs: timings.OutputCheck) -> str:
     """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`.
 

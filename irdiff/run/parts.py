@@ -137,7 +137,7 @@ class _Parts:
         self._written_out_bytes = 0
 
     def whole(self, kind: str, stored: Any) -> Any:
-        """The part whose place is stored, or what is stored in its place."""
+        """The part that a stored number names, or the stored value itself."""
         if not isinstance(stored, int):
             return stored
         part, size_bytes = self._parts[stored] if 0 <= stored < len(self._parts) else (Part(), 0)
@@ -203,4 +203,5 @@ def _validated(adapter: TypeAdapter[Any], where: str, value: object, limit: int 
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
-        raise PartError(f"{place!a}: {first['msg'][:200]}") from error
+        older = ": another version of irdiff wrote it" if first["type"].startswith("missing") else ""
+        raise PartError(f"{place!a}: {first['msg'][:200]}{older}") from error

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
-from irdiff.model import Artifact, Case, ChangeGroup, EditedSource, Run, StageStatus, Verdict
+from irdiff.model import Artifact, Case, EditedSource, Run, StageStatus, Verdict
 
 MAX_VALUES = 12_000_000
 """Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
@@ -29,6 +30,7 @@ MAX_NUMBER = 1e40
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
+_PLAIN = (str, int, float, type(None))
 _Refuse = Callable[[str], RunFolderError]
 
 
@@ -36,6 +38,19 @@ def check_values(text: bytes, path: Path) -> None:
     """Refuses a document that costs more memory than a run can need, before it is parsed."""
     if text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
         raise RunFolderError(f"{path} has more than {MAX_VALUES} values; a run has fewer")
+
+
+def check_document(document: object, path: Path) -> None:
+    """Refuses numbers that are not finite or beyond all bounds, and what is nested deeper than any run."""
+    values: list[Any] = [document]
+    for _ in range(MAX_DEPTH):
+        numbers = (value for value in values if isinstance(value, int | float))
+        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # NaN compares with nothing
+            raise RunFolderError(f"{path} has a number that is not finite, or beyond all bounds")
+        lists = (value.values() if isinstance(value, dict) else value for value in values)
+        values = [inner for part in lists if not isinstance(part, _PLAIN) for inner in part]
+    if values:
+        raise RunFolderError(f"{path} is deeper than any run")
 
 
 def check_run(run: Run, path: Path) -> None:
@@ -51,7 +66,6 @@ def check_run(run: Run, path: Path) -> None:
         raise refuse("it is called one of the same compiler, and has cases")
     if run.summary != radius.summarize(run.cases, run.targets):
         raise refuse("its summary is not that of its cases")
-    _check_numbers(run, refuse)
 
 
 def _check_sizes(run: Run, refuse: _Refuse) -> None:
@@ -143,52 +157,9 @@ def _check_groups(run: Run, refuse: _Refuse) -> None:
     for group_id in members.keys() - groups.keys():
         raise refuse(f"group {_shown(group_id)} has cases and is not there")
     for group in run.groups:
-        if not _is_consistent(group, members.get(group.id, [])):
+        same = sorted(group.members) == sorted(members.get(group.id, []))
+        if not same or group.representative not in group.members:
             raise refuse(f"the members of group {_shown(group.id)} are not the cases that name it")
-
-
-def _is_consistent(group: ChangeGroup, cases: list[str]) -> bool:
-    return sorted(group.members) == sorted(cases) and group.representative in group.members
-
-
-def _check_numbers(run: Run, refuse: _Refuse) -> None:
-    for case in run.cases:
-        parts = (case.facts, case.compile_s)
-        plain = (value for part in parts for side in (part.base, part.head) for value in side.values())
-        if not all(map(_is_sane, plain)):
-            raise refuse(f"case {_shown(case.id)} has a number that is not finite, or beyond all bounds")
-        if not _is_plain(case.metadata.base) or not _is_plain(case.metadata.head):
-            raise refuse(f"the metadata of {_shown(case.id)} is deeper or has other numbers than any run")
-    rest: list[object] = [run.duration_s]
-    for group in run.groups:
-        rest += (group.score, group.likeness)
-    for launch in run.launches.values():
-        rest += (launch.flops, launch.min_bytes, *(launch.tolerance or ()), *(launch.grid or ()))
-        for row in launch.arguments:
-            rest += (row.value, *(row.shape or ()), *(row.strides or ()), row.storage_offset)
-    for target in run.targets:
-        rest += target.facts.values()
-    if counted := run.edited_lines:
-        rest += (counted.cases, counted.unmeasured, counted.executed_by)
-        lines = (line for source in counted.sources for line in source.lines)
-        rest += (value for line in lines for value in (line.number, line.cases))
-    if not all(map(_is_sane, rest)):
-        raise refuse("it has a number that is not finite, or beyond all bounds")
-
-
-def _is_sane(value: object) -> bool:
-    """False for infinities and for what is not a number, which compares with nothing."""
-    return not isinstance(value, (int, float)) or -MAX_NUMBER <= value <= MAX_NUMBER
-
-
-def _is_plain(value: object, depth: int = 0) -> bool:
-    if depth > MAX_DEPTH:
-        return False
-    if isinstance(value, Mapping):
-        return all(_is_plain(inner, depth + 1) for inner in value.values())
-    if isinstance(value, (list, tuple)):
-        return all(_is_plain(inner, depth + 1) for inner in value)
-    return _is_sane(value)
 
 
 def _repeated(names: Iterable[str]) -> str | None:

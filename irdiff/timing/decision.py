@@ -1,5 +1,10 @@
 """From the samples of cases to their verdicts. Pure, and the only place where a verdict of speed is made.
 
+The unit of evidence is the *process*: samples of one process share its memory placement, clocks and
+temperature, so they say little about another process. Each process gives one log ratio head ÷ base, of
+medians and of trimmed means. Intervals and p-values are Student's t over those: with the few processes there
+are, a bootstrap over them is too narrow (a resample of three values is never further apart than the three).
+
 `slower` and `faster`: a t test over processes against the margin, of medians and of trimmed means (the larger
 p-value of the two counts), corrected for the number of cases (Benjamini-Hochberg). The margin is the
 threshold or the noise floor of the case, whichever is larger.
@@ -21,14 +26,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from statistics import median
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 
+import numpy as np
 from scipy import stats
 
-from irdiff.timing import estimates
-from irdiff.timing.estimates import Estimate, Ratio
 from irdiff.timing.results import (
     FAULTS,
     MEASURABLE,
@@ -36,6 +40,7 @@ from irdiff.timing.results import (
     CaseTiming,
     Measurement,
     OutputCheck,
+    ProcessTimes,
     Sample,
     Speed,
     TimingProtocol,
@@ -43,6 +48,108 @@ from irdiff.timing.results import (
 )
 from irdiff.timing.schedule import GpuWork
 from irdiff.words import counted
+
+_ARMS = ("base", "control", "head")
+_TRIMMED = 0.1  # at each end
+_LEAST_SPREAD = 1e-6  # of a log ratio: events tick; identical numbers do not mean certainty beyond that
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A ratio with its interval, and the log ratio of each process."""
+
+    value: float
+    low: float
+    high: float
+    logs: tuple[float, ...]
+
+    def apart(self, distance: float) -> tuple[float, ...]:
+        """Log ratios of the processes that lie further than a log ratio of `distance` from the median."""
+        middle = median(self.logs)
+        return tuple(log for log in self.logs if abs(log - middle) > distance)
+
+    def p_greater(self, margin: float) -> float:
+        """The p-value of the hypothesis that the true log ratio is at most `margin`: a one-sided t test."""
+        return _p_greater(np.asarray(self.logs), margin)
+
+    def p_less(self, margin: float) -> float:
+        """The p-value of the hypothesis that the true log ratio is at least -`margin`."""
+        return _p_greater(-np.asarray(self.logs), margin)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What the samples of one case say, before cases are looked at together."""
+
+    processes: tuple[ProcessTimes, ...]
+    head: Ratio
+    """The ratio of medians. `control` is one of medians, too."""
+    head_means: Ratio
+    """The ratio of the means of the middle 80 % of the samples."""
+    control: Ratio
+    samples: int
+    launches_per_sample: int
+
+    @property
+    def noise_floor(self) -> float:
+        """What the control could be off by: base's binary loaded twice, timed in the same rounds."""
+        return max(abs(self.control.low - 1), abs(self.control.high - 1))
+
+
+def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
+    """The times of each process that has samples of all three arms."""
+    found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in samples:
+        found[row.process][row.arm].append(row.elapsed_us / row.launches)
+    rows = ((process, arms) for process, arms in sorted(found.items()) if arms.keys() >= set(_ARMS))
+    return tuple(
+        ProcessTimes(
+            process=process,
+            **{f"{name}_us": median(arms[name]) for name in _ARMS},
+            **{f"{name}_mean_us": _trimmed_mean(arms[name]) for name in _ARMS},
+        )
+        for process, arms in rows
+    )
+
+
+def _trimmed_mean(times: Sequence[float]) -> float:
+    cut = int(_TRIMMED * len(times))
+    return fmean(sorted(times)[cut : len(times) - cut])
+
+
+def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:
+    """The estimate of one case. None where fewer than two processes have samples of all three arms."""
+    rows = process_times(samples)
+    if len(rows) < 2:
+        return None
+    return Estimate(
+        processes=rows,
+        head=_ratio([row.head_us / row.base_us for row in rows], confidence),
+        head_means=_ratio([row.head_mean_us / row.base_mean_us for row in rows], confidence),
+        control=_ratio([row.control_us / row.base_us for row in rows], confidence),
+        samples=len(samples),
+        launches_per_sample=samples[0].launches,
+    )
+
+
+def _ratio(ratios: Sequence[float], confidence: float) -> Ratio:
+    logs = np.log(ratios)
+    center = float(logs.mean())
+    reach = _LEAST_SPREAD + _standard_error(logs) * float(stats.t.ppf((1 + confidence) / 2, len(logs) - 1))
+    low, value, high = (math.exp(center + far) for far in (-reach, 0.0, reach))
+    return Ratio(value=value, low=low, high=high, logs=tuple(map(float, logs)))
+
+
+def _standard_error(logs: np.ndarray) -> float:
+    return float(logs.std(ddof=1)) / math.sqrt(len(logs))
+
+
+def _p_greater(logs: np.ndarray, margin: float) -> float:
+    distance, error = float(logs.mean()) - margin, _standard_error(logs)
+    if error < _LEAST_SPREAD:
+        return 0.0 if distance > _LEAST_SPREAD else 1.0
+    return float(stats.t.sf(distance / error, len(logs) - 1))
+
 
 _APART = 2.0
 """A process stands apart beyond this many thresholds from the median process. A hump that is smaller must be
@@ -63,7 +170,7 @@ def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[Case
     rows = []
     for case, check in outputs.items():
         found = measured.get(case)
-        times = estimates.process_times(samples.get(case, ()))
+        times = process_times(samples.get(case, ()))
         if found and found.unclear is Unclear.FEW_PROCESSES and work.stopped:
             found = replace(found, why=f"{found.why}; {work.stopped}")
         rows.append(
@@ -94,12 +201,12 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
     Left out is what fewer than two processes measured.
     """
     by_case: dict[str, list[Sample]] = defaultdict(list)
-    for row in samples:
-        by_case[row.case].append(row)
+    for sample in samples:
+        by_case[sample.case].append(sample)
     found = {
-        case: estimate
+        case: made
         for case, rows in by_case.items()
-        if (estimate := estimates.estimate(rows, confidence=protocol.confidence))
+        if (made := estimate(rows, confidence=protocol.confidence))
     }
     if not found:
         return {}

@@ -20,9 +20,8 @@ from irdiff.model import Launch
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 from irdiff.timing import abi, buffers
-from irdiff.timing.abi import AbiError, LaunchPlan
+from irdiff.timing.abi import AbiError, LaunchPlan, read_entry
 from irdiff.timing.buffers import Buffers, Inputs
-from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import Arm, Enqueue, Pace, measure
 from irdiff.timing.open_device import Device, DriverError, describe, open_device, target_of
 

@@ -1,19 +1,28 @@
-"""torch.compile where there is no GPU: Inductor writes the kernels that it would write for a target.
+"""torch.compile: the kernels that Inductor writes, where there is no GPU, and where there is one.
 
-Its CPU backend for Triton makes them from tensors on the CPU; its questions about the device get the
-target's answers; a kernel that would be launched is handed to Triton's frontend once for each config that
-Inductor would try. Seen with torch 2.13. Not made: templates of max-autotune, which need measurements.
+Without a GPU Inductor's CPU backend for Triton makes them from tensors on the CPU; its questions about the
+device get the target's answers; a kernel that would be launched is handed to Triton's frontend once for each
+config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune,
+which need measurements.
+
+On a GPU Inductor works as ever, with none of its settings changed. It compiles its kernels by itself, often
+in other processes, so the frontend of this one does not see them: they are recorded where they are launched,
+by `CachingAutotuner.run`, which knows the chosen config once it has run. Seen with torch 2.11; kernels that
+generated C++ launches (AOTInductor, `cpp_wrapper`) do not come by here.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import importlib.abc
+import importlib.util
 import inspect
 import linecache
 import re
 import sys
 import types
+import unittest.mock
 
 import triton
 import triton.compiler
@@ -49,6 +58,9 @@ def _prepare(target, missed):
     import torch._inductor.codecache as codecache
     import torch._inductor.compile_fx as compile_fx
     import torch._inductor.config as settings
+    import torch._inductor.decomposition as decomposition
+    import torch._inductor.fx_passes.joint_graph as joint_graph
+    import torch._inductor.fx_passes.post_grad as post_grad
     from torch._inductor.graph import GraphLowering
     from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 
@@ -56,13 +68,19 @@ def _prepare(target, missed):
     settings.compile_threads = 1
     settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
     codecache._reload_python_module = _load
-    properties = hints.DeviceProperties(
-        type="hip" if target["backend"] == "hip" else "cuda",
-        index=0,
-        cc=target["arch"],
-        max_threads_per_block=1024,
-        **{name: value for name, value in properties_of(target).items() if name != "minor"},
-    )
+    joint_graph.lazy_init = _without_gpu(joint_graph.lazy_init)
+    # only graphs on a GPU get sums outside of matrix products and of convolutions, and online softmax
+    decomposition.is_gpu = post_grad.is_gpu = lambda device: True
+    post_grad.prepare_softmax_extra_check = lambda match: settings.online_softmax
+    known = {
+        **properties_of(target),
+        "type": "hip" if target["backend"] == "hip" else "cuda",
+        "index": 0,
+        "cc": target["arch"],
+        "max_threads_per_block": 1024,
+    }
+    asked = hints.DeviceProperties._fields  # more in each release of torch
+    properties = hints.DeviceProperties(**{name: known[name] for name in asked if name in known})
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = functools.partialmethod(_run, missed)
@@ -72,6 +90,20 @@ def _prepare(target, missed):
     compile_fx._compile_fx_inner = _computed(compile_fx._compile_fx_inner)
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
+
+
+def _without_gpu(make_patterns):
+    """Makes Inductor's patterns for the CPU, where its tensors lie; before torch 2.13 it makes them for a GPU
+    that `torch.cuda` has, and builds of torch for CUDA then call the driver.
+    """
+    import torch
+
+    @functools.wraps(make_patterns)
+    def make(*args):
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: False):
+            return make_patterns(*args)
+
+    return make
 
 
 def _computed(compile_graph):
@@ -210,3 +242,98 @@ def _outside_of_modes(wrap):
         return call
 
     return wrapped
+
+
+_MODULE = "torch._inductor.runtime.triton_heuristics"
+
+
+# on a GPU
+
+
+def record_on_gpu(recorder):
+    """From now on, in this process; nothing of torch is imported before the program does."""
+    if _MODULE in sys.modules:
+        _wrap(sys.modules[_MODULE], recorder)
+    else:
+        sys.meta_path.insert(0, _Finder(recorder))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds one module as it would be found without us, and wraps its class once it is loaded."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def find_spec(self, name, path=None, target=None):
+        if name != _MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        load = loader.exec_module
+
+        def load_and_wrap(module):
+            del loader.exec_module
+            load(module)
+            _wrap(module, self.recorder)
+
+        loader.exec_module = load_and_wrap  # type: ignore[method-assign]
+        return spec
+
+
+def _wrap(module, recorder):
+    tuner_class = getattr(module, "CachingAutotuner", None)
+    if tuner_class is None:
+        recorder.missed("torch.compile's kernels", "this torch has no CachingAutotuner")
+        return
+    run = tuner_class.run
+    functions: dict = {}
+    """{tuner's file: its JIT function, where another process compiled it}"""
+
+    @functools.wraps(run)
+    def run_and_record(tuner, *args, benchmark_run=False, **kwargs):
+        if benchmark_run:
+            return run(tuner, *args, benchmark_run=True, **kwargs)
+        kernel = getattr(tuner.fn, "__name__", "a kernel of torch.compile")
+        if why := why_not_recorded(tuner):
+            recorder.missed(kernel, why)
+            return run(tuner, *args, **kwargs)
+        pending = recorder.pending(kernel, tuner, args)  # before: the launch may write to its arguments
+        result = run(tuner, *args, **kwargs)
+        if pending is not None:
+            with recorder.keeping(kernel):
+                function = _function(tuner, functions)
+                recorder.add(function, *_launch(module, tuner, function, args, kwargs), pending)
+        return result
+
+    tuner_class.run = run_and_record
+
+
+def _function(tuner, functions):
+    """Its JIT function. One that another process compiled comes back without its Python function."""
+    if tuner.fn.fn is not None:
+        return tuner.fn
+    if tuner.filename not in functions:
+        written = _load(tuner.fn.__name__, tuner.filename, set_sys_modules=False)
+        functions[tuner.filename] = getattr(written, tuner.fn.__name__).fn
+    return functions[tuner.filename]
+
+
+def _launch(module, tuner, function, args, kwargs):
+    """(arguments and options by name, grid) of the launch that just was."""
+    (launcher,) = tuner.launchers
+    config = launcher.config
+    given = {**dict(zip(inspect.signature(launcher).parameters, args)), **kwargs}
+    given.pop("stream", None)
+    constants = {**tuner.triton_meta.get("constants", {}), **config.kwargs}
+    values = {**given, **constants}
+    grid = given.get("grid")  # before torch 2.7 it was an argument
+    if grid is None:
+        grid = module.GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
+    words = {name: values[name] for name in function.arg_names if name in values}
+    words.update(config.kwargs, num_warps=config.num_warps, num_stages=config.num_stages)
+    if getattr(config, "maxnreg", None) is not None:
+        words["maxnreg"] = config.maxnreg
+    return words, grid

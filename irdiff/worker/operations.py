@@ -29,7 +29,6 @@ from . import (
     extra_packages,
     intercept,
     noted,
-    one_pass,
     outside,
     passes,
     run_program,
@@ -174,12 +173,12 @@ def _launched(entry, request):
 def _add_what_is_loaded(rows):
     """Adds what the workload has loaded from outside to each input digest: its children have it, too."""
     try:
-        loaded = outside.loaded()
+        found = outside.loaded()
     except OSError:
-        loaded = None
-    for captured in _captured_in(rows) if loaded != [] else ():
+        found = None
+    for captured in _captured_in(rows) if found != [] else ():
         if captured.digest is not None:
-            captured.made.digest = sha256(repr((captured.digest, loaded))) if loaded else None
+            captured.made.digest = sha256(repr((captured.digest, found))) if found else None
 
 
 def _captured_in(rows):
@@ -247,7 +246,7 @@ def _replay(request, recorder):
 
 
 def _one_pass(request, recorder):
-    one_pass.run(request, _captured(request), recorder)
+    passes.run_alone(request, _captured(request), recorder)
 
 
 _OPERATIONS = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one_pass": _one_pass}

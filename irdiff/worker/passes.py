@@ -1,15 +1,22 @@
-"""One stage of the pipeline run again on the text of the stage before, with the IR between passes kept.
+"""Stages and passes run alone, on texts.
 
-This answers two questions. On a side's own text it gives the IR after every pass. On the *other* side's
-text it says what this side's stage makes of it (stage swap). Artifacts of the other side are read the way
-`triton.compile` reads an IR file. The environment is that of this child alone.
+`replay` runs one stage on the text of the stage before. On a side's own text it gives the IR after every
+pass. On the *other* side's text it says what this side's stage makes of it (stage swap). Artifacts of the
+other side are read the way `triton.compile` reads an IR file. The environment is that of this child alone.
+
+`run_alone` runs one pass, to check a test of that pass where triton-opt is not at hand. The pass is taken
+from the stage that runs it: the stage's own Python is run with the functions that add passes replaced by ones
+that only note their arguments. So the pass has the options of the stage.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
+import traceback
+import types
 
 import triton.compiler.compiler as tc
 from triton._C import libtriton
@@ -23,6 +30,10 @@ _MAX_SETTING = 200
 _LLVM_STAGES = ("llir", "ptx", "amdgcn")
 
 
+class _Lowered(BaseException):
+    pass
+
+
 def replay(request, captured, recorder, remembered):
     """Runs `stage` on the file `input`, which holds the text of `input_stage`.
 
@@ -32,11 +43,7 @@ def replay(request, captured, recorder, remembered):
     pass ends the process.
     """
     stage = request["stage"]
-    recorder.stage = stage
-    backend = tc.make_backend(captured.target)
-    options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
-    stages = of_backend(backend, options, captured.src)
-    recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
+    backend, stages = _prepared(request, captured, recorder)
     if request["dump"] in ("final", "all"):
         _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")
     elif request["dump"] == "names":
@@ -45,7 +52,12 @@ def replay(request, captured, recorder, remembered):
         _keep_llvm_passes()
     assembling.watch(recorder, remembered)
     settings = _recorded_settings(backend)
-    module = _read(request["input"], request["input_stage"], backend)
+    if request["input_stage"] in _LLVM_STAGES:
+        _prepare_llvm(backend)
+        with open(request["input"]) as file:
+            module = file.read()
+    else:
+        module = _parsed(request["input"], backend)
     if stage not in stages:
         raise KeyError(f"this toolchain has no stage {stage!r}")
     recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
@@ -59,14 +71,51 @@ def leave():
     ctypes.CDLL(None).exit(0)
 
 
-def _read(path, stage, backend):
-    if stage in _LLVM_STAGES:
-        _prepare_llvm(backend)
-        with open(path) as file:
-            return file.read()
+def run_alone(request, captured, recorder):
+    """Runs the pass `argument` of `stage` on each of the files `inputs`; `options` tells namesakes apart.
+
+    Leaves `output.N`, or `error.N` where the pass fails, and in the result the `pipeline` as triton-opt takes
+    it; None where the stage has no such pass.
+    """
+    backend, stages = _prepared(request, captured, recorder)
+    first, lowers = _parsed(request["inputs"][0], backend), request["stage"] == "llir"
+    calls = _noted_calls(stages[request["stage"]], first, recorder.metadata, lowers)
+    add, arguments, pipeline = _find(calls, request["argument"], request["options"], _context(backend))
+    for number, path in enumerate(request["inputs"] if pipeline else ()):
+        try:
+            module = _parsed(path, backend)
+            manager = ir.pass_manager(module.context)
+            add(manager, *arguments)
+            try:
+                manager.run(module, "irdiff")
+            except TypeError:  # before 3.6 it takes no name
+                manager.run(module)
+            name, text = "output", str(module)
+        except Exception:
+            name, text = "error", traceback.format_exc()[-2000:]
+        with open(os.path.join(recorder.folder, f"{name}.{number}"), "w") as file:
+            file.write(text)
+    recorder.report("compiled", pipeline=pipeline)
+
+
+def _prepared(request, captured, recorder):
+    """(backend, its stages) of a launch, whose metadata go to the recorder."""
+    recorder.stage = request["stage"]
+    backend = tc.make_backend(captured.target)
+    options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
+    recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
+    return backend, of_backend(backend, options, captured.src)
+
+
+def _context(backend):
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
+    return context
+
+
+def _parsed(path, backend):
+    context = _context(backend)
     module = ir.parse_mlir_module(path, context)
     module.context = context
     return module
@@ -143,3 +192,56 @@ def _keep_llvm_passes():
     buffered.argtypes = [ctypes.c_void_p]
     buffered.restype = None
     buffered(errors())
+
+
+def _pass_modules(root, seen):
+    for name in dir(root):
+        module = getattr(root, name)
+        if isinstance(module, types.ModuleType) and id(module) not in seen:
+            seen.add(id(module))
+            yield module
+            yield from _pass_modules(module, seen)
+
+
+def _noted_calls(stage, module, metadata, lowers):
+    """[(function, arguments)] of every pass that the stage adds, in order."""
+    calls, kept = [], [(ir.pass_manager, "run", ir.pass_manager.run)]
+
+    def noting(function):
+        return lambda manager, *arguments: calls.append((function, arguments))
+
+    def ran(self, *_):
+        if lowers:
+            raise _Lowered  # what follows would crash on IR that was not lowered
+
+    ir.pass_manager.run = ran
+    for owner in _pass_modules(libtriton, set()):
+        for name in filter(lambda name: name.startswith("add_"), dir(owner)):
+            kept.append((owner, name, getattr(owner, name)))
+            setattr(owner, name, noting(kept[-1][2]))
+    try:
+        stage(module, dict(metadata))
+    except (Exception, _Lowered):
+        pass  # without its passes the stage ends early; the passes are noted by then
+    finally:
+        for owner, name, function in kept:
+            setattr(owner, name, function)
+    return calls
+
+
+def _find(calls, argument, options, context):
+    """The call whose pipeline has the argument, with the same options where they are known, and that
+    pipeline; else the first one with the argument.
+    """
+    best = None, (), None
+    word = re.compile(r"(?<![\w-])" + re.escape(argument) + r"(?:\{([^}]*)\})?(?![\w-])")
+    for function, arguments in calls:
+        manager = ir.pass_manager(context)
+        function(manager, *arguments)
+        pipeline = manager.get_pipeline_str()
+        match = word.search(pipeline)
+        if match and (options is None or sorted((match[1] or "").split()) == sorted(options.split())):
+            return function, arguments, pipeline
+        if match and best[2] is None:
+            best = function, arguments, pipeline
+    return best

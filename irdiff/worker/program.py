@@ -14,7 +14,6 @@ import traceback
 from . import (
     importable,
     inductor,
-    inductor_on_gpu,
     record,
     run_program,
     torch_on_cpu,
@@ -99,7 +98,7 @@ def _record(arguments):
     recorder = record.Recorder(None if gpu else arguments.target)
     with recorder:
         if gpu:
-            inductor_on_gpu.install(recorder)
+            inductor.record_on_gpu(recorder)
         else:
             torch_on_cpu.install(arguments.target)
             inductor.install(arguments.target, recorder.missed)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from irdiff.model import Launch
 from irdiff.timing import abi, buffers
-from irdiff.timing.kernel_entry import read_entry
+from irdiff.timing.abi import read_entry
 from irdiff.timing.open_device import open_device
 
 pytestmark = pytest.mark.gpu

@@ -19,6 +19,7 @@ from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets
+from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import resolve
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
@@ -118,15 +119,16 @@ def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
 def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) -> None:
     settings = config.load(cache=cache)
     toolchain, kernels = resolve(NEW, settings), corpora.load(corpus)
+    side = Side(toolchain=toolchain, corpus=kernels, note="")
     target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
     with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
         compiler = WorkerCompiler(Requests(settings, workers), Store(settings.store), Wanted(), reuse=False)
-        launches = compiler.catalog(toolchain, kernels, "faults/compiler", target).launches
+        launches = compiler.catalog(side, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
             (host,) = _children(workers.get(toolchain, kernels.beside(fine.id, target)).pid)
             os.kill(host, signals[0])
-            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target)
+            waiting = pool.submit(compiler.compile, side, fine, target)
             if len(signals) > 1:
                 assert not wait([waiting], timeout=0.3).done, "a stopped host does nothing"
                 os.kill(host, signals[1])

@@ -14,7 +14,7 @@ import pytest
 from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
+from irdiff.resolve.toolchains.building.line_counting import ROOT
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
     (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
@@ -66,7 +66,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
         (source / "lib" / name).write_text(text)
     try:
         tools = line_counting.require(chosen)
-        units, path = CountedUnits(units=("lib/counted.cpp",)), {"PATH": os.environ["PATH"]}
+        units, path = ("lib/counted.cpp",), {"PATH": os.environ["PATH"]}
         line_counting.prepare(units, folder / "counting", source, chosen, path)
     except ToolchainError as error:  # a clang++ without its runtime for profiles cannot link
         pytest.skip(str(error))

@@ -12,7 +12,7 @@ import pytest
 
 from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.codegen.calls import llvm_call, ptxas_flags
+from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Compiled, Toolchain
@@ -43,15 +43,15 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
     toolchain = toolchains.resolve(f"triton=={release}", config)
     chosen = targets.select([target], [ROOT / "targets"])[0]
     corpus = corpora.load(ROOT / "corpus")
-    store = Store(config.store)
+    side, store = Side(toolchain=toolchain, corpus=corpus, note=""), Store(config.store)
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, Wanted(cases=(CASE,)), reuse=False)
-        catalog = compiler.catalog(toolchain, corpus, "elementwise/vector_add", chosen)
+        catalog = compiler.catalog(side, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
-        made = compiler.compile(toolchain, corpus, launch, chosen)
+        made = compiler.compile(side, launch, chosen)
         assert isinstance(made, Compiled)
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
-        side, digest = Side(toolchain=toolchain, corpus=corpus, note=""), made.artifacts["llir"].digest
+        digest = made.artifacts["llir"].digest
         text = {"stage": stage, "input_stage": "llir", "input_digest": digest}
         replay = Replay(side=side, launch=launch, target=chosen, metadata=made.metadata, **text)
         settings = Replayer(compiler).run(replay).settings

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from irdiff.timing import decision, estimates
+from irdiff.timing import decision
 from irdiff.timing.results import PROCESSES, Speed, TimingProtocol
 from tests.programs import timing_noise
 from tests.programs.timing_noise import Noise
@@ -91,7 +91,7 @@ def simulate(cell: Cell) -> Outcome:
     for _ in range(cell.trials):
         spread = _spread(cell.level, spreads, rng)
         rows = timing_noise.samples(cell.noise, cell.change, spread, rng, processes=cell.processes)
-        estimate = estimates.estimate(rows, confidence=rules.confidence)
+        estimate = decision.estimate(rows, confidence=rules.confidence)
         assert estimate
         p = decision.p_value(estimate, rules)
         only = decision.judge(estimate, p, p, rules)

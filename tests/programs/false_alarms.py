@@ -39,6 +39,7 @@ from irdiff.parallel import in_parallel
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
 from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
@@ -118,28 +119,24 @@ class SharedStore(Store):
 
 
 def compile_all(
-    compiler: WorkerCompiler, toolchain: Toolchain, corpus: Corpus, jobs: Sequence[tuple[Launch, Target]]
+    compiler: WorkerCompiler, side: Side, jobs: Sequence[tuple[Launch, Target]]
 ) -> dict[str, Outcome]:
     def one(job: tuple[Launch, Target]) -> tuple[str, Outcome]:
         launch, target = job
-        outcome = compiler.compile(toolchain, corpus, launch, target)
+        outcome = compiler.compile(side, launch, target)
         return f"{launch.id}@{target.name}", outcome
 
     return dict(in_parallel(one, jobs, compiler.requests.config.jobs + 1, "", lambda _: None))
 
 
 def captured(
-    compiler: WorkerCompiler,
-    toolchain: Toolchain,
-    corpus: Corpus,
-    patterns: Sequence[str],
-    tiers: Sequence[str],
+    compiler: WorkerCompiler, side: Side, patterns: Sequence[str], tiers: Sequence[str]
 ) -> list[tuple[Launch, Target]]:
     found = []
     for workload, target in case_ids.places(
-        patterns, corpus.workloads, targets.select((), [ROOT / "targets"])
+        patterns, side.corpus.workloads, targets.select((), [ROOT / "targets"])
     ):
-        for launch in compiler.catalog(toolchain, corpus, workload, target).launches:
+        for launch in compiler.catalog(side, workload, target).launches:
             if case_ids.selects(patterns, f"{launch.id}@{target.name}") and (
                 not tiers or launch.tier in tiers
             ):
@@ -190,15 +187,16 @@ def run(
     corpus, moved = corpora.load(ROOT / "corpus"), moved_corpus(folder / "moved" / "kernels")
     stores = Store(folder / "store"), SharedStore(folder / "another-store-with-a-longer-path")
     outcomes, jobs_of = [], []
-    configs, sides = (ours, theirs), ((toolchain, corpus), (other, moved))
+    configs = (ours, theirs)
+    sides = (Side(toolchain=toolchain, corpus=corpus, note=""), Side(toolchain=other, corpus=moved, note=""))
     with closing(Workers(ours)) as first, closing(Workers(theirs)) as second:
         compilers = [
             WorkerCompiler(Requests(config, workers), store, Wanted(tiers=tuple(tiers)), reuse=True)
             for config, store, workers in zip(configs, stores, (first, second), strict=True)
         ]
         for number, (compiler, side) in enumerate(zip(compilers, sides, strict=True)):
-            jobs = captured(compiler, *side, patterns, tiers)
-            outcomes.append(compile_all(compiler, *side, jobs[:: -1 if number else 1]))
+            jobs = captured(compiler, side, patterns, tiers)
+            outcomes.append(compile_all(compiler, side, jobs[:: -1 if number else 1]))
             jobs_of.append({f"{launch.id}@{target.name}": (launch, target) for launch, target in jobs})
         assert set(outcomes[0]) == set(outcomes[1]) and outcomes[0]
         counts: Counter[str] = Counter()
@@ -212,7 +210,7 @@ def run(
                 name = status.value
                 if stage == "code of sass" and status is StageStatus.CHANGED:
                     pairs = zip(compilers, sides, (rows[case] for rows in jobs_of), strict=True)
-                    found = [assembled_again(compiler, *side, *job) for compiler, side, job in pairs]
+                    found = [assembled_again(compiler, side, *job) for compiler, side, job in pairs]
                     if found[0] & found[1]:
                         name = f"equivalent (sets of {len(found[0])} and {len(found[1])})"
                 counts[f"{stage}: {name}"] += 1
@@ -222,12 +220,10 @@ def run(
     return counts, alarms
 
 
-def assembled_again(
-    compiler: WorkerCompiler, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
-) -> set[str]:
+def assembled_again(compiler: WorkerCompiler, side: Side, launch: Launch, target: Target) -> set[str]:
     """The machine codes that several compilations under randomized addresses give."""
-    again = [compiler.compile(toolchain, corpus, launch, target)]
-    again += [compiler.recompile(toolchain, corpus, launch, target, attempt=n) for n in range(REPETITIONS)]
+    again = [compiler.compile(side, launch, target)]
+    again += [compiler.compile(side, launch, target, attempt=n) for n in range(REPETITIONS)]
     return {
         binaries.machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest
         for made in again

@@ -15,7 +15,6 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
@@ -69,14 +68,12 @@ def _of_interpreter(spec: str, path: str, config: Config) -> Toolchain:
 
 
 def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolchain:
-    def install(path: Path, log: Path) -> dict[str, Any]:
+    def install(path: Path, log: Path) -> dict[str, object]:
         environments.install(path, [requirement, *_COMPANIONS], log, config)
-        toolchain = identity.identify(spec, environments.python_of(path), path, config)
-        return {"spec": spec, "version": toolchain.version, "digest": toolchain.digest}
+        return {}
 
     try:
-        made = environments.make(name, config, install)
-        return identity.identify(spec, made.python, made.path, config)
+        return identity.made(spec, name, config, install)
     except ToolchainError as error:
         if _NO_SUCH_RELEASE.search(error.what):
             what = f"{spec}: the package index has no such Triton for Python {_PYTHON} on this machine"

@@ -54,19 +54,13 @@ def adopt(
     site = Path(toolchain.root).parent
     installed = checkouts.installed_files(site)
     part = checkout.python_part(installed)
-    differing = (
-        name for name, entry in part.items() if name in installed and _blob(site / name) != entry.blob
-    )
     only_installed = {name for name in installed - part.keys() if name.endswith(".py") and "/_C/" not in name}
-    lines = [
-        *(f"differs: {name}" for name in sorted(differing)),
-        *(
-            f"only in the revision: {name}"
-            for name in sorted(part.keys() - installed)
-            if name.endswith(".py")
-        ),
-        *(f"only in the package: {name}" for name in sorted(only_installed)),
-    ]
+    found = {
+        "differs": {name for name in part.keys() & installed if _blob(site / name) != part[name].blob},
+        "only in the revision": {name for name in part.keys() - installed if name.endswith(".py")},
+        "only in the package": only_installed,
+    }
+    lines = [f"{what}: {name}" for what, names in found.items() for name in sorted(names)]
     if lines and not anyway:
         more = [f"… and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
         raise ToolchainError(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
@@ -19,7 +18,7 @@ from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.building.line_counting import Units
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import ShowProgress
 from irdiff.store import key_of
@@ -42,7 +41,7 @@ def toolchain_of(
     *,
     build: bool,
     show: ShowProgress,
-    counted: CountedUnits | None = None,
+    counted: Units = (),
 ) -> tuple[Toolchain, str]:
     """The toolchain of a revision, made if need be, and where it comes from; with `counted` one that counts
     these lines.
@@ -56,22 +55,16 @@ def toolchain_of(
     rows = sorted((place, *entry.content) for place, entry in files.items())
     key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
 
-    def install(path: Path, log: Path) -> dict[str, Any]:
+    def lay_over(path: Path, log: Path) -> dict[str, object]:
         target = environments.site_of(path)
         _link_packages(site, target)
         _link_native(site, target, part.python_files)
         _write(files, target)
         log.write_text(f"{checkout.label} over {part.origin}\n", encoding="utf-8")
-        found = identity.identify(checkout.label, environments.python_of(path), path, config)
-        return {
-            "spec": checkout.label,
-            "version": found.version,
-            "digest": found.digest,
-            "counts": list(counted.units) if counted else [],
-        }
+        return {"counts": counted}
 
     try:
-        environment = environments.make(f"commit-{key[:20]}", config, install)
+        toolchain = identity.made(checkout.label, f"commit-{key[:20]}", config, lay_over)
     except ToolchainError as error:
         raise ToolchainError(
             f"{checkout.label}: its Python part does not start over {part.origin}:\n{error.what}",
@@ -79,7 +72,6 @@ def toolchain_of(
             f"irdiff toolchain build {checkout.snapshot.spec}",
             log_path=error.log_path,
         ) from error
-    toolchain = identity.identify(checkout.label, environment.python, environment.path, config)
     commit = f"commit {checkout.snapshot.commit}; " if checkout.snapshot.commit else ""
     return toolchain, f"{checkout.snapshot.title}; {commit}native part: {part.origin}"
 
@@ -102,7 +94,7 @@ def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
 
 
 def _built(
-    checkout: Checkout, config: Config, *, build: bool, show: ShowProgress, counted: CountedUnits | None
+    checkout: Checkout, config: Config, *, build: bool, show: ShowProgress, counted: Units
 ) -> NativePart:
     """What a native build made, with lines that it counts or without."""
     built = native.build(checkout, config, show, counted) if build else native.find(checkout, config, counted)
@@ -117,7 +109,7 @@ def _built(
         toolchain=identity.identify(checkout.label, built.python, built.path, config),
         python_files=frozenset(built.state["python_files"]),
         origin=f"built from {built.state['revision']}{_made_with(built.state['environment'])}"
-        + (f", counting the lines of {len(counted.units)} files" if counted else ""),
+        + (f", counting the lines of {len(counted)} files" if counted else ""),
     )
 
 

@@ -17,7 +17,7 @@ from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, native
 from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.building.line_counting import Units
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import ShowProgress
 
@@ -30,7 +30,8 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:[^">]*/)?([^">/]+)[">]', re.MUL
 class NativeEdit:
     """What head's native code has that base's has not, by line."""
 
-    counted: CountedUnits
+    units: Units
+    """Units of compilation that hold these lines."""
     lines: Mapping[str, Mapping[int, str]]
     """By path and number, the text of each line of C++ that was added or changed."""
     without_lines: tuple[str, ...]
@@ -57,7 +58,7 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
     lines = {path: edited_lines(before.get(path, ""), texts[path]) for path in code}
     units = units_with((path for path in code if lines[path]), texts)
     others = tuple(path for path in differing if path not in lines)
-    return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=others)
+    return NativeEdit(units=tuple(units), lines=lines, without_lines=others)
 
 
 def edited_lines(before: str, after: str) -> dict[int, str]:
@@ -93,7 +94,7 @@ def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
 def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
     """None where it was not built."""
     edit = edit_of(sides)
-    if not edit.counted.units or native.find(sides.head, config, edit.counted) is None:
+    if not edit.units or native.find(sides.head, config, edit.units) is None:
         return None
     return _made(sides.head, edit, config, build=False, show=lambda _: None)
 
@@ -101,7 +102,7 @@ def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
 def build(sides: Sides[Checkout], config: Config, show: ShowProgress) -> CountingToolchain:
     """Raises ToolchainError; UsageError where no line of C++ differs."""
     edit = edit_of(sides)
-    if not edit.counted.units:
+    if not edit.units:
         raise UsageError(
             f"{sides.base.label} and {sides.head.label} differ in no line of C++ that is compiled",
             hint="only lines of C++ are counted; name another base: --coverage BASE",
@@ -113,7 +114,7 @@ def _made(
     head: Checkout, edit: NativeEdit, config: Config, *, build: bool, show: ShowProgress
 ) -> CountingToolchain:
     tools = line_counting.require(cxx_compiler.chosen(config.tool_environment))
-    toolchain, _ = commits.toolchain_of(head, config, build=build, show=show, counted=edit.counted)
+    toolchain, _ = commits.toolchain_of(head, config, build=build, show=show, counted=edit.units)
     library = Path(toolchain.root).parent / "triton" / "_C" / "libtriton.so"
     if not library.exists():
         raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")

@@ -14,7 +14,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import RuntimeFile, Toolchain
+from irdiff.resolve.toolchains import environments
 from irdiff.store import Store, key_of
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
@@ -76,6 +77,22 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             for script in scripts
         ),
     )
+
+
+def made(
+    spec: str, name: str, config: Config, fill: Callable[[Path, Path], Mapping[str, object]]
+) -> Toolchain:
+    """The toolchain of an environment that irdiff makes, filled by `fill(path, log)` unless it is there. What
+    `fill` returns is kept with its state. Raises ToolchainError.
+    """
+
+    def install(path: Path, log: Path) -> dict[str, Any]:
+        more = fill(path, log)
+        found = identify(spec, environments.python_of(path), path, config)
+        return {"spec": spec, "version": found.version, "digest": found.digest, **more}
+
+    environment = environments.make(name, config, install)
+    return identify(spec, environment.python, environment.path, config)
 
 
 def _asked(spec: str, python: str, config: Config) -> dict[str, Any]:

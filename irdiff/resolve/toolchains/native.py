@@ -32,7 +32,7 @@ from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, repository
 from irdiff.resolve.toolchains.building import build_output, cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.building.line_counting import Units
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import Environment, ShowProgress
 from irdiff.store import key_of
@@ -66,7 +66,7 @@ class BuildKey:
         return f"native-{key[:20]}"
 
 
-def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> BuildKey:
+def key_of_build(checkout: Checkout, config: Config, counted: Units = ()) -> BuildKey:
     """With `counted` that of a build that counts lines, which is never taken for one that does not."""
     caller = config.tool_environment
     decisive = {
@@ -83,21 +83,19 @@ def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | Non
         decisive["llvm"] = cxx_compiler.llvm_title(folder)
         decisive["llvm state"] = cxx_compiler.llvm_identity(folder)
     if counted:
-        decisive["coverage"] = counted.digest
+        decisive["coverage"] = line_counting.digest(counted)
     return BuildKey(native_digest=checkout.native_digest, environment=decisive)
 
 
-def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> Environment | None:
+def find(checkout: Checkout, config: Config, counted: Units = ()) -> Environment | None:
     return environments.find(key_of_build(checkout, config, counted).name, config)
 
 
-def build(
-    checkout: Checkout, config: Config, show: ShowProgress, counted: CountedUnits | None = None
-) -> Environment:
+def build(checkout: Checkout, config: Config, show: ShowProgress, counted: Units = ()) -> Environment:
     """The environment with the native part of a revision. Raises ToolchainError with the first errors."""
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
-        what = f", which counts the lines of {len(counted.units)} files" if counted else ""
+        what = f", which counts the lines of {len(counted)} files" if counted else ""
         show(f"{checkout.label}: native build {key.name}{what}")
 
     def install(path: Path, log: Path) -> dict[str, Any]:
@@ -160,7 +158,7 @@ class _Build:
     tree: Path
     tools: Path
     log: Path
-    counted: CountedUnits | None
+    counted: Units
     config: Config
     show: ShowProgress
 
@@ -224,7 +222,7 @@ class _Build:
             "digest": toolchain.digest,
             "revision": checkout.snapshot.commit or checkout.snapshot.tree,
             "python_files": sorted(checkout.python_part(installed)),
-            "counts": list(self.counted.units) if self.counted else [],
+            "counts": self.counted,
         }
 
     def _environment(self) -> dict[str, str]:

@@ -70,7 +70,13 @@ def irdiff(*words: object, cache: Path, cwd: Path | None = None, **environment: 
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "IRDIFF_CACHE": str(cache), "COLUMNS": "240", **environment},
+        env={
+            **os.environ,
+            "IRDIFF_CACHE": str(cache),
+            "COLUMNS": "240",
+            "PYTHONDONTWRITEBYTECODE": "",  # as users have it: an installed package is compiled once
+            **environment,
+        },
     )
     wall_s = time.monotonic() - begin
     stderr, _, usage = done.stderr.rpartition("@usage ")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.model import Argument, Failure, FailureKind, Launch, Toolchain
+from irdiff.model import Failure, FailureKind, Launch, Toolchain
 from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from irdiff.worker_client.workers import EndedChild
 
@@ -52,7 +52,8 @@ class Captures:
         asked = replace(self.toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
         capturer = Capturer(requests, self.store, reuse=reuse)
-        return capturer.catalog(asked, kernels, "a/b", self.target, self.selection)
+        side = Side(toolchain=asked, corpus=kernels, note="")
+        return capturer.catalog(side, "a/b", self.target, self.selection)
 
     def asked(self, **more: Any) -> int:
         before = len(self.rows)
@@ -134,19 +135,3 @@ def test_what_is_wanted_of_a_workload(build: Any) -> None:
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
     assert wanted.selection("c/d", target).labels == ()
     assert Wanted(cases=("a/b:x", "a/b")).selection("a/b", target).labels == ()
-
-
-def test_launches_share_what_they_have_in_common_and_nothing_that_is_only_equal(launch: Launch) -> None:
-    empty = dict.fromkeys(("dtype", "shape", "strides", "storage_offset", "alias", "fill", "block_shape"))
-
-    def captured(*values: Any) -> Launch:
-        rows = tuple(Argument(name="n", kind="scalar", type="i32", value=value, **empty) for value in values)
-        given = replace(launch, arguments=rows, options={"num_warps": "4"})
-        found = catalogs._sharing(given)
-        assert found == given
-        return found
-
-    one, other = captured(1, True, 0.0), captured(1.0, 1, -0.0)
-    assert one.options is other.options and one.arguments[0] is other.arguments[1]
-    values = [repr(row.value) for row in (*one.arguments, *other.arguments)]
-    assert values == ["1", "True", "0.0", "1.0", "1", "-0.0"]

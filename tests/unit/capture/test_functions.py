@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.capture import functions
+from irdiff.capture import changed_files
 
 TEXT = '''
 import triton
@@ -37,19 +37,19 @@ class Gate:
     ],
 )
 def test_what_a_function_does_counts(old: str, new: str, found: list[tuple[str, tuple[int, int]]]) -> None:
-    rows = functions.changed(TEXT, TEXT.replace(old, new, 1))
+    rows = changed_files.changed_functions(TEXT, TEXT.replace(old, new, 1))
     assert [(row.name, row.lines) for row in rows] == found
 
 
 def test_lines_are_those_of_each_side() -> None:
-    (row,) = functions.changed(TEXT, "\n\n" + TEXT.replace("8", "16"))
+    (row,) = changed_files.changed_functions(TEXT, "\n\n" + TEXT.replace("8", "16"))
     assert row.lines == (5, 7)
 
 
 def test_what_the_frontend_runs_where_nobody_notes_it_is_not_said_to_be_idle() -> None:
     text = "@triton.constexpr_function\ndef half(n):\n    return n // 2\n"
-    assert functions.changed(text, text.replace("2", "3")) == []
+    assert changed_files.changed_functions(text, text.replace("2", "3")) == []
 
 
 def test_no_python() -> None:
-    assert functions.changed("def", "def f(): pass") == []
+    assert changed_files.changed_functions("def", "def f(): pass") == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.capture import numbered, pairing
+from irdiff.capture import pairing
 from irdiff.model import CaptureFailure, Failure, FailureKind, Launch
 
 A, B, C, N = "8 warps", "4 warps", "2 warps", "16 warps"
@@ -76,7 +76,7 @@ def test_kernels_and_labels_are_not_mixed(launch: Launch) -> None:
     base = configs(launch, A, B)
     other = [replace(row, id=row.id.replace("/k#", "/other#"), kernel="other") for row in base]
     label = [replace(row, id=row.id.replace(":a", ":b"), label="b") for row in base]
-    assert numbered.names(base, [*other, *label]) == {}
+    assert pairing.names_of_numbered(base, [*other, *label]) == {}
 
 
 def test_a_failure_still_stands_for_all_of_its_label(launch: Launch) -> None:

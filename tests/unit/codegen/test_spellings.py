@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.codegen.spellings import SPELLINGS, rewritten
+from irdiff.codegen.readable import SPELLINGS, rewritten
 
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings.toml").read_text())
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from irdiff.codegen import readable
-from irdiff.codegen.calls import LlvmCall
 from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.codegen.tool_runner import Runner, ToolFailed
+from irdiff.codegen.tool_runner import LlvmCall, Runner, ToolFailed
 from irdiff.config import load
 from irdiff.model import Assembler, FailureKind, Outcome, Toolchain
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute
@@ -52,15 +51,16 @@ class Made:
     fresh: list[bool] = field(default_factory=list)
     compiler: Any = None
 
-    def compile(self, *_: Any, fresh: bool = False) -> Outcome:
+    def compile(self, *_: Any, attempt: int | None = None, fresh: bool = False) -> Outcome:
         self.fresh.append(fresh)
         texts = runs.kept(self.store, {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX})
         return runs.compiled(texts, metadata={"shared": 4}, assembler=Assembler(digest="p", flags=FLAGS))
 
     def outcome(self, of: Substitute, target: str = "sm_90", **more: Any) -> Any:
         launch = runs.launch(f"matmul/tma:fp16@{target}")
-        compile = self.compiler.recompile if "attempt" in more else self.compiler.compile
-        return compile(of.toolchain(), SIDE.corpus, launch, runs.target(target), **more)
+        return self.compiler.compile(
+            replace(SIDE, toolchain=of.toolchain()), launch, runs.target(target), **more
+        )
 
     def content(self, outcome: Any, stage: str) -> bytes:
         return self.store.get(outcome.artifacts[stage].digest) or b""

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.codegen.calls import ptxas_flags
-from irdiff.codegen.tool_runner import TRANSIENT, failure_of, unknown_intrinsics
+from irdiff.codegen.tool_runner import TRANSIENT, failure_of, ptxas_flags, unknown_intrinsics
 from irdiff.model import FailureKind
 from irdiff.process import EndedCommand
 from tests.unit import runs

@@ -23,9 +23,9 @@ from irdiff.model import (
     Sides,
     StageStatus,
     Target,
-    Toolchain,
     Verdict,
 )  # fmt: skip
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
@@ -75,15 +75,14 @@ class FakeCompiler:
         plain = {"metadata": METADATA, "assembler": assembler, **fields}
         return runs.compiled(runs.kept(self.store, changes), **plain)
 
-    def compile(self, toolchain: Toolchain, *_: Any, fresh: bool = False) -> Outcome:
-        side = toolchain.spec
+    def compile(self, of: Side, *_: Any, attempt: int | None = None, fresh: bool = False) -> Outcome:
+        side = of.toolchain.spec
+        if attempt is not None:
+            self.asked.append(f"{side} again")
+            found = self.again.get(side, ())
+            return found[attempt % len(found)] if found else self.outcomes[side]
         self.asked.append(f"{side}{' fresh' if fresh else ''}")
         return self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
-
-    def recompile(self, toolchain: Toolchain, *_: Any, attempt: int, fresh: bool) -> Outcome:
-        self.asked.append(f"{toolchain.spec} again")
-        found = self.again.get(toolchain.spec, ())
-        return found[attempt % len(found)] if found else self.outcomes[toolchain.spec]
 
     def case(
         self,

@@ -18,6 +18,7 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch, Outcome
 from irdiff.resolve.corpus import Corpus, Packages
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.requests import COMPILED, FakeRequests
@@ -41,14 +42,15 @@ class Compilation:
 
     def words(self, **changes: Any) -> tuple[Any, ...]:
         corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
-        plain = {"toolchain": TOOLCHAIN, "corpus": corpus, "launch": self.launch, "target": TARGET}
-        return tuple({**plain, **changes}.values())
+        plain = {"toolchain": TOOLCHAIN, "corpus": corpus, "launch": self.launch, "target": TARGET, **changes}
+        side = Side(toolchain=plain.pop("toolchain"), corpus=plain.pop("corpus"), note="")
+        return (side, *plain.values())
 
     def compile(self, *, reuse: bool = True, fresh: bool = False, **changes: Any) -> Any:
         return self.compiler(reuse=reuse).compile(*self.words(**changes), fresh=fresh)
 
     def recompile(self, attempt: int = 0, **more: Any) -> Any:
-        return self.compiler().recompile(*self.words(), attempt=attempt, **more)
+        return self.compiler().compile(*self.words(), attempt=attempt, **more)
 
     def asked(self, *calls: Callable[[], object]) -> list[int]:
         """How many requests each call makes."""

@@ -55,8 +55,8 @@ class Stages:
             return Replayed(output=None, error="no", settings={}, transient=transient)
         return Replayed(output=runs.kept(self.store, {stage: made})[stage].digest, settings={})
 
-    def recompile(self, toolchain: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
-        side = toolchain.spec
+    def compile(self, asked: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
+        side = asked.toolchain.spec
         self.asked.append(f"{side} compiled")
         found = self.whole.get(f"{side} fresh") if fresh else None
         return found or self.whole.get(side) or self.compiled(MADE[side])

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.model import Case, ChangeGroup, Sides, Verdict
-from irdiff.recheck.rechecker import Answers, Depth
-from irdiff.recheck.rounds import Answer, Question, Rounds, UnstableAssemblers
+from irdiff.recheck.rechecker import Answer, Answers, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.store import Store
 from tests.unit import runs
 

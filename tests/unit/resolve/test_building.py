@@ -10,7 +10,7 @@ import pytest
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
-from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.building.line_counting import digest
 
 LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
 
@@ -58,4 +58,4 @@ def test_only_clang_with_its_own_tools_can_count(tmp_path: Path) -> None:
     for name in line_counting.TOOLS:
         (tmp_path / name).touch()
     assert line_counting.require(clang) == tmp_path
-    assert CountedUnits(units=("a.cpp",)).digest != CountedUnits(units=("a.cpp", "b.cpp")).digest
+    assert digest(("a.cpp",)) != digest(("a.cpp", "b.cpp"))

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter
 
 from irdiff.model import Launch
 from irdiff.timing import abi
-from irdiff.timing.abi import AbiError
-from irdiff.timing.kernel_entry import EntryParameter, KernelEntry, read_entry
+from irdiff.timing.abi import AbiError, EntryParameter, KernelEntry, read_entry
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
 UNRECORDED = {"launched": {"stage": "launch", "digest": "0" * 64, "size_bytes": 0}, "places": [1]}

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from irdiff.timing import decision, estimates
+from irdiff.timing import decision
 from irdiff.timing.results import PROCESSES, Speed, Unclear
 from tests.programs import bench_statistics, timing_noise
 from tests.programs.bench_statistics import Cell, protocol
@@ -55,26 +55,26 @@ def outcome(name, change, trials, processes=PROCESSES):
 
 
 def test_times_are_of_one_launch_and_by_process():
-    found = estimates.process_times(quiet(0.05))
+    found = decision.process_times(quiet(0.05))
     assert [row.process for row in found] == [0, 1, 2]
     assert found[0].base_us == found[0].base_mean_us == found[0].control_us == pytest.approx(100.0)
     assert found[0].head_us == found[0].head_mean_us == pytest.approx(105.0)
-    (first, *_) = estimates.process_times(slower(quiet(), 0.06, lambda row: row.round < 4))
+    (first, *_) = decision.process_times(slower(quiet(), 0.06, lambda row: row.round < 4))
     assert first.head_us == pytest.approx(100.0)
     assert first.head_mean_us == pytest.approx(100 + 6 * 3 / 14)  # of 16 samples, one is cut off at each end
     rows = [row for row in samples(processes=3) if (row.process, row.arm) != (1, "control")]
-    assert [row.process for row in estimates.process_times(rows)] == [0, 2], "it lacks an arm"
-    assert estimates.estimate([row for row in rows if row.process != 2], confidence=0.95) is None
+    assert [row.process for row in decision.process_times(rows)] == [0, 2], "it lacks an arm"
+    assert decision.estimate([row for row in rows if row.process != 2], confidence=0.95) is None
 
 
 @pytest.mark.slow
 def test_the_interval_covers_the_truth():
-    found = [estimates.estimate(samples(seed=n, processes=6), confidence=0.95).head for n in range(300)]
+    found = [decision.estimate(samples(seed=n, processes=6), confidence=0.95).head for n in range(300)]
     assert 0.92 <= sum(head.low <= 1.0 <= head.high for head in found) / 300 <= 0.98
 
 
 def test_identical_numbers_do_not_divide_by_zero():
-    found = estimates.estimate(quiet(0.05), confidence=0.95).head
+    found = decision.estimate(quiet(0.05), confidence=0.95).head
     assert found.value == pytest.approx(1.05)
     assert found.high - found.low < 1e-5
     assert found.p_greater(math.log(1.01)) == 0.0

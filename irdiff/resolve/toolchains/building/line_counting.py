@@ -14,7 +14,6 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
@@ -73,16 +72,12 @@ exec "$@" -fprofile-instr-generate -fcoverage-mapping \\
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountedUnits:
-    """What of a compiler is to be counted."""
+Units = tuple[str, ...]
+"""Units of compilation whose lines are counted, by their path in the checkout; none: nothing is counted."""
 
-    units: tuple[str, ...]
-    """Units of compilation, by their path in the checkout."""
 
-    @property
-    def digest(self) -> str:
-        return key_of("line-counting/1", self.units, _FUNCTIONS, _LAUNCHER)
+def digest(units: Units) -> str:
+    return key_of("line-counting/1", units, _FUNCTIONS, _LAUNCHER)
 
 
 def require(run: CxxCompiler) -> Path:
@@ -102,7 +97,7 @@ def require(run: CxxCompiler) -> Path:
 
 
 def prepare(
-    counted: CountedUnits, folder: Path, source: Path, run: CxxCompiler, environment: Mapping[str, str]
+    counted: Units, folder: Path, source: Path, run: CxxCompiler, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Writes the launcher into `folder` and links a library with it as a build would.
 
@@ -111,7 +106,7 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     own = cmake_arguments(environment).get("CMAKE_CXX_COMPILER_LAUNCHER")
     following = own or shutil.which("ccache", path=environment.get("PATH")) or ""
-    (folder / "units").write_text("".join(f"{unit}\n" for unit in counted.units), encoding="utf-8")
+    (folder / "units").write_text("".join(f"{unit}\n" for unit in counted), encoding="utf-8")
     (folder / "functions.c").write_text(_FUNCTIONS, encoding="utf-8")
     launcher, cxx = folder / "launcher", str(run.path)
     paths = {"root": shlex.quote(str(source.absolute())), "real": shlex.quote(str(source.resolve()))}
