@@ -106,7 +106,7 @@ class Capturer:
         key = key_of("catalog/7", known, workload, target, selection)
         record = self._store.get_record("catalog", key) if is_kept else None
         if record is None:
-            ask = partial(self._requests.ask, toolchain, corpus.beside(workload, target))
+            ask = partial(self._requests.ask, toolchain, corpus.extra_packages(workload, target))
             record = self._captured(request, ask)
             if is_kept and not record["transient"]:
                 self._store.put_record("catalog", key, record)

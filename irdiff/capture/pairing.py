@@ -214,6 +214,6 @@ def greedily(
 
 
 def specialization(launch: Launch) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """What the launch tells the compiler beside the kernel."""
+    """What the launch gives the compiler in addition to the kernel."""
     rows = (launch.signature, launch.constexprs, launch.attributes, launch.options)
     return tuple(tuple(sorted(row.items())) for row in rows)

@@ -55,7 +55,7 @@ def _parsed(requirement: str) -> Requirement:
         ) from error
 
 
-def beside(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
+def added_to(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
     """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
     if not requirements:
         return kernels

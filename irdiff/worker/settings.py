@@ -1,4 +1,4 @@
-"""What a program has set for the compiler beside the options of a launch: variables, knobs, its functions.
+"""What a program sets for the compiler next to the options of a launch: variables, knobs, its functions.
 
 The stages read all of them at any time (`DISABLE_LLVM_OPT` in C++, `knobs.nvidia.disable_ptxas_opt`, hooks
 that add stages, a stage that a program has replaced by its own, a registry that it has written to). What a

@@ -84,8 +84,8 @@ def of_backend(backend, options, src):
 
 
 def handed_to_launcher(target, metadata):
-    """What `CompiledKernel` hands to the launcher beside a launch's arguments: the name of the symbol, and
-    what the backend packs of the metadata.
+    """What `CompiledKernel` hands to the launcher next to the arguments: the name of the symbol, and what the
+    backend packs of the metadata.
     """
     row = dict(metadata, target=target)
     if isinstance(row.get("cluster_dims"), list):
