@@ -110,7 +110,7 @@ def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
 
 
 def _launch(folder: Path, launch: Launch | None) -> list[str]:
-    """What is launched, and what the frontend hands to the compiler, one line for each value."""
+    """The launch, and the values that the frontend gives to the compiler, one on each line."""
     if launch is None:
         return []
     text = run_folder.artifact(folder, launch.launched.digest) or b""

@@ -122,7 +122,7 @@ def obey_command(event: Path) -> None:
 
 
 def _comment_of(event: Path) -> dict[str, Any]:
-    """What GitHub says of the comment that started the job: as it was written then, whatever it says now."""
+    """The comment that started the job, from its event: as it was then, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
         raise UsageError("the event is larger than any event")
     rows = json.loads(event.read_bytes())
@@ -145,7 +145,7 @@ def _compare_again(hub: Client, said: dict[str, Any], wanted: Asked) -> None:
     The pull request's code never runs in this job: it would with the rights of the default branch, whose
     caches other workflows trust. It runs where it ran before, in the pull request's own workflow.
     """
-    head = actions.head_of(hub, said["pull"])
+    head, _ = actions.pull_request(hub, said["pull"])
     newest = actions.newest_run(hub, COMPARING, head)
     if newest is None or not newest.is_done:
         when = "when it has ended" if newest else f"when `{COMPARING}` has run for {head[:12]}"
@@ -177,7 +177,7 @@ def prune_command(max_size: str, dry_run: bool) -> None:
     hub = client()
     rows = [*actions.caches(hub, "irdiff-")]
     numbers = {number for row in rows if (number := actions.pull_request_of(row)) is not None}
-    closed = {number for number in numbers if not actions.is_open(hub, number)}
+    closed = {number for number in numbers if not actions.pull_request(hub, number)[1]}
     gone = actions.to_remove(rows, closed, parse_size(max_size))
     for row in gone:
         if not dry_run:

@@ -53,7 +53,9 @@ def init_command(
     config = configuration.load()
     folder, program = (Path(what), None) if Path(what).is_dir() else (Path(), what)
     if program:
-        _check_program(program)
+        first = programs.words_of(program)[0]
+        if first != "-m" and not Path(first).is_file():
+            raise UsageError(f"there is no folder and no program {first}", hint="irdiff init bench/run.py")
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
     files = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
@@ -69,12 +71,6 @@ def init_command(
         rows = _still_to_do(folder, action, is_compiler=is_compiler, timing=timing)
         for number, row in enumerate(rows, 1):
             click.echo(f"  {number}. {row}")
-
-
-def _check_program(program: str) -> None:
-    words = programs.words_of(program)
-    if words[0] != "-m" and not Path(words[0]).is_file():
-        raise UsageError(f"there is no folder and no program {words[0]}", hint="irdiff init bench/run.py")
 
 
 def _project_file(
@@ -177,11 +173,7 @@ def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) 
         "Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu with required "
         "reviewers. GitHub makes a missing one without."
     )
-    labels = (
-        "the labels `irdiff: all` (compare everything) and `irdiff: time`"
-        if timing
-        else ("the label `irdiff: all` (compare everything)")
-    )
+    labels = "the label `irdiff: all` (compare everything)" + (" and `irdiff: time`" if timing else "")
     return [
         *([environment] if timing else []),
         *own,

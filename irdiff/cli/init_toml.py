@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import importlib.util
 import itertools
 import json
 import os
@@ -40,8 +42,8 @@ class Surroundings:
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
-    """What workloads and kernels import besides Triton; with the project's own version where no lock file
-    names one."""
+    """Packages that workloads and kernels import, without Triton; with the installed version where no lock
+    file names one."""
 
 
 def look_around(
@@ -52,8 +54,8 @@ def look_around(
     `packages` are added to those that are found, with their versions; `program` stands for the workloads.
     """
     files = list(_python_files(root))
-    kernels = [path for path in files if _has_kernel(path)]
-    workloads = [path for path in files if _is_workload(path)]
+    kernels = _with(_KERNEL, "triton", files)
+    workloads = _with(_TABLE, "irdiff_corpus", files)
     folder = _workload_folder(workloads, root)
     pin, version = _pin(root)
     outside = [path for path in kernels if path not in workloads]
@@ -100,7 +102,7 @@ def irdiff_toml(found: Surroundings) -> str:
     toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
     rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
     if found.packages:
-        comment = "What they import beside Triton; CPU builds of torch will do."
+        comment = "What they import next to Triton; CPU builds of torch will do."
         rows.append((comment, {"packages": found.packages}))
     lines = ["[kernels]"]
     for comment, entries in rows:
@@ -123,14 +125,10 @@ _KERNEL = re.compile(r"^\s*@(?:triton|gluon)\.jit\b|^\s*@jit\b", re.MULTILINE)
 _TABLE = re.compile(r"^LAUNCHES\b.*=", re.MULTILINE)
 
 
-def _has_kernel(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return bool(_KERNEL.search(text)) and "triton" in text
-
-
-def _is_workload(path: Path) -> bool:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return bool(_TABLE.search(text)) and "irdiff_corpus" in text
+def _with(pattern: re.Pattern[str], word: str, files: Sequence[Path]) -> list[Path]:
+    """The files in which both are."""
+    texts = ((path, path.read_text(encoding="utf-8", errors="replace")) for path in files)
+    return [path for path, text in texts if pattern.search(text) and word in text]
 
 
 def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
@@ -251,15 +249,16 @@ def _imported(path: Path, package: str) -> list[str]:
 
 
 def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
-    """Those that are run when a module is imported, and whose absence would end that."""
+    """The modules that Python must find when it imports these statements."""
     for statement in body:
         match statement:
             case ast.Import():
                 yield from (alias.name for alias in statement.names)
             case ast.ImportFrom():
-                origin = _absolute(statement, package)
-                if origin:
-                    yield from (f"{origin}.{alias.name}" for alias in statement.names)
+                dots, name = "." * statement.level if package else "", statement.module or ""
+                with contextlib.suppress(ImportError):  # more dots than packages
+                    origin = importlib.util.resolve_name(dots + name, package) if dots or name else ""
+                    yield from (f"{origin}.{alias.name}" for alias in statement.names if origin)
             case ast.Try():
                 if not any(_forgives(handler) for handler in statement.handlers):
                     yield from _of_statements(statement.body, package)
@@ -270,14 +269,6 @@ def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
                 yield from _of_statements(statement.orelse, package)
             case ast.With():
                 yield from _of_statements(statement.body, package)
-
-
-def _absolute(statement: ast.ImportFrom, package: str) -> str:
-    if not statement.level:
-        return statement.module or ""
-    parts = package.split(".") if package else []
-    above = parts[: len(parts) - statement.level + 1]
-    return ".".join([*above, *([statement.module] if statement.module else [])])
 
 
 def _forgives(handler: ast.ExceptHandler) -> bool:

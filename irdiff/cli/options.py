@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and the values that they are gathered into."""
+"""Options that several commands share, each declared once, and the dataclasses that hold their values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
-    """A decorator: the command takes these options as one argument, which `make` makes of their values."""
+    """Decorates a command that gets these options as one argument, built by `make`."""
     taken = inspect.signature(make).parameters.keys()
 
     def decorate(function: Callable[..., Any]) -> Any:
@@ -176,7 +176,7 @@ _limits = (
 
 @dataclass(frozen=True, kw_only=True)
 class CaseArguments:
-    """The cases that a user chose, and the kernels that they are of."""
+    """Which cases a user chose, and where their kernels come from."""
 
     corpus: Path | None = None
     packs: tuple[str, ...] = ()
@@ -249,17 +249,14 @@ only_targets = gathered("selection", CaseArguments, target_option, targets_folde
 # output
 
 
-def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> None:
+def write_output(path: Path, content: str | bytes) -> None:
     """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
-    if isinstance(content, str | bytes):
-        content = [content.encode() if isinstance(content, str) else content]
     check_output(path)
     try:
         if str(path) != "-":
             path.parent.mkdir(parents=True, exist_ok=True)
         with click.open_file(str(path), "wb") as file:
-            for part in content:
-                file.write(part)
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()  # standard output stays open
     except OSError as error:
         raise _unwritable(path, error) from error

@@ -23,7 +23,7 @@ from irdiff.run import known, run_folder
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutputs:
-    """What a user asked for, and how much of it."""
+    """The files that a user wants, and how much the terminal shows."""
 
     json_path: Path | None
     markdown_path: Path | None
@@ -51,7 +51,7 @@ output_options = options.gathered(
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRun:
-    """What is shown of a run."""
+    """The part of a run that reports show, and how they show it."""
 
     run: Run
     as_: Shown
@@ -83,9 +83,9 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
 
 
 def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
-    """JSON is of the whole run; the other forms are of the part that is shown."""
+    """JSON holds the whole run; the other forms hold the part that is shown."""
     if outputs.json_path:
-        options.write_output(outputs.json_path, run_folder.dump_parts(run))
+        options.write_output(outputs.json_path, run_folder.dump(run))
     if outputs.markdown_path:
         from irdiff.report import markdown
 

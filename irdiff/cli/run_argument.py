@@ -31,12 +31,12 @@ _MAX_CANDIDATES = 20
 
 @dataclass(frozen=True, kw_only=True)
 class GivenRun:
-    """A run that a user named. What is read of it raises RunFolderError."""
+    """A run that a user named. Reading its properties raises RunFolderError."""
 
     folder: Path
     """The run folder, or its `run.json`; of an archive a copy that is gone when the command ends."""
     call: str
-    """By which another command finds it."""
+    """The word by which other commands find it."""
     is_archive: bool
 
     @cached_property

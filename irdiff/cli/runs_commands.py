@@ -245,7 +245,7 @@ def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path:
             )
         joined = merged(folders, out, partial=partial)
     if json_path:
-        options.write_output(json_path, run_folder.dump_parts(joined))
+        options.write_output(json_path, run_folder.dump(joined))
     click.echo(escape.terminal(f"{len(runs)} runs merged: {headline.of(joined)}"), err=True)
 
 

@@ -22,7 +22,7 @@ _HINT = "--from triton==3.9.0, or --from RUN for the texts that a run has (RUN:b
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSides:
-    """What a user gave besides the two sides."""
+    """The options that a user gave in addition to the two sides."""
 
     origin: str | None
     """A release, or a run."""
@@ -61,7 +61,7 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
 
 
 def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[RecordedSide | None, Side | None]:
-    """A run, or else the side whose stages make the texts."""
+    """The recorded run, or the side that compiles the texts."""
     if not plain.is_revision(origin):
         return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
     name, _, which = origin.rpartition(":")

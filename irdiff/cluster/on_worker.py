@@ -34,19 +34,19 @@ class Batch:
 
     name: str
     comparison: str
-    """Of which it is a part: a name that no other one has."""
+    """The unique name of the comparison that it is a part of."""
     asked: Comparison
     cache: Path
     """The folder of the one who asks."""
     token: str | None
-    """A file of that folder, where machines are to work in it; None where a shared store is between them."""
+    """A file that shows whether a machine sees that folder; None where machines share a store."""
     store_url: str | None
     limits: Limits
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Opened:
-    """A comparison of which a batch was worked on here."""
+    """The comparison whose batches this process works on."""
 
     id: str
     toolchains: Sides[Toolchain]
@@ -107,7 +107,7 @@ def _comparison(batch: Batch, config: Config) -> _Opened:
 
 
 def _with(found: Sides[Toolchain], asked: Comparison) -> Comparison:
-    """What is asked, of this machine's own toolchains."""
+    """The comparison with this machine's own toolchains."""
     base, head = asked.sides
     return replace(
         asked,

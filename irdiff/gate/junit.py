@@ -2,7 +2,7 @@
 
 The format has no standard; element and attribute names follow the schema of Jenkins' xUnit plugin
 (junit-10.xsd), which GitLab, Azure and GitHub's reporters read. A rule that does not hold is a failure,
-one that could not be decided an error, what was waived or accepted is skipped.
+one that could not be decided is an error, and a waived or accepted finding is skipped.
 """
 
 from __future__ import annotations

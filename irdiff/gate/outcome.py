@@ -136,7 +136,7 @@ class CaseCounts:
     """Not compiled: both sides give one compiler the same input."""
     not_compared: int
     nondeterministic: int
-    """Of all these, cases of which a side gave other code when it was compiled again."""
+    """Cases, among all of these, whose side gave different code when it was compiled again."""
     is_part: bool
     """Whether cases of other shards are not in the run."""
     not_reached: tuple[str, ...]
@@ -210,7 +210,7 @@ class Outcome:
     group_names: Mapping[str, str]
     """The short ids of the run's change groups by their ids, in the order of every report."""
     notes: tuple[str, ...]
-    """What the run says was not compared, waivers that ended or settle nothing, and what was left unread."""
+    """What the run did not compare, waivers that ended or settle nothing, and timings of unknown cases."""
 
     @property
     def headline(self) -> str:

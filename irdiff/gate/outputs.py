@@ -21,7 +21,7 @@ _MEASURED = frozenset({"slower", "timed", "wrong-result"})
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Again:
-    """The words by which the gate is asked again."""
+    """The words of the command that asks the gate again."""
 
     call: str
     policy: str

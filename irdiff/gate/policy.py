@@ -87,7 +87,7 @@ class FactRule(_Rule):
 
     kind: Literal["fact"]
     facts: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """Names of statistics (`spills`, `occupancy`), or of single facts, of which less is better."""
+    """Names of statistics (`spills`, `occupancy`), or of single facts; of a fact, less is better."""
     more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """By how much it may be worse, in its own unit."""
     more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
@@ -132,7 +132,7 @@ class RadiusRule(_Rule):
     kind: Literal["radius"]
     percent: Annotated[float, Field(ge=0, le=100)]
     more_than_cases: Annotated[int, Field(ge=0)] = 0
-    """So many may change whatever their share: two of six are a third, and no large radius."""
+    """This many may change, whatever their share: two of six are a third, but no large radius."""
 
 
 class CompileTimeRule(_Rule):
@@ -182,8 +182,8 @@ Rule = (
 class Waiver(_Table):
     """Findings of one rule that somebody answers for, until a day.
 
-    A waiver is of a rule for some cases, whatever changes in them: it is for what is known and being mended,
-    and says so with its issue. With `edits` it is of those concrete edits only.
+    A waiver covers a rule for some cases, however they change: it is for a known problem that somebody mends
+    under its issue. With `edits` it covers those concrete edits only.
     """
 
     rule: Name

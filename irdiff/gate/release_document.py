@@ -19,7 +19,7 @@ _MOST_CHARACTERS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRun:
-    """One run with its folder, what was timed of it, and what the gate says of it."""
+    """One run with its folder, its timings, and the gate's outcome."""
 
     run: Run
     folder: Path

@@ -72,6 +72,7 @@ def _result(
     whole: Outcome, outcome: RuleOutcome, finding: GateFinding, location: Mapping[str, Any]
 ) -> dict[str, Any]:
     name = finding.subject_name
+    fingerprint = hashlib.sha256(f"{outcome.rule.id}\0{name}".encode(errors="replace")).hexdigest()[:32]
     named = whole.with_groups(finding, name)
     unknown = "not known: " if finding.certainty is Certainty.UNKNOWN else ""
     result: dict[str, Any] = {
@@ -80,16 +81,12 @@ def _result(
         "message": {"text": clean(f"{named}: {unknown}{finding.whole_detail}", limit=900)},
         "locations": [location],
         # The same finding of two runs is one alert: named by rule and subject, not by its figures.
-        "partialFingerprints": {"irdiff/v1": _fingerprint(outcome.rule.id, name)},
+        "partialFingerprints": {"irdiff/v1": fingerprint},
     }
     if finding.settled_by is not None:
         why = clean(finding.state, limit=900)
         result["suppressions"] = [{"kind": "external", "justification": why}]
     return result
-
-
-def _fingerprint(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:32]
 
 
 def _location(source: str, root: str) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""Which findings are settled: waived, or accepted as the very edits that they are. Pure.
+"""Which findings are settled: by a waiver, or because their concrete edits were accepted. Pure.
 
 An acceptance settles a finding where each edit behind it was accepted: the same case with the same digest of
 its edit, between the same two toolchains, on a day up to the last one. Why none of it may differ:
 
-- the digest pins constants, types, positions and machine code, so that what runs is what was looked at;
+- the digest pins constants, types, positions and machine code, so the code that runs is the reviewed code;
 - what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of
   the toolchains, whose digests must therefore be those of the run in which it was looked at. A rebase makes
   others; `--renew` then takes the same edits again in one command;
-- what was accepted without an end is forgotten, and stays.
+- an acceptance without an end would be forgotten and stay for ever.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ class WorkflowRun:
     number: int
     """The id that addresses name it by."""
     is_done: bool
-    conclusion: str
     url: str
 
 
@@ -40,9 +39,7 @@ class ActionsCache:
 
 def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None:
     """The newest run of a workflow for a commit of a pull request, leaving out those that did nothing."""
-    parameters = {"head_sha": commit, "event": "pull_request", "per_page": _PAGE}
-    path = f"/actions/workflows/{workflow}/runs"
-    rows = client.rest("GET", path, to=f"look for runs of {workflow}", parameters=parameters)["workflow_runs"]
+    rows = _runs(client, workflow, head_sha=commit, event="pull_request")
     found = [row for row in rows if row.get("conclusion") != "skipped"]
     newest = max(found, key=lambda row: int(row["run_number"]), default=None)
     if newest is None:
@@ -50,9 +47,13 @@ def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None
     return WorkflowRun(
         number=int(newest["id"]),
         is_done=newest.get("status") == "completed",
-        conclusion=str(newest.get("conclusion")),
         url=str(newest.get("html_url") or ""),
     )
+
+
+def _runs(client: Client, workflow: str, **chosen: str) -> Any:
+    path, parameters = f"/actions/workflows/{workflow}/runs", {**chosen, "per_page": _PAGE}
+    return client.rest("GET", path, to=f"look for runs of {workflow}", parameters=parameters)["workflow_runs"]
 
 
 def rerun(client: Client, run: WorkflowRun) -> None:
@@ -86,9 +87,7 @@ def fetch_from_newest(client: Client, workflow: str, branch: str, name: str, pla
 
     Runs that a pull request started do not count: those keep what they like, under any name.
     """
-    parameters = {"branch": branch, "per_page": _PAGE}
-    path = f"/actions/workflows/{workflow}/runs"
-    rows = client.rest("GET", path, to=f"look for runs of {workflow}", parameters=parameters)["workflow_runs"]
+    rows = _runs(client, workflow, branch=branch)
     numbers = [int(row["id"]) for row in rows if row.get("event") in ("schedule", "workflow_dispatch")]
     newest_first = sorted(numbers, reverse=True)
     return next((run for run in newest_first if fetch_artifact(client, run, name, place)), None)
@@ -107,24 +106,17 @@ def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
 
 
 def may_write(client: Client, login: str) -> bool:
-    """Whether somebody may push to the repository. What a comment says of its author's role is not asked."""
+    """Whether somebody may push to the repository; the role that a comment states is not used."""
     if not _LOGIN.fullmatch(login):
         raise UsageError(f"{login[:100]!a} is not the name of an account")
     found = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
     return found.get("permission") in {"admin", "write"}  # `maintain` is `write` here
 
 
-def head_of(client: Client, number: int) -> str:
-    """The newest commit of a pull request."""
-    return str(_pull_request(client, number)["head"]["sha"])
-
-
-def is_open(client: Client, number: int) -> bool:
-    return bool(_pull_request(client, number)["state"] == "open")
-
-
-def _pull_request(client: Client, number: int) -> Any:
-    return client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
+def pull_request(client: Client, number: int) -> tuple[str, bool]:
+    """Its newest commit, and whether it is open."""
+    found = client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
+    return str(found["head"]["sha"]), found["state"] == "open"
 
 
 def react(client: Client, comment: int, content: str) -> None:

@@ -7,9 +7,9 @@ Waiting follows "Best practices for using the REST API" (docs.github.com): `retr
 from __future__ import annotations
 
 import ipaddress
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -28,10 +28,11 @@ _SERVER_ERROR_S = 2.0
 _TIMEOUT_S = 30
 _PAGE = 100
 _MAX_PAGES = 20
+_REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 
 
 class GithubError(IrdiffError):
-    """GitHub does not do what it was asked for: no permission, no such pull request, not accepted."""
+    """GitHub refuses a request: no permission, no such pull request, not accepted."""
 
 
 class GithubUnreachableError(GithubError):
@@ -52,16 +53,6 @@ class ForbiddenError(GithubError):
     """The token lacks a permission."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timekeeping:
-    """Where waiting and the time of day come from. Tests give their own."""
-
-    sleep: Callable[[float], None] = time.sleep
-    now: Callable[[], float] = time.time
-    write_pause_s: float = 1.0
-    """The seconds between two writes. GitHub asks for them, to stay clear of secondary limits."""
-
-
 class Client:
     """One repository on github.com, or on a GitHub Enterprise server."""
 
@@ -71,16 +62,16 @@ class Client:
         repository: str,
         *,
         api_url: str = "https://api.github.com",
-        timekeeping: Timekeeping | None = None,
+        write_pause_s: float = 1.0,
     ) -> None:
-        owner, _, name = repository.partition("/")
-        if not owner or not name or "/" in name or not _is_plain(owner + name):
+        if not _REPOSITORY.fullmatch(repository):
             raise UsageError(f"{repository[:100]!a} is not OWNER/NAME")
-        self.owner, self.name = owner, name
+        self.repository = repository
+        self.owner, self.name = repository.split("/")
         self.host = _checked_host(api_url)
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._time = timekeeping or Timekeeping()
+        self.sleep, self.now = time.sleep, time.time
         self._github = github.Github(
             auth=github.Auth.Token(token),
             base_url=api_url.rstrip("/"),
@@ -88,12 +79,8 @@ class Client:
             user_agent="irdiff",
             retry=None,  # PyGithub sleeps by itself; here every wait is counted and bounded
             seconds_between_requests=None,
-            seconds_between_writes=self._time.write_pause_s or None,
+            seconds_between_writes=write_pause_s or None,  # to stay clear of secondary limits
         )
-
-    @property
-    def repository(self) -> str:
-        return f"{self.owner}/{self.name}"
 
     def rest(
         self,
@@ -179,7 +166,7 @@ class Client:
             waited_s += delay_s
             if attempt == MAX_ATTEMPTS - 1 or waited_s > MAX_WAIT_S:
                 break
-            self._time.sleep(delay_s)
+            self.sleep(delay_s)
         raise GithubUnreachableError(
             f"could not {to}: {self.host} gave no answer after {attempt + 1} attempts: {reason}",
             hint="try again later; nothing else was sent",
@@ -190,21 +177,18 @@ class Client:
         grown: float = 2.0**attempt
         if error.status >= 500:
             return _SERVER_ERROR_S * grown
-        if error.status == 400 and "RATE_LIMITED" in _graphql_types(error):
-            return _SECONDARY_LIMIT_S * grown
-        return self._limit_delay(error, grown) if error.status in {403, 429} else None
-
-    def _limit_delay(self, error: GithubException, grown: float) -> float | None:
-        """403 stands for a limit and for a missing permission alike."""
+        limited = error.status == 429 or (error.status == 400 and "RATE_LIMITED" in _graphql_types(error))
+        if not limited and error.status != 403:
+            return None
+        # 403 stands for a limit and for a missing permission alike
         headers = {str(name).lower(): str(value) for name, value in (error.headers or {}).items()}
         message = self._shown(error).lower()
         if headers.get("retry-after", "").isdigit():
             return float(headers["retry-after"])
         if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
-            return max(1.0, float(headers["x-ratelimit-reset"]) - self._time.now())
-        if error.status == 429 or "rate limit" in message or "abuse detection" in message:
-            return _SECONDARY_LIMIT_S * grown
-        return None
+            return max(1.0, float(headers["x-ratelimit-reset"]) - self.now())
+        limited = limited or "rate limit" in message or "abuse detection" in message
+        return _SECONDARY_LIMIT_S * grown if limited else None
 
     def _raise_refused(self, error: GithubException, to: str) -> NoReturn:
         message = self._shown(error)
@@ -256,10 +240,6 @@ def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
                 if left < 0:
                     raise GithubError(f"could not {to}: it has more than {limit_bytes} bytes")
                 file.write(chunk)
-
-
-def _is_plain(text: str) -> bool:
-    return all(character.isascii() and (character.isalnum() or character in "-_.") for character in text)
 
 
 def _checked_host(api_url: str, *, queried: bool = False) -> str:

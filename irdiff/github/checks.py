@@ -142,7 +142,7 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
     }
-    first_line = {"start_line": 1, "end_line": 1}  # which line it is of is not known
+    first_line = {"start_line": 1, "end_line": 1}  # the run does not record the line
     rows = [{**asdict(annotation), **first_line} for annotation in check.annotations]
     batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
     request = {

@@ -62,20 +62,8 @@ class Posted:
     minimized: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Comment:
-    node: str
-    number: int
-    body: str
-    minimized: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class _PullRequest:
-    open: bool
-    head: str
-    ours: tuple[_Comment, ...]
-    """The comments of this account that carry the marker, the oldest first."""
+_Row = Mapping[str, Any]
+"""As `_FIND` asks for it."""
 
 
 def marker(key: str) -> str:
@@ -121,21 +109,21 @@ def _post(
     client: Client, number: int, text: str, key: str, commit: str | None, pushed: Pushed | None
 ) -> Posted:
     for _ in range(_ATTEMPTS):
-        found = _find(client, number, marker(key))
-        if not found.open:
+        pull, ours = _find(client, number, marker(key))
+        if pull["state"] != "OPEN":
             return Posted(done=Done.CLOSED, url=None, minimized=0)
-        if commit is not None and found.head != commit:
+        if commit is not None and pull["headRefOid"] != commit:
             return Posted(done=Done.MOVED_ON, url=None, minimized=0)
-        shown = [comment for comment in found.ours if not comment.minimized]
-        whole = since.appended(text, pushed, shown[-1].body if shown else None)
+        shown = [row for row in ours if not row["isMinimized"]]
+        whole = since.appended(text, pushed, shown[-1]["body"] if shown else None)
         if len(whole) > MAX_BODY:
             raise TooLongError("the comment with what it keeps of its groups is too long")
         try:
             done, url = _write(client, number, whole, shown[-1] if shown else None)
         except NotSentError:
             continue  # it may be there: look again before writing a second one
-        for comment in shown[:-1]:
-            client.graphql(_MINIMIZE, {"id": comment.node}, to="minimize an older comment")
+        for row in shown[:-1]:
+            client.graphql(_MINIMIZE, {"id": row["id"]}, to="minimize an older comment")
         return Posted(done=done, url=url, minimized=max(0, len(shown) - 1))
     raise GithubUnreachableError(
         f"could not write the comment on pull request {number}: no clear answer from {client.host}",
@@ -143,14 +131,14 @@ def _post(
     )
 
 
-def _write(client: Client, number: int, text: str, known: _Comment | None) -> tuple[Done, str | None]:
+def _write(client: Client, number: int, text: str, known: _Row | None) -> tuple[Done, str | None]:
     if known is None:
         path, to = f"/issues/{number}/comments", "write the comment"
         answer = client.rest("POST", path, {"body": text}, to=to, repeatable=False)
         return Done.CREATED, _url(answer)
-    if known.body.replace("\r\n", "\n").rstrip() == text.rstrip():
+    if known["body"].replace("\r\n", "\n").rstrip() == text.rstrip():
         return Done.UNCHANGED, None
-    path = f"/issues/comments/{known.number}"
+    path = f"/issues/comments/{known['databaseId']}"
     return Done.UPDATED, _url(client.rest("PATCH", path, {"body": text}, to="update the comment"))
 
 
@@ -159,8 +147,9 @@ def _url(answer: Any) -> str | None:
     return str(url) if url else None
 
 
-def _find(client: Client, number: int, mark: str) -> _PullRequest:
-    ours: list[_Comment] = []
+def _find(client: Client, number: int, mark: str) -> tuple[_Row, list[_Row]]:
+    """The pull request, and the comments of this account that carry the marker, the oldest first."""
+    ours: list[_Row] = []
     after: str | None = None
     pull: Any = None
     for _ in range(_MAX_PAGES):
@@ -174,7 +163,7 @@ def _find(client: Client, number: int, mark: str) -> _PullRequest:
             )
         viewer = _plain_login(rows["viewer"])
         ours += [
-            _Comment(node=row["id"], number=row["databaseId"], body=row["body"], minimized=row["isMinimized"])
+            row
             for row in pull["comments"]["nodes"]
             if _plain_login(row.get("author")) == viewer and row["body"].lstrip().startswith(mark)
         ]
@@ -182,13 +171,13 @@ def _find(client: Client, number: int, mark: str) -> _PullRequest:
         if not page["hasNextPage"]:
             break
         after = page["endCursor"]
-    return _PullRequest(open=pull["state"] == "OPEN", head=pull["headRefOid"], ours=tuple(ours))
+    return pull, ours
 
 
 def find_own(client: Client, number: int, key: str) -> str | None:
     """The text of this account's newest comment with a key; None where there is none."""
-    found = _find(client, number, marker(key)).ours
-    return found[-1].body if found else None
+    _, ours = _find(client, number, marker(key))
+    return ours[-1]["body"] if ours else None
 
 
 def _plain_login(actor: Mapping[str, Any] | None) -> str | None:

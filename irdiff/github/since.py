@@ -16,7 +16,7 @@ from irdiff.model import Run
 from irdiff.report import run_changes
 
 _MOST_GROUPS = 400
-"""A comment has room for so many. Of more nothing is kept, and nothing is said."""
+"""A comment has room for this many. With more groups it keeps none, and compares nothing."""
 _DIGITS = 12
 _HEX = r"[0-9a-f]"
 _FIRST = re.compile(r"^### .*\n", re.MULTILINE)
@@ -45,18 +45,13 @@ def appended(text: str, now: Pushed | None, former: str | None) -> str:
     """The body of a comment with what changed since the former body, below its first line."""
     if now is None:
         return text
-    before = _before(now, _read(former or ""))
+    before = next((pushed for pushed in _read(former or "") if pushed.commit != now.commit), None)
     kept = [now, *([before] if before else [])]
     rows = json.dumps([[pushed.commit, dict(pushed.groups)] for pushed in kept])
     if before:
         sentence = run_changes.counts(before.groups, now.groups).sentence(before.commit[:7])
         text = _FIRST.sub(lambda found: f"{found[0]}\n{sentence}\n", text, count=1)
     return f"{text.rstrip()}\n<!-- irdiff:groups:{rows} -->\n"
-
-
-def _before(now: Pushed, kept: list[Pushed]) -> Pushed | None:
-    """The last one of another commit."""
-    return next((pushed for pushed in kept if pushed.commit != now.commit), None)
 
 
 def _read(body: str) -> list[Pushed]:

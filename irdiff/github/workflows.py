@@ -25,8 +25,6 @@ PINS = {
 }
 TIMING = "irdiff-time"
 NAMES = ("irdiff-pr", "irdiff-comment", "irdiff-command", TIMING, "irdiff-release", "irdiff-nightly")
-_MINUTES = {"irdiff-pr": 120}
-_MINUTES_OTHERWISE = 300
 _ACTION = re.compile(r"([A-Za-z0-9][\w.-]{0,99})/([\w.-]{1,100})@([0-9a-f]{40})")
 
 
@@ -44,7 +42,6 @@ class Setup:
     """Jobs that share the comparison of a pull request."""
     timing: bool
     """Whether `irdiff-time` is wanted: GitHub makes its environment without reviewers where there is none."""
-    policy: str = "irdiff-policy.toml"
 
 
 def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
@@ -74,10 +71,10 @@ def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
         f".github/workflows/{workflow}.yml": environment.get_template(f"{workflow}.yml").render(
             action=lambda action: f"{owner}/{name}/.github/actions/{action}@{commit} # {wanted.version}",
             numbers=lambda count: list(range(1, count + 1)),
-            minutes=_MINUTES.get(workflow, _MINUTES_OTHERWISE),
+            minutes=120 if workflow == "irdiff-pr" else 300,
             shards=wanted.shards * (1 if workflow == "irdiff-pr" else 2),
             native=wanted.is_compiler,
-            policy=wanted.policy,
+            policy="irdiff-policy.toml",
             **values,
         )
         for workflow in NAMES

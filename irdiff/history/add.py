@@ -1,4 +1,4 @@
-"""What runs, inventories and timed sessions say, as rows of the history. What is there is added once."""
+"""Adds runs, inventories and timed sessions as rows of the history, each once."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ from irdiff.store import key_of, sha256
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResults
 
 
-def run_key(run: Run) -> str:
-    """Names a run by all that it found."""
-    return sha256(run_folder.dump(run))[:16]
-
-
 def selection_key(
     targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
 ) -> str:
-    """Names what was chosen of a version, and the content of what it was chosen from and made with: targets,
-    kernels, and the compiler where that is not the version's own.
+    """The key of a choice: targets, tiers, cases, the digest of the kernels, and that of the compiler where
+    it is not the version's own.
     """
     by_name = sorted(targets, key=lambda target: target.name)
     rows = [(row.name, row.backend, row.arch, row.warp_size, dict(row.facts)) for row in by_name]
@@ -43,7 +38,7 @@ def add_run(
 
     `named` says its versions, and `selection` what was chosen of them, where the caller knows that better.
     """
-    key = run_key(run)
+    key = sha256(run_folder.dump(run))[:16]  # of all that it found
     if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
         return False
     sides = named or versions.of_run(run)
@@ -86,44 +81,41 @@ def _add_side(database: Database, run: Run, which: str, version: Version) -> Non
     rows = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
     measured = {case_id for (case_id,) in rows}
     cases = [case for case in run.cases if case.id not in measured]
-    facts = [row for case in cases for row in _facts(version.name, case.id, case.facts.of(which))]
+    rows = [(case.id, case.facts.of(which), case.compile_s.of(which), {}) for case in cases]
+    _put_measured(database, version, rows)
+
+
+_Seconds = Mapping[str, float]
+"""By stage."""
+
+
+def _put_measured(
+    database: Database, version: Version, rows: Iterable[tuple[str, Mapping[str, Fact], _Seconds, _Seconds]]
+) -> None:
+    """Of each case its facts, and the seconds of the clock and of the processor."""
+    facts, costs = list[tuple[object, ...]](), list[tuple[object, ...]]()
+    for case, found, wall_s, cpu_s in rows:
+        numbers = ((name, value) for name, value in found.items() if isinstance(value, int | float))
+        facts += [(version.name, case, name, float(value), "measured") for name, value in numbers]
+        costs += [(version.name, case, stage, wall_s[stage], cpu_s.get(stage)) for stage in wall_s]
     database.put("facts", facts)
-    costs = [
-        (version.name, case.id, stage, seconds, None)
-        for case in cases
-        for stage, seconds in case.compile_s.of(which).items()
-    ]
     database.put("stage_costs", costs)
-
-
-def _facts(version: str, case_id: str, found: Mapping[str, Fact]) -> list[tuple[object, ...]]:
-    return [
-        (version, case_id, name, float(value), "measured")
-        for name, value in found.items()
-        if isinstance(value, int | float)
-    ]
 
 
 def add_inventory(database: Database, version: Version, selection: str, found: Inventory) -> None:
-    """Adds what one version compiles to, in place of what is known of the same cases of that version."""
+    """Adds what one version compiles to; it replaces earlier rows of the same cases of that version."""
     put_versions(database, [version])
     name = version.name
     kernels = [row for row in found.cases if row.kernel]
-    database.put("cases", [(c.case_id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
+    database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
     outcomes = [
-        (name, row.case_id, str(row.failure.kind), row.failure.message[:300])
+        (name, row.id, str(row.failure.kind), row.failure.message[:300])
         if row.failure
-        else (name, row.case_id, "compiled", None)
+        else (name, row.id, "compiled", None)
         for row in found.cases
     ]
     database.put("compilations", outcomes)
-    database.put("facts", [fact for row in found.cases for fact in _facts(name, row.case_id, row.facts)])
-    costs = [
-        (name, row.case_id, stage, seconds, row.cpu_s.get(stage))
-        for row in found.cases
-        for stage, seconds in row.wall_s.items()
-    ]
-    database.put("stage_costs", costs)
+    _put_measured(database, version, ((row.id, row.facts, row.wall_s, row.cpu_s) for row in found.cases))
     size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
     database.put("inventories", [(name, selection, *size)])
 
@@ -159,7 +151,7 @@ def _carried(database: Database) -> int:
 
 
 def add_timings(database: Database, session: Session, found: TimingResults) -> int:
-    """Adds what was measured on each GPU, in place of the same session; returns the timings.
+    """Adds the timings of each GPU, which replace those of the same session; returns how many.
 
     A version whose machine code is another's has that one's time. The reference has its own, and how far it
     was off when its binary was loaded a second time.

@@ -73,7 +73,7 @@ class Alert:
 
 
 def check(series: SeriesLines, place: int | None = None) -> Alert:
-    """Of one version, by default the newest, whatever it was compared with."""
+    """The alert of one version, by default the newest, also where it was compared with none."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
     verdicts = pair.verdicts if pair else {}

@@ -1,6 +1,6 @@
 """A series from its beginning: each version compiled once, each compared with the one before it.
 
-What is done is in the history before the next thing begins, so a backfill that was stopped goes on where it
+Each result is in the history before the next step begins, so a stopped backfill continues where it
 was. A version that cannot be had or built is a gap: its neighbours are compared with each other.
 """
 

@@ -28,7 +28,7 @@ _QUARTILE_RANGES = 3.0
 _PENALTY = 6.0
 """Of PELT, in units of noise² × log(points); on the planted lines of `tests.programs.bench_change_points`."""
 _NEAR = 5
-"""Points by which squares may misplace a step."""
+"""How many points the least-squares search may misplace a step by."""
 _LEAST_NOISE = 1e-4
 """Of log values: events tick, and a line of equal numbers is not known beyond that."""
 _LEAST_HISTORY = 4

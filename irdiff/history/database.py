@@ -64,21 +64,9 @@ TABLES: Mapping[str, str] = {
 }
 """Columns by table, in the order in which rows are written."""
 
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "meta": ("name",),
-    "versions": ("version",),
-    "cases": ("case_id",),
-    "inventories": ("version", "selection"),
-    "compilations": ("version", "case_id"),
-    "stage_costs": ("version", "case_id"),
-    "facts": ("version", "case_id"),
-    "runs": ("run",),
-    "verdicts": ("run",),
-    "groups": ("run",),
-    "sessions": ("session",),
-    "timings": ("session",),
-}
-"""What new rows replace: all rows of a table with the same values in these columns."""
+_KEYED_BY_TWO = frozenset({"inventories", "compilations", "stage_costs", "facts"})
+"""Tables whose key is their first two columns; that of the others is the first. New rows replace all rows
+with the same key."""
 
 NOT_CARRIED = frozenset({"binary_bytes"})
 """Facts that may differ where the machine code is the same: names and debug information are in the file."""
@@ -104,7 +92,7 @@ class Database:
         return list(self._connection.fetchall())
 
     def records(self, make: Callable[..., T], query: str, parameters: Sequence[object] = ()) -> list[T]:
-        """What `make` makes of each row, whose columns are named as its arguments."""
+        """Calls `make` with the columns of each row as keyword arguments."""
         self.run(query, parameters)
         names = [column[0] for column in self._connection.description]
         return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]
@@ -117,7 +105,7 @@ class Database:
         self._connection.execute(statement, list(parameters))
 
     def put(self, table: str, rows: Iterable[Row]) -> int:
-        """Writes rows in place of all those with the same key (`KEYS`); returns how many."""
+        """Writes rows in place of all those with the same key (see `_KEYED_BY_TWO`); returns how many."""
         import numpy as np
 
         listed = list(rows)
@@ -144,7 +132,8 @@ class Database:
     def _take(self, table: str, query: str, parameters: Sequence[object] = ()) -> int:
         self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
         self.run(f"INSERT INTO fresh {query}", parameters)
-        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in KEYS[table])
+        key = columns(table)[: 2 if table in _KEYED_BY_TWO else 1]
+        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in key)
         self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
         self.run(f"INSERT INTO {table} FROM fresh")
         return int(self.value("SELECT count(*) FROM fresh"))

@@ -33,7 +33,7 @@ _LOOPED = (Stage.PTX, Stage.AMDGCN)
 class CompiledCase:
     """One case of one version."""
 
-    case_id: str
+    id: str
     workload: str
     kernel: str
     target: str
@@ -43,10 +43,6 @@ class CompiledCase:
     wall_s: Mapping[str, float]
     """By stage, as it was when the case was compiled."""
     cpu_s: Mapping[str, float]
-
-    @property
-    def id(self) -> str:
-        return self.case_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +71,7 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
         rows = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
         reused = compiler.taken_from_store
     return Inventory(
-        cases=tuple(sorted(rows, key=lambda row: row.case_id)),
+        cases=tuple(sorted(rows, key=lambda row: row.id)),
         wall_s=round(time.monotonic() - started, 3),
         cpu_s=round(_cpu_s() - used, 3),
         compiled=len(rows) - reused,
@@ -96,7 +92,7 @@ def _made(
     compiled = outcome if isinstance(outcome, Compiled) else None
     failed = next((found for found in (outcome, row) if isinstance(found, Failed | CaptureFailure)), None)
     return CompiledCase(
-        case_id=f"{row.id}@{target.name}",
+        id=f"{row.id}@{target.name}",
         workload=row.id.partition(":")[0],
         kernel=launch.kernel if launch else "",
         target=target.name,

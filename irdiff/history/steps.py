@@ -181,12 +181,10 @@ def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
                 assert after is not None
                 move = Move(case_id=case, fact=TIME, before=before.ratio, after=after.ratio)
                 known = found.get((case, base, head), move)
-                found[case, base, head] = max(known, move, key=_distance)
+                found[case, base, head] = max(
+                    known, move, key=lambda row: abs(math.log(row.after / row.before))
+                )
     return found
-
-
-def _distance(move: Move) -> float:
-    return abs(math.log(move.after / move.before))
 
 
 def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:

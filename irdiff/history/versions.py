@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Point(Version):
-    """One version that is asked for."""
+    """One version that a backfill wants."""
 
     toolchain: str = ""
     corpus: str = ""
@@ -77,7 +77,8 @@ def of_run(run: Run) -> Sides[Version]:
 
 
 def _version(side: Revision, when: str, is_kernels: bool) -> Version:
-    name = of_spec(side.spec)
+    commit = _COMMIT.search(side.spec)
+    name = commit[1] if commit else side.spec
     if is_kernels:
         found = re.match(r"kernels of (?:.*\()?([0-9a-f]{10})\b", side.note)
         name = found[1] if found else f"{name} kernels {side.corpus[:10]}"
@@ -90,12 +91,6 @@ def _version(side: Revision, when: str, is_kernels: bool) -> Version:
     return Version(
         name=name, series=series, sort_key=key, label=label, toolchain=side.digest, corpus=side.corpus
     )
-
-
-def of_spec(spec: str) -> str:
-    """The name of the version that a side's spec stands for: a commit by its hash, however it was written."""
-    commit = _COMMIT.search(spec)
-    return commit[1] if commit else spec
 
 
 def sort_key(version: str) -> str:
@@ -197,16 +192,9 @@ def _newest_by_uv(requirement: str, config: Config) -> str | None:
         folder = Path(name)
         (folder / "wanted.in").write_text(f"{requirement}\n", encoding="utf-8")
         options = ("--no-deps", "--no-header", "--no-annotate", "--python", sys.executable)
-        words: list[str | Path] = [
-            "pip",
-            "compile",
-            *options,
-            folder / "wanted.in",
-            "--output-file",
-            folder / "found.txt",
-        ]
+        files: list[str | Path] = [folder / "wanted.in", "--output-file", folder / "found.txt"]
         try:
-            environments.uv(words, folder / "uv.log", config)
+            environments.uv(["pip", "compile", *options, *files], folder / "uv.log", config)
         except ToolchainError as error:
             if _NO_MORE.search(error.what):
                 return None

@@ -17,13 +17,13 @@ from irdiff.model import Case, ChangeGroup, Run
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """What is new of a run, as a run, and how much of it was known."""
+    """The new part of a run, as a run, and how much was known."""
 
     run: Run
     cases: int
     """Known ones, left out."""
     groups: int
-    """Groups of which every case is known."""
+    """Groups in which every case is known."""
 
 
 def news(run: Run, earlier: Run) -> News:

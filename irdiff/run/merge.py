@@ -204,7 +204,7 @@ def _by_key(rows: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
 
 
 def missing_shards(runs: Iterable[Run]) -> str:
-    """What is not there, in words; empty where every shard is.
+    """Which shards are missing, in words; empty where all are there.
 
     Shards that were cut from different lists of cases leave cases out, too: a workload may launch something
     else on another machine.

@@ -137,7 +137,7 @@ class _Parts:
         self._written_out_bytes = 0
 
     def whole(self, kind: str, stored: Any) -> Any:
-        """The part whose place is stored, or what is stored in its place."""
+        """The part that a stored number names, or the stored value itself."""
         if not isinstance(stored, int):
             return stored
         part, size_bytes = self._parts[stored] if 0 <= stored < len(self._parts) else (Part(), 0)

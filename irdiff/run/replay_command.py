@@ -21,7 +21,7 @@ DROPPED = {
     "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
     "--memory",
 }  # fmt: skip
-"""With a value: the report names the case, the target and the compiler; the others are of a machine."""
+"""With a value: the report names the case, the target and the compiler; the others depend on the machine."""
 DROPPED_FLAGS = {
     "--exercised", "--no-build", "--bump", "--no-cache", "--recheck", "--no-recheck", "--attribute",
     "--no-attribute", "--quiet", "-q", "--exit-code",

@@ -15,7 +15,7 @@ from typing import Any
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
-from irdiff.model import Artifact, Case, ChangeGroup, EditedSource, Run, StageStatus, Verdict
+from irdiff.model import Artifact, Case, EditedSource, Run, StageStatus, Verdict
 
 MAX_VALUES = 12_000_000
 """Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
@@ -45,7 +45,7 @@ def check_document(document: object, path: Path) -> None:
     values: list[Any] = [document]
     for _ in range(MAX_DEPTH):
         numbers = (value for value in values if isinstance(value, int | float))
-        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # nor is what is no number
+        if not all(-MAX_NUMBER <= number <= MAX_NUMBER for number in numbers):  # NaN compares with nothing
             raise RunFolderError(f"{path} has a number that is not finite, or beyond all bounds")
         lists = (value.values() if isinstance(value, dict) else value for value in values)
         values = [inner for part in lists if not isinstance(part, _PLAIN) for inner in part]
@@ -157,12 +157,9 @@ def _check_groups(run: Run, refuse: _Refuse) -> None:
     for group_id in members.keys() - groups.keys():
         raise refuse(f"group {_shown(group_id)} has cases and is not there")
     for group in run.groups:
-        if not _is_consistent(group, members.get(group.id, [])):
+        same = sorted(group.members) == sorted(members.get(group.id, []))
+        if not same or group.representative not in group.members:
             raise refuse(f"the members of group {_shown(group.id)} are not the cases that name it")
-
-
-def _is_consistent(group: ChangeGroup, cases: list[str]) -> bool:
-    return sorted(group.members) == sorted(cases) and group.representative in group.members
 
 
 def _repeated(names: Iterable[str]) -> str | None:

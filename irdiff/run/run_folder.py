@@ -16,7 +16,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from irdiff.errors import RunFolderError, StoreError
-from irdiff.model import SCHEMA, Case, Launch, Run
+from irdiff.model import SCHEMA, Run
 from irdiff.run import parts, run_checks, run_place
 from irdiff.store import Store, sha256
 
@@ -36,7 +36,7 @@ MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 20
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
+_run = TypeAdapter(Run)
 _BRACKETS = {"parts": ("[", "]"), "launches": ("{", "}"), "cases": ("[", "]")}
 """Of the long entries of a run, in the order in which they are written, after all others."""
 
@@ -65,38 +65,21 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
 
 def dump(run: Run) -> bytes:
     """The run as JSON in which nothing is shared, the same bytes for the same run: what `--json` writes."""
-    return b"".join(dump_parts(run))
-
-
-def dump_parts(run: Run) -> Iterator[bytes]:
-    """The same in parts, each row on a line of its own."""
-    launches = (f"{json.dumps(key)}: {_whole(_launch, row)}" for key, row in run.launches.items())
-    return _document(run, {"launches": launches, "cases": (_whole(_case, row) for row in run.cases)})
+    return _run.dump_json(replace(run, schema=SCHEMA), indent=1) + b"\n"
 
 
 def stored(run: Run) -> Iterator[bytes]:
-    """`run.json`, in which what is repeated stands once."""
-    return _document(run, parts.rows(run))
-
-
-def _document(run: Run, long: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
-    """The short entries of the run, then the JSON rows of the long ones; each on a line of its own."""
+    """`run.json`, in which repeated values stand once: short entries, then long ones, a line for each row."""
     short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
-    yield b"{"
-    for name, value in short.items():
-        if name not in _BRACKETS:
-            yield f'\n "{name}": {json.dumps(value)},'.encode()
-    for place, (name, rows) in enumerate(long.items()):
+    lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _BRACKETS]
+    yield ("{\n " + ",\n ".join(lines)).encode()
+    for name, rows in parts.rows(run).items():
         opening, closing = _BRACKETS[name]
-        yield f'{"," if place else ""}\n "{name}": {opening}'.encode()
+        yield f',\n "{name}": {opening}'.encode()
         for number, row in enumerate(rows):
             yield f"{',' if number else ''}\n  {row}".encode()
         yield f"\n {closing}".encode()
     yield b"\n}\n"
-
-
-def _whole(adapter: TypeAdapter[Any], value: object) -> str:
-    return json.dumps(adapter.dump_python(value, mode="json"))
 
 
 def json_schema() -> dict[str, Any]:

@@ -43,7 +43,7 @@ _FILE = re.compile(
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 PULLED = "pulled"
-"""The kind of records that list what was taken from a shared store: wrong once some of it is removed."""
+"""The kind of records that list what was pulled from a shared store; pruning makes them wrong."""
 
 
 def sha256(content: bytes) -> str:
@@ -244,7 +244,7 @@ class Store:
                 shutil.rmtree(folder, ignore_errors=True)
         of_records = self._records.usage()[1]
         self._records.remove_left()
-        # workers do not mark what they read of what was assembled: a file system does, once a day
+        # workers do not mark assembled files as used, but the file system notes their last access once a day
         blobs = [(max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files()]
         size_bytes = sum(size for _, size, _ in blobs) + self._records.usage()[1]
         excess = 0 if max_size_bytes is None else size_bytes - max_size_bytes
@@ -263,7 +263,7 @@ class Store:
         return sum(size for size, _ in old) + of_records - self._records.usage()[1]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""
+        """Files that the store names: the folder may belong to anybody, and hold other files."""
         for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):

@@ -5,7 +5,7 @@ does not match. The journal is a rollback journal: it needs no shared memory, so
 system, and in a folder that can only be read. Nothing waits for the disk: where the power fails, the file may
 be damaged.
 
-A file that is damaged is left as it is, and `records-2.sqlite3` begins beside `records-1.sqlite3`. To rename
+A file that is damaged is left as it is, and `records-2.sqlite3` begins next to `records-1.sqlite3`. To rename
 it would not be safe: another process may have it open, and would leave its journal to the new file.
 """
 
@@ -26,7 +26,7 @@ Row = tuple[str, str, bytes]
 """Kind, key, value."""
 
 DAY_S = 86400.0
-"""What is used is marked as used once a day."""
+"""A record that is used is marked once a day."""
 _NAME = re.compile(r"records-([0-9]{1,9})\.sqlite3(-journal)?", re.ASCII)
 _WAIT_S = 300.0
 _TRIES = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,3 +12,10 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 def golden(name: str) -> dict[str, Any]:
     return tomllib.loads((GOLDEN / f"{name}.toml").read_text())
+
+
+def recorded(name: str, said: str) -> None:
+    """What is said stands in the file of that name. IRDIFF_UPDATE_GOLDEN writes it anew: read the difference."""
+    if "IRDIFF_UPDATE_GOLDEN" in os.environ:
+        (GOLDEN / name).write_text(said)
+    assert said == (GOLDEN / name).read_text()

@@ -79,5 +79,5 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) ->
 def test_a_run_is_written_in_parts(build: Any) -> None:
     run = build.run(*(build.case(f"f/w:{n}@sm_90") for n in range(300)))
     with at_most(5 * len(run_folder.dump(run))):
-        for _ in run_folder.dump_parts(run):
+        for _ in run_folder.stored(run):
             pass

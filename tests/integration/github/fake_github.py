@@ -12,7 +12,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from irdiff.github.api import Client, Timekeeping
+from irdiff.github.api import Client
 
 TOKEN = "ghs_verysecrettoken"
 COMMIT = "a" * 40
@@ -77,8 +77,9 @@ class FakeGithub:
         self.server.expect_request(comments, method="PATCH").respond_with_handler(self._record(self._update))
 
     def client(self, token: str = TOKEN) -> Client:
-        times = Timekeeping(sleep=self.slept.append, now=lambda: 1000.0, write_pause_s=0.0)
-        return Client(token, "o/n", api_url=self.server.url_for("/api/v3"), timekeeping=times)
+        client = Client(token, "o/n", api_url=self.server.url_for("/api/v3"), write_pause_s=0.0)
+        client.sleep, client.now = self.slept.append, lambda: 1000.0
+        return client
 
     def add(self, body: str, login: str = "github-actions", minimized: bool = False) -> Comment:
         added = Comment(number=len(self.comments) + 1, login=login, body=body, minimized=minimized)

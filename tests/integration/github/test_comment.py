@@ -19,7 +19,7 @@ from werkzeug import Request, Response
 
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
-from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
+from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError
 from irdiff.github.comment import Done
 from tests.integration.github.fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
 
@@ -179,8 +179,8 @@ def test_a_server_that_never_answers_is_one_clear_error(hub: FakeGithub) -> None
 
 
 def test_no_network_is_one_clear_error(hub: FakeGithub) -> None:
-    times = Timekeeping(sleep=hub.slept.append, now=lambda: 0.0, write_pause_s=0.0)
-    client = Client(TOKEN, "o/n", api_url="http://127.0.0.1:9/api/v3", timekeeping=times)
+    client = Client(TOKEN, "o/n", api_url="http://127.0.0.1:9/api/v3")
+    client.sleep = hub.slept.append
     with pytest.raises(GithubUnreachableError, match="ConnectionError") as caught:
         comment.post(client, 7, lambda limit: "x")
     assert TOKEN not in str(caught.value)

@@ -448,8 +448,3 @@ def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernel
     done = ours.machine.run("prune", text.partition("\njobs:\n")[0] + "\njobs:" + job[0], event)
     assert done.conclusion == "success", done.log
     assert [row["id"] for row in ours.hub.caches] == [2, 4]
-
-
-def test_the_templates_are_what_is_run() -> None:
-    """The workflows above are those that every repository gets."""
-    assert TEMPLATES == ROOT / "reports" / "github"

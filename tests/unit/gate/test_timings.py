@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate.policies import CASE
-from tests.unit.golden import GOLDEN
+from tests.unit.golden import recorded
 from tests.unit.runs import check, found, gpu
 
 ROOT = Path(__file__).parents[3]
@@ -112,11 +111,7 @@ def test_the_default_policy_denies_what_is_slower_and_what_is_not_known() -> Non
 
 @pytest.mark.parametrize(("name", "today"), [("waivers", "2026-12-31"), ("waivers-ended", "2027-01-01")])
 def test_what_people_and_code_scanning_read_of_it(name: str, today: str) -> None:
-    """IRDIFF_UPDATE_GOLDEN writes the files anew."""
     run, outcome = _gate(DATA / "passing.toml", today)
     rows = json.loads(sarif(outcome, run))["runs"][0]["results"]
     messages = [f"{row['level']} {row['ruleId']}: {row['message']['text']}" for row in rows[:8]]
-    said, golden = outputs.text(outcome) + "\n".join(messages) + "\n", GOLDEN / "gate" / f"{name}.txt"
-    if "IRDIFF_UPDATE_GOLDEN" in os.environ:
-        golden.write_text(said)
-    assert said == golden.read_text()
+    recorded(f"gate/{name}.txt", outputs.text(outcome) + "\n".join(messages) + "\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from irdiff.errors import UsageError
@@ -12,24 +14,23 @@ from tests.unit.golden import golden
 HEAD = "a" * 40
 
 
+def of(base: str | None = None, tiers: Any = None, targets: Any = (), cases: Any = ()) -> Asked:
+    return Asked(base=base, tiers=tiers, targets=targets, cases=cases)
+
+
+MANY = "--tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:fp16-*@gfx9?2'"
+
+
 @pytest.mark.parametrize(
     ("comment", "wanted"),
     [
-        ("/irdiff compare", Asked(base=None, tiers=None, targets=(), cases=())),
-        ("/irdiff compare v3.9.0", Asked(base="v3.9.0", tiers=None, targets=(), cases=())),
+        ("/irdiff compare", of()),
+        ("/irdiff compare v3.9.0", of("v3.9.0")),
+        ("  /irdiff  compare\ttriton==3.8.0 \r\nthank you", of("triton==3.8.0")),
+        ("/irdiff compare main~2 --tier all", of("main~2", ())),
         (
-            "  /irdiff  compare\ttriton==3.8.0 \r\nthank you",
-            Asked(base="triton==3.8.0", tiers=None, targets=(), cases=()),
-        ),
-        ("/irdiff compare main~2 --tier all", Asked(base="main~2", tiers=(), targets=(), cases=())),
-        (
-            "/irdiff compare --tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:fp16-*@gfx9?2'",
-            Asked(
-                base=None,
-                tiers=("gate", "core"),
-                targets=("sm_90", "gfx942"),
-                cases=("matmul/*:fp16-*@gfx9?2",),
-            ),
+            f"/irdiff compare {MANY}",
+            of(None, ("gate", "core"), ("sm_90", "gfx942"), ("matmul/*:fp16-*@gfx9?2",)),
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
-from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Sides, Verdict
 
 
 @pytest.fixture
@@ -55,33 +55,23 @@ def test_conclusion(build: Any, verdicts: list[Verdict], expected: Conclusion) -
     assert checks.conclusion(run) is expected
 
 
-def _changed_file(**changes: Any) -> ChangedFile:
-    file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
-    return replace(file, **changes)
-
-
 def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build: Any) -> None:
-    case = build.case("a/x:1@sm_90")
-    quiet = build.run(case)
-    assert checks.conclusion(quiet) is Conclusion.SUCCESS
-    at_launch = RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",))
-    assert checks.conclusion(replace(quiet, runtime=(at_launch,))) is Conclusion.NEUTRAL
-    unsteady = replace(case, nondeterministic=("head",))
-    assert checks.conclusion(build.run(unsteady)) is Conclusion.NEUTRAL
-    for file, expected in (
-        (_changed_file(), Conclusion.SUCCESS),
-        (_changed_file(path="data.json", compiled_by=0, read_by=0), Conclusion.SUCCESS),
-        (_changed_file(compiled_by=0, read_by=0), Conclusion.NEUTRAL),
-        (_changed_file(not_run=("settings",)), Conclusion.NEUTRAL),
+    case, failing = build.case("a/x:1@sm_90"), build.case("a/x:2@sm_90", Verdict.FAILING)
+    new = replace(failing, launches=Sides(base=None, head=failing.launches.head))
+    new = replace(new, failures=Sides(base=None, head=failing.failures.head))
+    file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
+    quiet, success, neutral = build.run(case), Conclusion.SUCCESS, Conclusion.NEUTRAL
+    for changes, expected in (
+        ({}, success),
+        ({"runtime": (RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",)),)}, neutral),
+        ({"cases": (replace(case, nondeterministic=("head",)),)}, neutral),
+        ({"cases": (case, failing)}, neutral),
+        ({"cases": (case, new)}, Conclusion.FAILURE),
+        ({"reach": file}, success),
+        ({"reach": replace(file, path="data.json", compiled_by=0, read_by=0)}, success),
+        ({"reach": replace(file, compiled_by=0, read_by=0)}, neutral),
+        ({"reach": replace(file, not_run=("settings",))}, neutral),
     ):
-        run = replace(quiet, reach=Reach(files=(file,), read_by=file.read_by))
-        assert checks.conclusion(run) is expected, file
-
-
-def test_a_new_launch_that_does_not_compile_is_a_failure(build: Any) -> None:
-    case = build.case("a/x:2@sm_90", Verdict.FAILING)
-    new = replace(
-        case, launches=replace(case.launches, base=None), failures=replace(case.failures, base=None)
-    )
-    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), case)) is Conclusion.NEUTRAL
-    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), new)) is Conclusion.FAILURE
+        if read := changes.get("reach"):
+            changes["reach"] = Reach(files=(read,), read_by=read.read_by)
+        assert checks.conclusion(replace(quiet, **changes)) is expected, changes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,16 +12,13 @@ from irdiff.history.database import Database
 from irdiff.model import Run, Verdict
 from tests.unit import runs
 from tests.unit.history import histories
-from tests.unit.history.test_sample import folder  # noqa: F401 - a fixture
 
 SLOWER, AS_BEFORE = "moe/grouped:fp16-8groups@sm_90", "elementwise/vector_add:fp32-16m@sm_90"
 
 
 @pytest.fixture(scope="module")
-def history(folder: Path) -> Iterator[Database]:  # noqa: F811
-    with database.writing(folder / "times") as opened:
-        database.take(opened, folder / "parquet")
-    with database.reading(folder / "times") as opened:
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with database.reading(histories.sample(tmp_path_factory.mktemp("sample") / "h")) as opened:
         yield opened
 
 

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import zipfile
-from pathlib import Path
 
 import pytest
 
 from irdiff.history import alerts, database, lines, steps
 from irdiff.history.lines import SeriesLines
+from tests.unit.history import histories
 
-SAMPLE = Path(__file__).parents[3] / "reports/samples/history-3.2.0-3.9.0.zip"
 RELEASES = ["3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("sample")
-    with zipfile.ZipFile(SAMPLE) as archive:
-        archive.extractall(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def series(folder: Path) -> SeriesLines:
-    with database.writing(folder / "h") as history:
-        database.take(history, folder / "parquet")
-    with database.reading(folder / "h") as history:
+def series(tmp_path_factory: pytest.TempPathFactory) -> SeriesLines:
+    with database.reading(histories.sample(tmp_path_factory.mktemp("sample") / "h")) as history:
         return lines.read(history, "releases")
 
 
