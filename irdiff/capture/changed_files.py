@@ -1,4 +1,4 @@
-"""Which of the files that differ between two revisions of a repository of kernels the compared launches read.
+"""Reports which changed files of a repository of kernels the compared launches read.
 
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
 its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
@@ -85,8 +85,8 @@ def _read(
 def _not_run(
     path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
 ) -> tuple[str, ...]:
-    """Functions of a file that changed, and of which neither side ran or compiled its own; of a file that no
-    launch reads (a test, a script) the kernels alone.
+    """Changed functions of a file that neither side ran or compiled. Only kernels are named of a
+    file that no launch reads (a test, a script).
     """
     files = corpora.map(lambda corpus: corpus.root / path)
     if not path.endswith(".py") or not all(file.is_file() for file in files):

@@ -101,9 +101,7 @@ class WorkerCompiler:
             self.requests.ask(counting, side.corpus.extra_packages(launch.id, target), row, folder)
 
     def _turn(self, key: str | None) -> AbstractContextManager[object]:
-        """Launches of one input digest are one compilation, whatever workload they are of: who comes second
-        waits, and finds it in the cache.
-        """
+        """Launches with one input digest are compiled once: the second one waits, and finds the result."""
         if key is None or not self.reuse:
             return nullcontext()
         with self._lock:

@@ -41,7 +41,7 @@ def name_of(requirement: str) -> str:
 
 
 def is_open(requirement: str) -> bool:
-    """Whether it leaves the version to whoever installs it."""
+    """Whether it names no version."""
     parsed = _parsed(requirement)
     return not parsed.specifier and not parsed.url
 

@@ -133,8 +133,8 @@ def _no_program(options: SideOptions, what: str) -> None:
 
 
 def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
-    """The digest of the kernels that all versions of a series have, of which one is named; empty where each
-    has its own. No toolchain is made. Raises UsageError, CorpusError.
+    """The digest of the kernels that all versions of a series share; empty where each version has its own.
+    `spec` is one of the versions. No toolchain is made. Raises UsageError, CorpusError.
     """
     if is_revision(spec) or _has_own_kernels(options):
         store = repository.open_store(options.repo or Path.cwd(), config)

@@ -1,4 +1,4 @@
-"""The stages of `triton.compile`, run one by one under our eyes.
+"""Runs the stages of `triton.compile` one by one, and watches each.
 
 The toolchain's own `triton.compile` does all the work. What is replaced decides only where results go and
 when to stop, never what is generated: its cache (by one that never hits), the key of that cache (it hashes

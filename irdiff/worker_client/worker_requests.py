@@ -1,4 +1,4 @@
-"""Requests to workers, a bounded number at a time, and what came of each: results, and how a child died."""
+"""Sends requests to workers, a bounded number at a time, and reads their results or how a child died."""
 
 from __future__ import annotations
 
