@@ -80,28 +80,25 @@ def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
         tier = next((side.tier for side in rows if isinstance(side, Launch)), None)
         wanted = not options.tiers or tier is None or tier in options.tiers
         if wanted and case_ids.selects(options.cases, pair_id) and any(side.expected for side in rows):
-            yield Pair(
-                id=pair_id,
-                launch_id=matched.id,
-                target=row.target,
-                base=matched.base,
-                head=matched.head,
-                supported=supported,
-                moved=False,
-            )
+            yield _pair(matched, row.target, supported)
     if not any(supported):
         yield unsupported(row.workload, row.target)
 
 
 def unsupported(workload: str, target: Target) -> Pair:
     """Stands for all launches of a workload where neither toolchain has the target's backend."""
+    nothing = Matched(id=f"{workload}:*", base=None, head=None)
+    return _pair(nothing, target, Sides(base=False, head=False))
+
+
+def _pair(matched: Matched, target: Target, supported: Sides[bool]) -> Pair:
     return Pair(
-        id=f"{workload}:*@{target.name}",
-        launch_id=f"{workload}:*",
+        id=f"{matched.id}@{target.name}",
+        launch_id=matched.id,
         target=target,
-        base=None,
-        head=None,
-        supported=Sides(base=False, head=False),
+        base=matched.base,
+        head=matched.head,
+        supported=supported,
         moved=False,
     )
 
