@@ -58,7 +58,9 @@ def _prepare(target, missed):
     import torch._inductor.codecache as codecache
     import torch._inductor.compile_fx as compile_fx
     import torch._inductor.config as settings
+    import torch._inductor.decomposition as decomposition
     import torch._inductor.fx_passes.joint_graph as joint_graph
+    import torch._inductor.fx_passes.post_grad as post_grad
     from torch._inductor.graph import GraphLowering
     from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 
@@ -67,6 +69,9 @@ def _prepare(target, missed):
     settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
     codecache._reload_python_module = _load
     joint_graph.lazy_init = _without_gpu(joint_graph.lazy_init)
+    # only graphs on a GPU get sums outside of matrix products and of convolutions, and online softmax
+    decomposition.is_gpu = post_grad.is_gpu = lambda device: True
+    post_grad.prepare_softmax_extra_check = lambda match: settings.online_softmax
     known = {
         **properties_of(target),
         "type": "hip" if target["backend"] == "hip" else "cuda",
