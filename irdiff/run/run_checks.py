@@ -17,7 +17,7 @@ from irdiff.compare import radius
 from irdiff.errors import RunFolderError
 from irdiff.model import Artifact, Case, EditedSource, Run, StageStatus, Verdict
 
-MAX_VALUES = 12_000_000
+MAX_VALUES = 24_000_000
 """Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
 MAX_CASES = 50_000
 MAX_TARGETS = 100

@@ -23,22 +23,23 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import zstandard
-from pydantic import TypeAdapter
-from pydantic_core import from_json
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from irdiff.errors import RunFolderError, StoreError
-from irdiff.model import SCHEMA, Run
-from irdiff.run import parts, run_checks, run_place
+from irdiff.model import SCHEMA, Case, Launch, Run
+from irdiff.run import run_checks, run_place
 from irdiff.store import Store, sha256
 
-MAX_RUN_JSON_BYTES = 256 << 20
+MAX_RUN_JSON_BYTES = 512 << 20
 MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 20
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_run = TypeAdapter(Run)
-_BRACKETS = {"parts": ("[", "]"), "launches": ("{", "}"), "cases": ("[", "]")}
-"""Of the long entries of a run, in the order in which they are written, after all others."""
+_run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
+_LONG: dict[str, type] = {"launches": dict, "cases": list}
+_MAX_ROW_VALUES, _MAX_HEAD_VALUES = 100_000, 2_000_000
+"""Values in the JSON of a launch or case, and in all that is neither."""
 
 
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
@@ -64,27 +65,26 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
 
 
 def dump(run: Run) -> bytes:
-    """The run as JSON in which nothing is shared, the same bytes for the same run: what `--json` writes."""
-    return _run.dump_json(replace(run, schema=SCHEMA), indent=1) + b"\n"
+    """`run.json`, the same bytes for the same run."""
+    return b"".join(stored(run))
 
 
 def stored(run: Run) -> Iterator[bytes]:
-    """`run.json`, in which repeated values stand once: short entries, then long ones, a line for each row."""
+    """The same in parts: the short entries, then launches and cases, each on a line of its own."""
     short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
-    lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _BRACKETS]
-    yield ("{\n " + ",\n ".join(lines)).encode()
-    for name, rows in parts.rows(run).items():
-        opening, closing = _BRACKETS[name]
-        yield f',\n "{name}": {opening}'.encode()
-        for number, row in enumerate(rows):
-            yield f"{',' if number else ''}\n  {row}".encode()
-        yield f"\n {closing}".encode()
-    yield b"\n}\n"
+    lines = [f'"{name}": {json.dumps(value)}' for name, value in short.items() if name not in _LONG]
+    yield ("{\n " + ",\n ".join(lines) + ',\n "launches": {').encode()
+    for number, (key, launch) in enumerate(run.launches.items()):
+        yield f"{',' if number else ''}\n  {json.dumps(key)}: ".encode() + _launch.dump_json(launch)
+    yield b'\n },\n "cases": ['
+    for number, case in enumerate(run.cases):
+        yield (b",\n  " if number else b"\n  ") + _case.dump_json(case)
+    yield b"\n ]\n}\n"
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `run.json`, with and without parts."""
-    return parts.stored_run.json_schema()
+    """The JSON Schema of `run.json`."""
+    return _run.json_schema()
 
 
 def load(folder: Path) -> Run:
@@ -110,13 +110,36 @@ def load(folder: Path) -> Run:
             hint="read it with the irdiff that wrote it, or compare again",
         )
     run_checks.check_document(document, path)
-    try:
-        run = parts.read(document)
-    except parts.PartError as error:
-        hint = "read it with the irdiff that wrote it, or compare again"
-        raise RunFolderError(f"{path} is not a valid run: {error}", hint=hint) from error
+    run = _read(document, path)
     run_checks.check_run(run, path)
     return run
+
+
+def _read(document: dict[str, Any], path: Path) -> Run:
+    """Validates rows one by one, up to the first that is not valid: pydantic collects every error of a value,
+    and each takes a kilobyte.
+    """
+
+    def read(adapter: TypeAdapter[Any], where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
+        text = to_json(value, inf_nan_mode="constants")
+        if text.count(b",") + text.count(b"[") + text.count(b"{") > limit:
+            raise RunFolderError(f"{path} is not a valid run: {where or 'it'} has more than {limit} values")
+        try:
+            return adapter.validate_json(text, strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
+            older = ": another version of irdiff wrote it" if first["type"].startswith("missing") else ""
+            raise RunFolderError(
+                f"{path} is not a valid run: {place!a}: {first['msg'][:200]}{older}",
+                hint="read it with the irdiff that wrote it, or compare again",
+            ) from error
+
+    rows = {name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)}
+    run: Run = read(_run, "", document | {name: _LONG[name]() for name in rows}, _MAX_HEAD_VALUES)
+    launches = {key: read(_launch, "launches", row) for key, row in rows["launches"].items()}
+    cases = tuple(read(_case, f"cases.{number}", row) for number, row in enumerate(rows["cases"]))
+    return replace(run, launches=launches, cases=cases)
 
 
 def artifact(folder: Path, digest: str) -> bytes | None:

@@ -15,6 +15,7 @@ import triton
 
 from . import corpus_api
 from .describe import TRITON_ROOT, kernel_name
+from .kernel_functions import jit_function
 from .texts import code_of, text_of
 
 _ALIGNED_BYTES = 16
@@ -47,7 +48,9 @@ class Calls:
         yield f"grid: {_json(captured.grid)}"
         yield from _hooks(captured.function)
         yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
-        for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them differently
+        constants = _constants(captured.function)
+        given = (value for name, value in captured.bound.items() if name not in constants)
+        for number, value in enumerate(given, 1):  # a kernel may name them differently
             yield from self._argument(kernel_name(captured), f"argument {number}", value)
 
     def _argument(self, kernel, name, value):
@@ -79,14 +82,18 @@ class Calls:
         if first_kernel != kernel:
             call, first_name = self._last[key, storage]
             since = self._counts[key] - call
-            words += [
-                f"{first_name} of an earlier kernel" + (f"'s call {since} before its last" if since else "")
-            ]
+            which = f"'s call {since} before its last" if since else ""
+            words.append(f"was {first_name} of an earlier kernel{which}")
         if last := self._last.get((self._key, storage)):
             call, last_name = last
             distance = self._counts[self._key] - call
-            words += [f"{last_name} of {'the call' if distance == 1 else f'{distance} calls'} before"]
+            words += [f"was {last_name} of {'the call' if distance == 1 else f'{distance} calls'} before"]
         return ", ".join(words)
+
+
+def _constants(function):
+    """Names of a kernel's constants: no launch passes them, and what they do is in the IR."""
+    return {row.name for row in getattr(function, "params", ()) if row.is_constexpr}
 
 
 def _hooks(function):
@@ -102,7 +109,7 @@ def _hooks(function):
 def tuner_lines(tuner, configs, config):
     """What an autotuner chooses from, and what it does around the launch of one of these configs.
 
-    Arguments go by their numbers: a kernel may name them differently.
+    Arguments go by their numbers, since a kernel may name them differently; constants go by their names.
     """
     for row in configs:
         words = (f"{name} {_value(value)}" for name, value in row.all_kwargs().items())
@@ -121,7 +128,8 @@ def tuner_lines(tuner, configs, config):
 
 
 def _numbers(tuner, arguments):
-    known = list(tuner.arg_names)
+    constants = _constants(jit_function(tuner))
+    known = [name for name in tuner.arg_names if name not in constants]
     return [known.index(name) + 1 if name in known else str(name) for name in arguments]
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import zstandard
 
@@ -17,6 +18,7 @@ from irdiff.model import Verdict
 from irdiff.run import run_checks, run_folder
 from irdiff.store import Store, sha256
 from tests.unit.golden import golden
+from tests.unit.report.test_recorded_runs import recorded
 
 
 @pytest.fixture
@@ -93,6 +95,28 @@ def test_what_is_no_run_is_refused(folder: Path, content: bytes) -> None:
     _refused(folder, "run")
 
 
+def test_a_cut_document_and_one_of_other_fields_are_refused(folder: Path) -> None:
+    honest = (folder / "run.json").read_bytes()
+    for damaged in (honest + b"{}", honest[:-3], honest.replace(b",\n  ", b"\n  ", 1)):
+        (folder / "run.json").write_bytes(damaged)
+        _refused(folder, "is not a run")
+    for entry in ("cases", "runtime"):
+        (folder / "run.json").write_bytes(honest)
+        _edit(folder, lambda rows, entry=entry: rows.pop(entry))
+        _refused(folder, f"'{entry}': Field required: another version of irdiff wrote it")
+
+
+@pytest.mark.parametrize("name", ["broken", "kernel-option", "one-pass", "release"])
+def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name: str, tmp_path: Path) -> None:
+    run, path = recorded(name), tmp_path / "run.json"
+    path.write_bytes(run_folder.dump(run))
+    assert run_folder.load(tmp_path) == run
+    rows = json.loads(path.read_bytes())
+    jsonschema.validate(rows, run_folder.json_schema())
+    path.write_text(json.dumps(rows, indent=2, sort_keys=True))
+    assert run_folder.load(tmp_path) == run
+
+
 def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_checks, "MAX_CASES", 4)
     _refused(folder, "5 cases, more than 4")
@@ -101,7 +125,7 @@ def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.Mo
     _refused(folder, "more than 1000 values")
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1_000_000)
     many = b",".join([b"1"] * 900_000)  # an error of each would take a gigabyte
-    for entry in (b'"parts": [%b]', b'"cases": [{"id": [%b]}]', b'"parts": [[%b]]'):
+    for entry in (b'"groups": [%b]', b'"cases": [{"id": [%b]}]', b'"groups": [[%b]]'):
         (folder / "run.json").write_bytes(b'{"schema": "irdiff-run/3", ' + entry % many + b"}")
         _refused(folder, "not a valid run")
     with (folder / "run.json").open("wb") as file:

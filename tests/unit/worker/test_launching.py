@@ -43,7 +43,8 @@ class Call:
 
     @property
     def function(self) -> Any:
-        return types.SimpleNamespace(fn=self.kernel)
+        params = [types.SimpleNamespace(name=name, is_constexpr=name.isupper()) for name in self.bound]
+        return types.SimpleNamespace(fn=self.kernel, params=params)
 
 
 @dataclass
@@ -58,7 +59,7 @@ class Descriptor:
 
 def test_each_fact_has_a_line(described: Callable[..., str]) -> None:
     x = corpus_api.tensor((64, 8), "fp16", fill="zeros")
-    call = Call({"x": x, "n": 64, "eps": 0.5, "flag": True, "BLOCK": 32}, given={"num_warps": 8})
+    call = Call({"x": x, "BLOCK": 32, "n": 64, "eps": 0.5, "flag": True}, given={"num_warps": 8})
     assert described(call).splitlines() == [
         "call 1",
         "  grid: [4, 1, 1]",
@@ -67,7 +68,6 @@ def test_each_fact_has_a_line(described: Callable[..., str]) -> None:
         "  argument 2: 64",
         "  argument 3: 0.5",
         "  argument 4: True",
-        "  argument 5: 32",
     ]
 
 
@@ -102,7 +102,7 @@ def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> Non
     x, y = (corpus_api.tensor((8,), "fp32") for _ in range(2))
     assert described(Call({"a": x, "b": y})) != described(Call({"a": x, "b": x}))
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
-    assert "storage 0, argument 1 of an earlier kernel" in described(first, second)
+    assert "storage 0, was argument 1 of an earlier kernel" in described(first, second)
     assert "earlier" not in described(first, Call({"out": y}, kernel=other))
     again = Call({"a": y})
     of_the_last, of_the_first = (described(first, again, Call({"out": out}, kernel=other)) for out in (y, x))
