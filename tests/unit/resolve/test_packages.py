@@ -96,12 +96,12 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
     tmp_path: Path, uv: Uv
 ) -> None:
     here = config(tmp_path)
-    assert extra_packages.beside(CORPUS, TOOLCHAIN, (), here) is CORPUS
-    first = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
-    again = extra_packages.beside(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
+    assert extra_packages.added_to(CORPUS, TOOLCHAIN, (), here) is CORPUS
+    first = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
+    again = extra_packages.added_to(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
     assert set(first.packages) == {"run", "more"} and first == again
-    other = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==3",), here)
+    other = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==3",), here)
     assert len({CORPUS.digest, first.digest, other.digest}) == 3
     excluded = Path(uv.pips[0][uv.pips[0].index("--excludes") + 1]).read_text().split()
     assert {"triton", "pytorch-triton"} <= {*excluded}
