@@ -7,7 +7,7 @@ SOURCES := irdiff tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help slow evidence false-alarms demo test test-all toolchains unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-statistics schema lock examples picture
+.PHONY: help slow evidence false-alarms demo test test-all toolchains unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-statistics schema lock examples picture crater
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -87,6 +87,9 @@ schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 
 examples: $(VENV)/.installed  ## the committed reports and the picture of the terminal, made anew
 	$(BIN)/python -m tests.programs.examples
+
+crater: $(VENV)/.installed  ## two releases over the kernels of all packs: what happens to the projects that ship them
+	nice $(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --pack all --target sm_90 --no-attribute --no-recheck --markdown crater.md
 
 picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RUN; needs Chromium (see reports/README.md)
 	$(BIN)/irdiff report $(RUN) --html report.html

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import resources
@@ -113,6 +114,21 @@ def load(
 def _shared_store(environment: Mapping[str, str], mode: str | None) -> SharedStoreConfig | None:
     url = environment.get("IRDIFF_STORE")
     return SharedStoreConfig(url=url, mode=StoreMode(mode or StoreMode.READ)) if url else None
+
+
+@contextmanager
+def variables(**values: str) -> Iterator[None]:
+    """Sets variables for a library that reads them while it is imported, and for nothing else."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _compiler_environment(caller: Mapping[str, str]) -> dict[str, str]:

@@ -501,7 +501,7 @@ def _recheck(
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
     rows, pair_of = {row.id: row for row in results}, {pair.id: pair for pair in pairs}
     suspected = (row.id for row in results if row.suspect)
-    rounds = Rounds.of(cases, groups, steps.unstable, suspected)
+    rounds = Rounds(cases, groups, steps.unstable, suspected)
 
     def one(question: Question) -> Answer:
         subject = _to_replay(rows[question.case_id], pair_of[question.case_id], asked)

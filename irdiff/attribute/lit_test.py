@@ -84,7 +84,7 @@ class PassRunner:
                 "inputs": list(map(str, paths)),
                 "timeout_s": MAX_REDUCTION_S,
             }
-            self._requests.ask(side.toolchain, side.corpus.beside(launch.id, target), row, folder)
+            self._requests.ask(side.toolchain, side.corpus.extra_packages(launch.id, target), row, folder)
             result = read_result(folder) or {}
             pipeline = self.pipelines.setdefault(name, result.get("pipeline"))
             if result.get("outcome") == "compiled" and pipeline is None:

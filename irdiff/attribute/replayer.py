@@ -124,7 +124,7 @@ class Replayer:
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
         side, launch, compiler = replay.side, replay.launch, self._compiler
-        beside = side.corpus.beside(launch.id, replay.target)
+        extra = side.corpus.extra_packages(launch.id, replay.target)
         with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
@@ -145,7 +145,7 @@ class Replayer:
                 row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
             if compiler.reuse and not replay.randomized:
                 row |= compiler.assembled(side.toolchain)
-            ended = compiler.requests.ask(side.toolchain, beside, row, folder, randomized=replay.randomized)
+            ended = compiler.requests.ask(side.toolchain, extra, row, folder, randomized=replay.randomized)
             is_late = ended.timed_out or ended.signal == signal.SIGXCPU
             with LARGE_TEXT:
                 return self._read(folder, replay, is_late, ended.timed_out or ended.worker_died)

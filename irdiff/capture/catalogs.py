@@ -1,8 +1,8 @@
 """Catalogs: the launches of one workload for one target on one side, traced each time by its worker.
 
 Only the catalog of a corpus that imports nothing outside of itself and Triton is kept
-(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. What the
-next time may cure is not kept: something that was missing, time or memory that ran out.
+(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. A
+failure that may be gone the next time is not kept: a missing module, exhausted time or memory.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Capturer:
         key = key_of("catalog/7", known, workload, target, selection)
         record = self._store.get_record("catalog", key) if is_kept else None
         if record is None:
-            ask = partial(self._requests.ask, toolchain, corpus.beside(workload, target))
+            ask = partial(self._requests.ask, toolchain, corpus.extra_packages(workload, target))
             record = self._captured(request, ask)
             if is_kept and not record["transient"]:
                 self._store.put_record("catalog", key, record)
@@ -176,7 +176,7 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
 def _clashes(everything: Sequence[Launch | CaptureFailure]) -> Iterator[CaptureFailure]:
     """Stands for the launches of one name: a label `a` that launches the kernel `k`, and a label `a/k`.
 
-    Nobody knows which of them is which on the other side, and one alone would hide what the others become.
+    They cannot be told apart on the other side, and comparing one alone would hide the others.
     """
     of_name: dict[str, list[Launch | CaptureFailure]] = {}
     for row in everything:

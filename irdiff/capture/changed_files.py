@@ -1,4 +1,4 @@
-"""Which of the files that differ between two revisions of a repository of kernels the compared launches read.
+"""Reports which changed files of a repository of kernels the compared launches read.
 
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
 its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
@@ -9,6 +9,7 @@ docstrings and their places are no change of a function.
 from __future__ import annotations
 
 import ast
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
-_MAX_STEPS = 4096
-"""Links may lead in a circle."""
+_MAX_LINKS = 40
+"""As many as the kernel follows: they may lead in a circle."""
 
 
 def of_revisions(
@@ -84,8 +85,8 @@ def _read(
 def _not_run(
     path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
 ) -> tuple[str, ...]:
-    """Functions of a file that changed, and of which neither side ran or compiled its own; of a file that no
-    launch reads (a test, a script) the kernels alone.
+    """Changed functions of a file that neither side ran or compiled. Only kernels are named of a
+    file that no launch reads (a test, a script).
     """
     files = corpora.map(lambda corpus: corpus.root / path)
     if not path.endswith(".py") or not all(file.is_file() for file in files):
@@ -127,20 +128,14 @@ class _Places:
         return self._known[name]
 
 
-def _links(path: Path) -> Iterator[Path]:
+def _links(path: Path, left: int = _MAX_LINKS) -> Iterator[Path]:
     """Every symbolic link that is followed on the way to a file, by its own place."""
-    place, rest = Path(path.anchor), list(reversed(path.parts[1:]))
-    for _ in range(_MAX_STEPS):
-        if not rest:
+    for place in (*reversed(path.parents), path):
+        if left and place.is_symlink():
+            link = Path(os.path.normpath(place))  # above it there is no other
+            yield link
+            yield from _links(link.parent / link.readlink() / path.relative_to(place), left - 1)
             return
-        part = rest.pop()
-        following = place.parent if part == ".." else place / part
-        if part != ".." and following.is_symlink():
-            yield following
-            target = following.readlink()
-            rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
-            following = Path(target.anchor) if target.is_absolute() else place
-        place = following
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef

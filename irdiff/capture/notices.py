@@ -28,7 +28,7 @@ def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
-    """What each `--case`, as it was typed, stood for, where it was a part of names or matches no case."""
+    """What each `--case` stood for, where it was a part of a name or matches no case."""
     for pattern, names in typed.items():
         unmatched = set(case_ids.unmatched(names, cases))
         found = [name for name in names if name not in unmatched]

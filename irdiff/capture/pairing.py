@@ -1,4 +1,4 @@
-"""Which launches of both sides are one case, a failure standing for what it kept from being launched. Pure.
+"""Pairs the launches of both sides into cases. A failure stands for the launches that it prevented. Pure.
 
 A workload that does not load (`workload:*`) stands for everything that the other side launches of it, and a
 label that the frontend does not take for each of the kernels that the other side launches under it: those are
@@ -52,9 +52,7 @@ def pairs(captured: Iterable[CapturedWorkload], options: Options) -> list[Pair]:
 
 
 def _in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """Marks those whose calls come in another order: of the calls that both sides make, the fewest that
-    moved.
-    """
+    """Marks the fewest pairs whose moved calls explain that both sides call in different orders."""
     ours, theirs = (
         [name for _, _, name in sorted(row for pair in pairs for row in _calls(pair, side))]
         for side in ("base", "head")
@@ -82,28 +80,25 @@ def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
         tier = next((side.tier for side in rows if isinstance(side, Launch)), None)
         wanted = not options.tiers or tier is None or tier in options.tiers
         if wanted and case_ids.selects(options.cases, pair_id) and any(side.expected for side in rows):
-            yield Pair(
-                id=pair_id,
-                launch_id=matched.id,
-                target=row.target,
-                base=matched.base,
-                head=matched.head,
-                supported=supported,
-                moved=False,
-            )
+            yield _pair(matched, row.target, supported)
     if not any(supported):
         yield unsupported(row.workload, row.target)
 
 
 def unsupported(workload: str, target: Target) -> Pair:
     """Stands for all launches of a workload where neither toolchain has the target's backend."""
+    nothing = Matched(id=f"{workload}:*", base=None, head=None)
+    return _pair(nothing, target, Sides(base=False, head=False))
+
+
+def _pair(matched: Matched, target: Target, supported: Sides[bool]) -> Pair:
     return Pair(
-        id=f"{workload}:*@{target.name}",
-        launch_id=f"{workload}:*",
+        id=f"{matched.id}@{target.name}",
+        launch_id=matched.id,
         target=target,
-        base=None,
-        head=None,
-        supported=Sides(base=False, head=False),
+        base=matched.base,
+        head=matched.head,
+        supported=supported,
         moved=False,
     )
 
@@ -138,13 +133,13 @@ def _standing_for(others: Mapping[str, Row], rows: Mapping[str, Row]) -> set[str
 
 
 def _row(name: str, rows: Mapping[str, Row], others: Mapping[str, Row]) -> Row | None:
-    """Whether it was expected to compile is for the side to say that got as far as the launch."""
+    """The side that came to the launch says whether it was expected to compile."""
     failure = None if name in rows else _failure_over(name, rows)
     return replace(failure, id=name, expected=others[name].expected) if failure else rows.get(name)
 
 
 def _failure_over(name: str, rows: Mapping[str, Row]) -> CaptureFailure | None:
-    """Of one side, the nearest."""
+    """The nearest failure of one side that stands for a name."""
     whole = f"{name.partition(':')[0]}:*"
     failures = [row for row in rows.values() if isinstance(row, CaptureFailure)]
     over = [row for row in failures if name.startswith(f"{row.id}/") or (row.id == whole and name != whole)]
@@ -214,6 +209,6 @@ def greedily(
 
 
 def specialization(launch: Launch) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """What the launch tells the compiler beside the kernel."""
+    """What the launch gives the compiler in addition to the kernel."""
     rows = (launch.signature, launch.constexprs, launch.attributes, launch.options)
     return tuple(tuple(sorted(row.items())) for row in rows)

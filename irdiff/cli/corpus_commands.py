@@ -1,4 +1,4 @@
-"""`irdiff corpus list|show|check|verify|gaps`."""
+"""`irdiff corpus list|show|packs|check|verify|gaps`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
+from irdiff.resolve import packs
+from irdiff.resolve.corpus import PACKS
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
 
@@ -34,6 +36,7 @@ _toolchain_option = click.option(
     help="The toolchain that captures launches and compiles them.",
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
+_PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", "launches", "compiled"))
 
 
 @click.group("corpus")
@@ -94,6 +97,25 @@ def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Co
     if not rows:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
     click.echo(json.dumps([asdict(row) for row in rows], indent=1))
+
+
+@corpus_group.command("packs")
+@options.corpus_option
+@options.configured
+def packs_command(*, corpus: Path | None, config: Config) -> None:
+    """List the packs: projects, versions, and how their launches last compiled."""
+    folder = CaseArguments(corpus=corpus).corpus_folder(config)
+    cells = []
+    for name in packs.names(folder):
+        pack = packs.read(folder / PACKS / name)
+        seen = pack.seen
+        counts = (
+            (str(seen.launches), f"{seen.compiled} {seen.date} {seen.toolchain} {seen.target}")
+            if seen
+            else ("?", "")
+        )
+        cells.append([Text(word) for word in (name, pack.packages[0], *counts)])
+    screen.print_table(_PACK_COLUMNS, cells)
 
 
 @corpus_group.command("check")

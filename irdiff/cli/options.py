@@ -94,7 +94,7 @@ pack_option = click.option(
     "packs",
     multiple=True,
     metavar="NAME",
-    help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
+    help="Kernels of published packages (corpus/packs) in place of the corpus's own, or all; repeatable.",
 )
 bump_option = click.option(
     "--bump", is_flag=True, help="Show distributions, outliers and families too, as for a bump."

@@ -1,4 +1,4 @@
-"""What a tool makes of a stored text, kept in the store: assembly of LLVM IR, machine code of assembly.
+"""Runs tools on stored texts, and keeps the results: assembly of LLVM IR, machine code of assembly.
 
 A result is kept under the digest of the text that the tool was given, the digest of the tool, its options and
 the code of this folder. That is sound because a tool is a process that is given nothing else: files of fixed

@@ -1,4 +1,4 @@
-"""The compiler of a comparison that has tools among its sides: tools for these, workers for all others."""
+"""Compiles the sides of a comparison that are tools with these tools, and all others with workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--case` as users type it: whole names for it."""
+"""Completes the patterns of `--case`, as users type them, to whole names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def of_sides(
     found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
-        """Names of launches. They are hardly ever others for another target."""
+        """Names of launches for the first target: other targets nearly always have the same."""
         for side in found:
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):

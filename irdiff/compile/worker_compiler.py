@@ -86,8 +86,8 @@ class WorkerCompiler:
             is_remembered = attempt is None and self.reuse and not fresh
             more = self.assembled(side.toolchain) if is_remembered else {}
             row = self._request(side, launch, target, **more)
-            beside = side.corpus.beside(launch.id, target)
-            ask = partial(self.requests.ask, side.toolchain, beside, row, randomized=attempt is not None)
+            extra = side.corpus.extra_packages(launch.id, target)
+            ask = partial(self.requests.ask, side.toolchain, extra, row, randomized=attempt is not None)
             return self._run(key, ask, side.toolchain, replace=fresh)
 
     def count_lines(
@@ -98,12 +98,10 @@ class WorkerCompiler:
         """
         row = self._request(side, launch, target, profile=str(profile))
         with self.store.scratch() as folder:
-            self.requests.ask(counting, side.corpus.beside(launch.id, target), row, folder)
+            self.requests.ask(counting, side.corpus.extra_packages(launch.id, target), row, folder)
 
     def _turn(self, key: str | None) -> AbstractContextManager[object]:
-        """Launches of one input digest are one compilation, whatever workload they are of: who comes second
-        waits, and finds it in the cache.
-        """
+        """Launches with one input digest are compiled once: the second one waits, and finds the result."""
         if key is None or not self.reuse:
             return nullcontext()
         with self._lock:
@@ -113,8 +111,8 @@ class WorkerCompiler:
         """Of what is made of a launch; None for one whose results are not kept."""
         if launch.digest is None:
             return None
-        beside = side.corpus.beside(launch.id, target)
-        packages = beside.packages.digest if beside and beside.packages else beside is not None
+        extra = side.corpus.extra_packages(launch.id, target)
+        packages = extra.packages.digest if extra and extra.packages else extra is not None
         environment = self.requests.environment_digest
         return key_of(kind, environment, launch.digest, side.toolchain.digest, packages)
 

@@ -31,9 +31,18 @@ class ReleaseRun:
     def sides(self) -> str:
         return phrases.sides(self.run)
 
-    @property
-    def gate_word(self) -> str:
-        return "not asked" if self.outcome is None else "pass" if self.outcome.passed else "fail"
+    def gate_of(self, target: str) -> str:
+        """`pass`, `not asked`, or the rules that block this target or the whole run."""
+        if self.outcome is None:
+            return "not asked"
+        others = {case.target for case in self.run.cases} - {target}
+        blocking = {
+            rule.rule.id: None
+            for rule in self.outcome.rules
+            for finding in rule.findings
+            if finding.blocks and finding.name.rpartition("@")[2] not in others
+        }
+        return f"fail: {', '.join(blocking)}" if blocking else "pass"
 
     @property
     def gate(self) -> str:

@@ -23,8 +23,8 @@ store, every changed case of that target is assembled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from irdiff.attribute.attribution import CaseToReplay, agree
@@ -52,14 +52,14 @@ class Depth(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """The sides of a case by what they made, if not the same again."""
+    """The sides that made something else when the case was made again, and those that gave no answer."""
 
     disagreeing: tuple[str, ...]
     unanswered: tuple[str, ...]
 
 
 class _UnansweredError(Exception):
-    """Another attempt may tell."""
+    """A side gave no answer; another attempt may."""
 
 
 class Rechecker:
@@ -179,45 +179,38 @@ class UnstableAssemblers:
         return (key_of("unstable-assembler/1", rows, target) for rows in self._assemblers if rows)
 
 
-@dataclass
 class Rounds:
-    """What was asked so far, and what is to be asked next. Not thread-safe."""
+    """What was asked so far, and what is to be asked next. Not thread-safe.
 
-    cases: Mapping[str, Case]
-    """The changed ones, by id."""
-    groups: Sequence[tuple[str, ...]]
-    """Ids of the changed members of each group, the one that speaks for the others first."""
-    unstable: UnstableAssemblers
-    suspected: frozenset[str]
-    """Ids of cases of which attribution saw a stage that made something else when it ran again."""
-    answers: dict[Question, Answers] = field(default_factory=dict)
+    groups: each speaks by its representative. suspected: ids of cases of which attribution saw a stage that
+    made something else when it ran again.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         cases: Iterable[Case],
         groups: Iterable[ChangeGroup],
         unstable: UnstableAssemblers,
         suspected: Iterable[str],
-    ) -> Rounds:
-        changed = {}
+    ) -> None:
+        self.cases: dict[str, Case] = {}
+        """The changed ones, by id."""
+        self.answers: dict[Question, Answers] = {}
+        self._unstable, self._suspected = unstable, frozenset(suspected)
         for case in cases:
             kinds = {row.kind for row in case.findings}
             if FindingKind.ASSEMBLER_SETS_INTERSECT in kinds:
                 unstable.add(case.target)
             # where only what is launched differs no compiler made anything
             if case.verdict is Verdict.CHANGED and FindingKind.NOT_COMPILED not in kinds:
-                changed[case.id] = case
-        members = [
-            tuple(sorted((m for m in group.members if m in changed), key=lambda m: m != group.representative))
+                self.cases[case.id] = case
+        self._groups = [
+            sorted(
+                (name for name in group.members if name in self.cases),
+                key=lambda name: name != group.representative,
+            )
             for group in groups
         ]
-        return cls(
-            cases=changed,
-            groups=[row for row in members if row],
-            unstable=unstable,
-            suspected=frozenset(suspected),
-        )
 
     def run(self, ask: Callable[[Sequence[Question]], Iterable[Answer]]) -> None:
         """Asks, round by round, until the answers raise no more questions."""
@@ -225,7 +218,7 @@ class Rounds:
             for answer in ask(due):
                 self.answers[answer.question] = answer.sides
                 if answer.question.depth is Depth.ASSEMBLER and answer.sides.disagreeing:
-                    self.unstable.add(self.cases[answer.id].target)
+                    self._unstable.add(self.cases[answer.id].target)
 
     def disagreeing(self) -> dict[str, tuple[str, ...]]:
         """The sides that disagreed with themselves, by case."""
@@ -256,12 +249,12 @@ class Rounds:
     def _due(self) -> Iterator[Question]:
         disagreeing = self.disagreeing()
         flagged = {
-            target for target in {case.target for case in self.cases.values()} if target in self.unstable
+            target for target in {case.target for case in self.cases.values()} if target in self._unstable
         }
-        for members in self.groups:
+        for members in self._groups:
             speaking = members if any(member in disagreeing for member in members) else members[:1]
             for member in members:
-                is_whole = member in speaking or member in self.suspected
+                is_whole = member in speaking or member in self._suspected
                 if is_whole:
                     yield from self._unasked(member, Depth.WHOLE)
                 # where a whole one disagrees: was it the assembler?

@@ -99,6 +99,7 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
         yield _said(shown.timing.headline, "bold")
     if shown.compared:
         yield from _ending(shown.broken, "bold white on red")
+        yield from (_said(cause.title) for cause in shown.projects)
         yield from _timed(shown)
         yield from _statistics(shown, width)
         yield from _groups(shown, width)

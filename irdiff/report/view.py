@@ -15,13 +15,14 @@ from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Radius, Run, RuntimeEdit, Verdict
-from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases
+from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases, projects
 from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.resolve import packs
 from irdiff.timing.results import Speed
 from irdiff.words import counted
 
@@ -161,6 +162,8 @@ class RunView:
     slower: Listed[TimingRow]
     unclear: Listed[TimingRow]
     broken: Ending
+    projects: Listed[projects.BrokenCause]
+    """What broke in the projects of packs."""
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
     """Those on which a statistic moved: the columns of `statistics`."""
@@ -216,6 +219,7 @@ def of(
         slower=_listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
         unclear=_listed([row for row in timed if row.measured.why], limits.rows),
         broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
+        projects=_listed(projects.broken(run), limits.rows),
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
@@ -233,7 +237,9 @@ def of(
         movements=_listed(movements, 2 * limits.rows),
         is_bump=as_.is_bump,
         outliers=_listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
-        by_family=_listed(moved.by_family(run) if as_.is_bump else (), 2 * limits.rows),
+        by_family=_listed(
+            moved.by_family(run) if as_.is_bump or packs.projects(run.head.note) else (), 2 * limits.rows
+        ),
         families=tuple(families.compared(run)[: 2 * limits.rows]),
         radius=tuple(phrases.in_target_order(run)),
         commands=_commands(run, groups, ranked, as_),

@@ -20,7 +20,7 @@ PACK_FILE = "pack.toml"
 
 @dataclass(frozen=True, kw_only=True)
 class Packages:
-    """Published packages that the workloads of a family import, installed beside a toolchain."""
+    """Published packages that the workloads of a family import, installed next to a toolchain."""
 
     site: Path
     """Comes last on the path of a worker: it never replaces what the toolchain has."""
@@ -74,7 +74,7 @@ class Corpus:
         """Where a worker finds it."""
         return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
 
-    def beside(self, name: str, target: Target) -> ExtraPackages | None:
+    def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
         """What a workload or a launch may need next to a toolchain; None where that is nothing."""
         packages = self.packages.get(name.partition("/")[0])
         is_alone = packages is None and self.self_contained

@@ -41,7 +41,7 @@ def name_of(requirement: str) -> str:
 
 
 def is_open(requirement: str) -> bool:
-    """Whether it leaves the version to whoever installs it."""
+    """Whether it names no version."""
     parsed = _parsed(requirement)
     return not parsed.specifier and not parsed.url
 
@@ -55,7 +55,7 @@ def _parsed(requirement: str) -> Requirement:
         ) from error
 
 
-def beside(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
+def added_to(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
     """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
     if not requirements:
         return kernels

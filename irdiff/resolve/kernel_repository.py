@@ -202,7 +202,7 @@ def _rooted(spec: str, snap: Snapshot) -> str:
 # corpus
 
 
-def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | None = None) -> Corpus:
+def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None = None) -> Corpus:
     """The corpus of a revision. Raises CorpusError where its workload folder has no workload.
 
     A revision from before the folder is launched by the workloads of the one that it is compared with.
@@ -212,8 +212,8 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | Non
     parts: list[object] = [plan.workloads, plan.imports]
     root = copied(tree)
     families = root / plan.workloads
-    if beside is not None and not families.is_dir():
-        origin = exported(beside, config)
+    if other is not None and not families.is_dir():
+        origin = exported(other, config)
         parts.append(origin.parent.name)
         if (origin / plan.workloads).is_dir():
             shutil.copytree(origin / plan.workloads, families, symlinks=True)
@@ -261,7 +261,7 @@ def exported(snap: Snapshot, config: Config) -> Path:
 
 
 def copied(tree: Path) -> Path:
-    """A copy of an exported tree for this process alone: what runs there may write beside its modules."""
+    """A copy of an exported tree for this process alone: what runs there may write next to its modules."""
     place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
     for other in tree.parent.glob("run-*"):
         if not Path("/proc", other.name.split("-")[1]).exists():

@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,22 @@ from irdiff.resolve.corpus import PACK_FILE, PACKS, Corpus, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
 
+ALL = "all"
 _PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][A-Za-z0-9.!+_-]*")
+
+_NOTED = re.compile(r"(\w+) \(([\w.-]+)==([^)\s]+)\)")
+
+
+class Seen(BaseModel):
+    """How its launches last compiled: what `irdiff corpus check --pack NAME` said."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    date: date
+    toolchain: str
+    target: str
+    launches: int
+    compiled: int
 
 
 class Pack(BaseModel):
@@ -47,6 +63,7 @@ class Pack(BaseModel):
     """NAME → index that has this build of a package, asked after those that the user's uv knows."""
     python: str = "3.9"
     """The oldest Python that the packages know, as `3.10`."""
+    seen: Seen | None = None
     torch_compile: bool = False
     """Whether the kernels are those that torch.compile writes for the target."""
 
@@ -78,11 +95,15 @@ def names(root: Path) -> list[str]:
 
 
 def load(root: Path, chosen: Sequence[str]) -> Corpus:
-    """The corpus below a folder or, where packs are chosen, theirs alone. Raises CorpusError."""
+    """The corpus below a folder or, where packs are chosen, theirs alone. Raises CorpusError.
+
+    chosen: names, or `all` for every pack of the folder.
+    """
     if not chosen:
         return corpora.load(root)
     root = root.expanduser().absolute()
     known = names(root)
+    chosen = known if ALL in chosen and known else chosen
     for name in chosen:
         if name not in known:
             raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(known)}")
@@ -108,9 +129,16 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
 
 
 def note(corpus: Corpus) -> str:
-    """The packs of a side with their pins, as a run notes them."""
-    pins = {pin: None for name in corpus.packs for pin in read(corpus.root / name).packages}
-    return f"packs {', '.join(corpus.packs)}: {' '.join(pins)}" if pins else ""
+    """The packs of a side, each with its project, and what else is installed, as a run notes them."""
+    pins = {name: read(corpus.root / name).packages for name in corpus.packs}
+    rest = {pin: None for found in pins.values() for pin in found[1:]}
+    own = ", ".join(f"{name} ({found[0]})" for name, found in pins.items())
+    return f"packs {own}{' beside ' if rest else ''}{' '.join(rest)}" if pins else ""
+
+
+def projects(noted: str) -> dict[str, tuple[str, str]]:
+    """{pack: (project, version)} of a run's note."""
+    return {pack: (name, version) for pack, name, version in _NOTED.findall(noted)}
 
 
 def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], config: Config) -> Packages:

@@ -61,7 +61,7 @@ def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
 
 
 def _holds(marker: object) -> bool:
-    """Of uv a list, of which one must hold; of poetry one for each group, too."""
+    """Whether a marker holds: any of uv's list, any of poetry's groups."""
     if isinstance(marker, Mapping):
         return any(map(_holds, marker.values()))
     if isinstance(marker, list):

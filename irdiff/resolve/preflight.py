@@ -1,4 +1,4 @@
-"""What two sides are before anything is installed: what differs, and what names their toolchains."""
+"""Reads two sides before anything is installed: what differs, and what their toolchains are called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Preflight:
 
 
 def preflight(base: str | None, head: str | None, options: SideOptions, config: Config) -> Preflight | None:
-    """What can matter of two revisions, before anything is made of them; None for other sides.
+    """How two revisions differ; None for sides of another kind.
 
     Raises UsageError.
     """
@@ -44,9 +44,9 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
 
 
 def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
-    """What names the toolchains of both sides before they are made, for the cache of a CI service.
+    """A name for the toolchains of both sides before they are made, for the cache of a CI service.
 
-    Equal keys are of toolchains that serve each other; another key may be of the same ones.
+    Toolchains of equal keys can replace each other; so may some of different keys.
     """
     specs, store = named(base, head, options, config)
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"

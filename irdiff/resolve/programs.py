@@ -34,7 +34,7 @@ LAUNCHES = {{
 
 
 def corpus_of(
-    snap: Snapshot, plan: Plan, commands: Sequence[str], config: Config, beside: Snapshot | None = None
+    snap: Snapshot, plan: Plan, commands: Sequence[str], config: Config, other: Snapshot | None = None
 ) -> Corpus:
     """A corpus whose workloads run the programs, a label for each command line.
 
@@ -42,7 +42,7 @@ def corpus_of(
     working tree has it. Raises UsageError where none has it.
     """
     tree = kernel_repository.exported(snap, config)
-    others = [kernel_repository.exported(beside, config)] if beside else []
+    others = [kernel_repository.exported(other, config)] if other else []
     others += [snap.store.worktree] if snap.store.worktree else []
     root = kernel_repository.copied(tree)
     borrowed, rows = [], dict[str, dict[str, list[str]]]()

@@ -133,8 +133,8 @@ def _no_program(options: SideOptions, what: str) -> None:
 
 
 def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
-    """The digest of the kernels that all versions of a series have, of which one is named; empty where each
-    has its own. No toolchain is made. Raises UsageError, CorpusError.
+    """The digest of the kernels that all versions of a series share; empty where each version has its own.
+    `spec` is one of the versions. No toolchain is made. Raises UsageError, CorpusError.
     """
     if is_revision(spec) or _has_own_kernels(options):
         store = repository.open_store(options.repo or Path.cwd(), config)
@@ -147,12 +147,12 @@ def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
 
 
 def _kernels(
-    snap: Snapshot, plan: Plan, options: SideOptions, config: Config, beside: Snapshot | None = None
+    snap: Snapshot, plan: Plan, options: SideOptions, config: Config, other: Snapshot | None = None
 ) -> Corpus:
     """The kernels of a revision of a repository."""
     if commands := _programs(plan, options):
-        return programs.corpus_of(snap, plan, commands, config, beside)
-    return kernel_repository.corpus_of(snap, plan, config, beside)
+        return programs.corpus_of(snap, plan, commands, config, other)
+    return kernel_repository.corpus_of(snap, plan, config, other)
 
 
 def _programs(plan: Plan, options: SideOptions) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ def _side(
     corpus = packs.install(kernels, toolchain, config)
     return Side(
         toolchain=toolchain,
-        corpus=extra_packages.beside(corpus, toolchain, requirements, config),
+        corpus=extra_packages.added_to(corpus, toolchain, requirements, config),
         note="; ".join(filter(None, (note, packs.note(kernels), extra_packages.note(requirements)))),
         warnings=toolchain.notes,
         revision=revision,
@@ -201,14 +201,14 @@ class Resolver:
         self._checkouts: dict[str, Checkout] = {}
         self._resolve = cache(partial(toolchains.resolve, config=config))
 
-    def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
-        """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
+    def side(self, spec: str, other: str = repository.WORKING_TREE) -> Side:
+        """`other` is the other side: a release compiles the kernels of the revision it is compared with."""
         if not is_revision(spec):
-            return self._release(spec, beside)
+            return self._release(spec, other)
         snap = remote_repositories.snapshot(spec, self.store, self.config)
         if checkouts.is_triton(snap, self.config):
             return self._compiler(snap)
-        return self._kernels(snap, beside)
+        return self._kernels(snap, other)
 
     def with_warnings(self, sides: Sides[Side]) -> Sides[Side]:
         """Says on both sides where their LLVM is not the same."""
@@ -229,9 +229,9 @@ class Resolver:
         counts = counting.find(both, self.config) if passes and self.options.exercised else None
         return Sides(base=replace(sides.base, edited=passes), head=replace(sides.head, counting=counts))
 
-    def _release(self, spec: str, beside: str) -> Side:
+    def _release(self, spec: str, other: str) -> Side:
         toolchain = self._resolve(spec)
-        snap = remote_repositories.snapshot(beside, self.store, self.config)
+        snap = remote_repositories.snapshot(other, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
             return _side(toolchain, self._corpus, self.options.packages, self.config)
@@ -247,7 +247,7 @@ class Resolver:
         )
         return _side(toolchain, self._corpus, self.options.packages, self.config, note)
 
-    def _kernels(self, snap: Snapshot, beside: str) -> Side:
+    def _kernels(self, snap: Snapshot, other_spec: str) -> Side:
         if self.options.packs:
             raise UsageError(
                 f"{snap.label} selects kernels, and so does --pack",
@@ -256,7 +256,8 @@ class Resolver:
         plan = _plan(snap, self.options, self.config)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = self._resolve(spec)
-        other = remote_repositories.snapshot(beside, self.store, self.config) if is_revision(beside) else None
+        is_tree = is_revision(other_spec)
+        other = remote_repositories.snapshot(other_spec, self.store, self.config) if is_tree else None
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
         return self._with_kernels(toolchain, snap, plan, other, note)
 

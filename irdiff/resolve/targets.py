@@ -61,10 +61,10 @@ def _hint(name: str, known: Iterable[str]) -> str:
 
 
 def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """The targets of these names, or the default ones, of which the patterns of cases may mean a case.
+    """Those of the named or default targets that the patterns of cases can match.
 
-    Where no name is given, a pattern may also mean another known target: `@sm_80` names it well enough.
-    Raises UsageError where the patterns mean none.
+    Where no name is given, a pattern may name any known target: `@sm_80`. Raises UsageError where the
+    patterns match none.
     """
     chosen = select(names, folders)
     found = [target for target in chosen if case_ids.may_select(patterns, target.name)]

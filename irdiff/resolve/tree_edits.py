@@ -60,7 +60,7 @@ def of_compilers(sides: Sides[Checkout]) -> Edited:
         EditedFile(
             path=path,
             change=_change(path in trees.base, path in trees.head),
-            feeds=tuple(sorted(words)) or (source_parts.beside(path) or "other files",),
+            feeds=tuple(sorted(words)) or (source_parts.purpose(path) or "other files",),
             counts=bool(words),
         )
         for path, words in sorted(feeds.items())
@@ -108,11 +108,11 @@ def _of_kernels(sides: Sides[Snapshot], config: Config) -> Edited:
 
 
 def _file_of_kernels(path: str, change: FileChange, plans: Sequence[Plan]) -> EditedFile:
-    word = beside_kernels(PurePosixPath(path), plans)
+    word = purpose_without_kernels(PurePosixPath(path), plans)
     return EditedFile(path=path, change=change, feeds=(word or "code, data or a pin",), counts=word is None)
 
 
-def beside_kernels(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
+def purpose_without_kernels(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
     """What a file is for that no kernel is made of."""
     named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {".", None}
     named |= {word for plan in plans for command in plan.program for word in programs.words_of(command)}

@@ -37,7 +37,7 @@ class StageRecorder:
         """What it printed (`-v`: registers, spills)."""
         self.notes: list = []
         self.handed = None
-        """What the launcher would be handed beside the arguments."""
+        """What the launcher would be handed in addition to the arguments."""
 
     def wrap(self, name, stage):
         def timed(module, metadata):

@@ -257,6 +257,9 @@ def launches_of(entry, target, with_frontend, configs=None):
             if not sink:
                 raise
     kept = _kept(sink)
+    storages: dict = {}
+    for captured in kept:
+        captured.bound = {name: _without_memory(value, storages) for name, value in captured.bound.items()}
     is_program = entry.function is run_program.run
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
@@ -291,6 +294,21 @@ def _kept(sink):
     for captured, places, texts in kept.values():
         captured.text, captured.places = launching.text(texts), places
     return [captured for captured, _, _ in kept.values()]
+
+
+def _without_memory(value, storages):
+    """A tensor of torch as a fake one: a workload may launch more than memory holds at once.
+
+    storages: {what names a storage: the fake one}, which is filled. Any other value stays.
+    """
+    if not hasattr(value, "untyped_storage"):
+        return value
+    name, offset, fill = corpus_api.storage_of(value)
+    fake = corpus_api.FakeTensor(
+        value.shape, value.dtype, value.stride(), offset, fill, storage=storages.get(name)
+    )
+    storages[name] = fake.storage
+    return fake
 
 
 def _name_in_program(captured):

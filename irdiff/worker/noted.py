@@ -88,9 +88,9 @@ def end_files():
 
 
 def caveat(what):
-    """Notes, with the line of the repository that is running, what a GPU would have told or what is not seen.
+    """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
 
-    What Inductor asks for itself is no line's.
+    Inductor's own questions belong to no line.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:

@@ -60,11 +60,9 @@ class Children:
             _kill_group(pid)  # whatever it left behind
             self.reply(_reply_of(request, status))
 
-    def overdue(self, now):
-        return [(pid, row) for pid, (row, deadline) in self.running.items() if now >= deadline]
-
-    def deadlines(self):
-        return [deadline for _, deadline in self.running.values()]
+    def timed(self):
+        """[(deadline, process id, request)]"""
+        return [(deadline, pid, row) for pid, (row, deadline) in self.running.items()]
 
     def sources(self):
         return {}
@@ -176,12 +174,8 @@ class Hosts:
                 request["again"] = host.ready
                 self.submit(request)
 
-    def overdue(self, now):
-        hosts = [host for host in self.by_key.values() if not host.ready]
-        return [(host.pid, host.first) for host in hosts if now >= host.deadline]
-
-    def deadlines(self):
-        return [host.deadline for host in self.by_key.values() if not host.ready]
+    def timed(self):
+        return [(host.deadline, host.pid, host.first) for host in self.by_key.values() if not host.ready]
 
     def sources(self):
         return {host.from_host: host for host in self.by_key.values()}
@@ -291,14 +285,14 @@ def run(requests_fd, replies_fd, kind, work, hello):
     reply(hello)
     buffer = b""
     while True:
-        deadlines = processes.deadlines()
-        left_s = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        first = min((row[0] for row in processes.timed()), default=None)
+        left_s = None if first is None else max(0.0, first - time.monotonic())
         sources = processes.sources()
         ready, _, _ = select.select([requests_fd, wake_read, *sources], [], [], left_s)
         if wake_read in ready:
             os.read(wake_read, 4096)
-        for pid, request in processes.overdue(time.monotonic()):
-            if not request.get("timed_out"):
+        for deadline, pid, request in processes.timed():
+            if time.monotonic() >= deadline and not request.get("timed_out"):
                 request["timed_out"] = True
                 _kill_group(pid)
         for source in ready:

@@ -1,9 +1,9 @@
-"""What a program has set for the compiler beside the options of a launch: variables, knobs, its functions.
+"""What a program sets for the compiler next to the options of a launch: variables, knobs, its functions.
 
 The stages read all of them at any time (`DISABLE_LLVM_OPT` in C++, `knobs.nvidia.disable_ptxas_opt`, hooks
-that add stages, a stage that a program has replaced by its own, a registry that it has written to). What a
-workload has changed of them when it launches belongs to that launch, and its child compiles with all of it as
-it was then, whatever later launches have set. A function or object has no digest: a launch under another one
+that add stages, a stage that a program has replaced by its own, a registry that it has written to). A
+launch keeps what its workload had changed of them by then, and its child compiles under exactly that,
+whatever later launches set. A function or object has no digest: a launch under another one
 than the worker began with is compiled each time.
 """
 

@@ -1,4 +1,4 @@
-"""The stages of `triton.compile`, run one by one under our eyes.
+"""Runs the stages of `triton.compile` one by one, and watches each.
 
 The toolchain's own `triton.compile` does all the work. What is replaced decides only where results go and
 when to stop, never what is generated: its cache (by one that never hits), the key of that cache (it hashes
@@ -84,8 +84,8 @@ def of_backend(backend, options, src):
 
 
 def handed_to_launcher(target, metadata):
-    """What `CompiledKernel` hands to the launcher beside a launch's arguments: the name of the symbol, and
-    what the backend packs of the metadata.
+    """What `CompiledKernel` hands to the launcher next to the arguments: the name of the symbol, and what the
+    backend packs of the metadata.
     """
     row = dict(metadata, target=target)
     if isinstance(row.get("cluster_dims"), list):

@@ -1,8 +1,7 @@
-"""What a compiler that failed said: the first diagnostic or assertion, and the pass that it says failed.
+"""Reads why a compiler failed from what it printed: the first diagnostic or assertion, and the failed pass.
 
-MLIR prints its diagnostic first and then the whole module, and a stack trace follows: the reason is neither
-at the end nor alone. So the whole text is looked through for the first thing that gives a reason, and of the
-text itself the beginning and the end are kept.
+MLIR prints its diagnostic, then the whole module, then a stack trace, so the reason is not at the end. The
+whole text is searched for the first reason; its beginning and its end are kept.
 """
 
 from __future__ import annotations

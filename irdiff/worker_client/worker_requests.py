@@ -1,4 +1,4 @@
-"""Requests to workers, a bounded number at a time, and what came of each: results, and how a child died."""
+"""Sends requests to workers, a bounded number at a time, and reads their results or how a child died."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Requests:
     def ask(
         self,
         toolchain: Toolchain,
-        beside: ExtraPackages | None,
+        extra: ExtraPackages | None,
         row: Mapping[str, Any],
         folder: Path,
         *,
@@ -61,7 +61,7 @@ class Requests:
         }
 
         def ask() -> EndedChild:
-            return self.workers.get(toolchain, beside, randomized=randomized).request(request)
+            return self.workers.get(toolchain, extra, randomized=randomized).request(request)
 
         with self._cores:
             ended = ask()

@@ -41,7 +41,7 @@ class Worker:
     def __init__(
         self,
         toolchain: Toolchain,
-        beside: ExtraPackages | None,
+        extra: ExtraPackages | None,
         config: Config,
         log: Path,
         *,
@@ -52,7 +52,7 @@ class Worker:
             environment["IRDIFF_KEEP_ASLR"] = "1"
             environment["PYTHONHASHSEED"] = "1"
         self._process = process.start_worker(
-            [*identity.worker_command(toolchain.python, "serve"), *_words(beside)],
+            [*identity.worker_command(toolchain.python, "serve"), *_words(extra)],
             env=environment,
             stderr=log,
         )
@@ -114,23 +114,23 @@ class Worker:
             self._process.wait()
 
 
-def _words(beside: ExtraPackages | None) -> list[str]:
+def _words(extra: ExtraPackages | None) -> list[str]:
     """Nothing where torch is not needed, else the packages, of which there may be none."""
-    if beside is None:
+    if extra is None:
         return []
-    packages = beside.packages
+    packages = extra.packages
     row = packages and {
         "site": str(packages.site),
         "imports": packages.imports,
         "kernels": packages.kernels,
         "torch_compile": packages.torch_compile,
-        "target": asdict(beside.target),
+        "target": asdict(extra.target),
     }
     return [json.dumps(row)]
 
 
 class Workers:
-    """The processes that one comparison needs beside its own, started when they are first needed."""
+    """The processes that one comparison needs in addition to its own, started when they are first needed."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -140,12 +140,12 @@ class Workers:
         self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
 
     def get(
-        self, toolchain: Toolchain, beside: ExtraPackages | None = None, *, randomized: bool = False
+        self, toolchain: Toolchain, extra: ExtraPackages | None = None, *, randomized: bool = False
     ) -> Worker:
-        """The worker of a toolchain, with what workloads need beside it. A dead one is replaced."""
-        place = ("torch", "") if beside else ("", "")
-        if beside and beside.packages:
-            place = (str(beside.packages.site), beside.target.name)
+        """The worker of a toolchain, with what workloads need in addition. A dead one is replaced."""
+        place = ("torch", "") if extra else ("", "")
+        if extra and extra.packages:
+            place = (str(extra.packages.site), extra.target.name)
         key = (toolchain.digest + toolchain.python, *place, randomized)
         with self._lock:
             starting = self._workers.get(key)
@@ -153,7 +153,7 @@ class Workers:
                 log = self._config.cache / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
                 starting = self._starters.submit(
-                    Worker, toolchain, beside, self._config, log, randomized=randomized
+                    Worker, toolchain, extra, self._config, log, randomized=randomized
                 )
                 self._workers[key] = starting
         return starting.result()

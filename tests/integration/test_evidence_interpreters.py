@@ -18,26 +18,6 @@ from tests.programs.evidence.comparing import Repository
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
-FEW = (
-    *("comment", "unread_file", "renamed_helper", "own_constant", "module_number", "closure_value"),
-    *("helper_in_another_file", "positional_default", "constexpr_function_lazy_import", "json_at_import"),
-    *("package_resource", "module_that_appears", "extern_library", "missing_module_at_head"),
-)
-MORE = (
-    *(
-        "docstring",
-        "moved_lines",
-        "renamed_local",
-        "unused_function",
-        "global_constexpr",
-        "globbed",
-        "exists",
-    ),
-    *("star_imported_constexpr", "nested_module_constexpr", "inherited_class_attribute", "made_by_exec"),
-    *("patched_by_another_module", "helper_of_nested_module", "noinline_put_on_helper", "function_argument"),
-    *("keyword_only_default", "constexpr_function_instance", "file_that_appears", "missing_module_at_base"),
-    "does_not_compile_at_head",
-)
 ROWS = {row.name: row for row in rows.load()}
 
 
@@ -81,33 +61,6 @@ def corpus_of(folder: Path, files: Mapping[str, str]) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def toolchain(shared_cache: Path) -> Path:
     return comparing.toolchain_python(shared_cache)
-
-
-@pytest.mark.parametrize(
-    ("names", "more"),
-    [
-        pytest.param(FEW, (), id="few"),
-        pytest.param((*FEW, *MORE), (), id="all", marks=pytest.mark.wide),
-        pytest.param((*FEW, *MORE), ("--no-cache",), id="no-shortcut", marks=pytest.mark.wide),
-    ],
-)
-def test_packages_of_two_interpreters(
-    names: tuple[str, ...], more: tuple[str, ...], toolchain: Path, cache: Path, tmp_path: Path
-) -> None:
-    """The store knows base from a comparison with interpreters whose kernels compute something else."""
-    base = {path: text for name in names for path, text in ROWS[name].base.items()}
-    head = {path: text for name in names for path, text in ROWS[name].head.items()}
-    sides = {}
-    for name, files in (("base", base), ("other", rows.computing_differently(base)), ("head", head)):
-        sides[name] = new_interpreter(tmp_path / name, toolchain)
-        sides[name].install(files)
-    words = corpus_of(tmp_path / "corpus", base)
-    comparing.compare(sides["other"].side, sides["base"].side, *words, cache=cache, repo=tmp_path)
-    found = comparing.compare(
-        sides["base"].side, sides["head"].side, *words, *more, cache=cache, repo=tmp_path
-    )
-    expected = {name: list(ROWS[name].expected) for name in names}
-    assert {name: found.verdicts_of(ROWS[name].workload) for name in names} == expected
 
 
 def test_a_package_edited_in_place(toolchain: Path, cache: Path, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) ->
         launches = compiler.catalog(side, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
-            (host,) = _children(workers.get(toolchain, kernels.beside(fine.id, target)).pid)
+            (host,) = _children(workers.get(toolchain, kernels.extra_packages(fine.id, target)).pid)
             os.kill(host, signals[0])
             waiting = pool.submit(compiler.compile, side, fine, target)
             if len(signals) > 1:

@@ -16,13 +16,11 @@ from click.testing import CliRunner
 
 from irdiff.cli import cli
 from irdiff.errors import IrdiffError
-from irdiff.model import Toolchain, Verdict
+from irdiff.model import Toolchain
 from irdiff.run import run_folder
-from irdiff.store import Store
 from tests import dask_machines, edited_toolchain
 from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, new_repository, write
 from tests.integration.conftest import Result
-from tests.unit.conftest import Build
 
 pytestmark = pytest.mark.integration
 
@@ -203,17 +201,6 @@ def make(words: Sequence[str], place: Place, folder: Path, shards: int) -> None:
         assert done.run is not None, done.stderr
     if shards > 1:
         called("merge", *(out for out, _ in parts), "--out", str(folder))
-
-
-def test_two_thousand_cases_that_share_one_empty_mapping(tmp_path: Path) -> None:
-    cases = [Build.case(f"family/workload:{number}@sm_90", Verdict.UNCHANGED) for number in range(2000)]
-    run = Build.run(*cases)
-    for name in ("first", "second"):
-        run_folder.write(tmp_path / name, run, Store(tmp_path / "store"), ())
-        assert run_folder.load(tmp_path / name) == run
-    read_by_all(tmp_path / "second")
-    written = [json.loads((tmp_path / name / "run.json").read_bytes()) for name in ("first", "second")]
-    assert written[0] == written[1]
 
 
 NO_STAGE = "no stage of it changed|the run folder holds no .* text of"

@@ -6,14 +6,11 @@ it, or behind it. What a workload replaces for a launch is in the rows of `tests
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-import irdiff as irdiff_package
 from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.programs.evidence import comparing
@@ -186,27 +183,6 @@ def test_what_stages_do_and_call(irdiff, newest: Toolchain, tmp_path: Path) -> N
     assert verdicts == {f"{name}@sm_90": "changed" for name in LAUNCHES if name != "nothing_differs"}
 
 
-IMPORTS = {
-    "variable": 'import os as _os\n_os.environ["DISABLE_LLVM_OPT"] = "1"\n',
-    "knob": "from triton import knobs as _knobs\n_knobs.nvidia.disable_ptxas_opt = True\n",
-    "method": (
-        "from triton.backends.nvidia.compiler import CUDABackend as _B\n_own = _B.make_ptx\n"
-        "def _make_ptx(self, *args):\n    return _own(self, *args).replace('add.', 'sub.')\n_B.make_ptx = _make_ptx\n"
-    ),
-    "registry": (
-        "import os as _os\nfrom triton import _instrumentation as _i\n"
-        "_i.register_instrumentation(point='ttgpuir-to-llvmir', backend='nvidia',"
-        " callback=lambda pm: _os.environ.update(DISABLE_LLVM_OPT='1'))\n"
-    ),
-}
-
-
-def test_what_the_frontend_sets_as_it_is_imported(irdiff, newest: Toolchain, tmp_path: Path) -> None:
-    for kind, text in IMPORTS.items():
-        head = edited_toolchain.make(newest, tmp_path / kind, {FRONTEND: "\n\n" + text})
-        assert irdiff("compare", newest.spec, head, *ONE).verdicts() == {"changed": 1}, kind
-
-
 LOADED = """
 
 _add_stages = CUDABackend.add_stages
@@ -293,27 +269,6 @@ def test_files_that_override_stages(cache: Path, tmp_path: Path) -> None:
     assert {case["workload"]: case["verdict"] for case in found.cases()} == {
         f"f/{way}": "changed" for way in OVERRIDING
     }
-
-
-BY_CONTENT = """\
-import json, pathlib, sys
-sys.path.insert(0, sys.argv[1])
-from worker import frontend
-
-plugins = [pathlib.Path(sys.argv[2], name) for name in ("one.so", "other.so")]
-for content in ("before", "after"):
-    for path in plugins:
-        path.write_text(content)
-    print(json.dumps([frontend._by_content(separator.join(map(str, plugins))) for separator in ":;, "]))
-"""
-
-
-def test_files_of_a_list_count_by_content(newest: Toolchain, tmp_path: Path) -> None:
-    """As in TRITON_PLUGIN_PATHS: without that a stored result outlives a plugin that was built again."""
-    words = [newest.python, "-c", BY_CONTENT, str(Path(irdiff_package.__file__).parent), tmp_path]
-    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    before, after = map(json.loads, said.splitlines())
-    assert all(one != other for one, other in zip(before, after, strict=True))
 
 
 # one launch does not reach another

@@ -13,7 +13,6 @@ FOLDER = "tests/integration/"
 WIDE: dict[str, Sequence[str]] = {
     # file below FOLDER: where a path begins that it is for
     "test_evidence.py": _SOUNDNESS,
-    "test_evidence_interpreters.py": _SOUNDNESS,
     "test_false_alarms.py": ("irdiff/normalize/", "irdiff/binaries/", "irdiff/worker", "corpus/", "targets/"),
     "test_packs.py": ("irdiff/capture/", "irdiff/resolve/packs", "irdiff/worker/", "corpus/packs/"),
     "test_origin.py": ("irdiff/attribute/",),

@@ -181,14 +181,13 @@ class _Build:
         import uv as uv_package
 
         project = self.source if (self.source / "setup.py").exists() else self.source / "python"
-        statistics, wheels = self.tree / "ccache-statistics", self.tree / "wheels"
-        statistics.unlink(missing_ok=True)
-        output = build_output.BuildOutput(self.checkout.label, self.show, statistics)
+        wheels = self.tree / "wheels"
+        output = build_output.BuildOutput(self.checkout.label, self.show)
         words = ("build", "--wheel", "--no-build-isolation", "--no-config", "--out-dir", wheels)
         code = process.run_logged(
             [uv_package.find_uv_bin(), *words, "--python", self.tools / "python", project],
             log=self.log,
-            env={**self._environment(), "CCACHE_STATSLOG": str(statistics)},
+            env=self._environment(),
             cwd=project,
             on_line=output.on_line,
         )

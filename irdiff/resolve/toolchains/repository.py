@@ -1,7 +1,8 @@
 """Git: revisions and the working tree as trees of blobs.
 
-Programs that a repository's configuration names do not run: no hook, no monitor of files, no check of
-signatures. Filters of its attributes do: the content is what git makes of it.
+GitPython finds a repository and its working tree, and starts nothing; everything else is a git command,
+started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor
+of files, no check of signatures. Filters of its attributes do: the content is what git makes of it.
 
 A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
 uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
@@ -18,10 +19,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
+from irdiff import config as configuration
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import UsageError
@@ -35,7 +37,6 @@ _MAIN_BRANCHES = (
     *(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")),
     *(f"refs/heads/{name}" for name in ("main", "master")),
 )
-_OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"})
 _FIXED = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
 _NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
@@ -110,13 +111,22 @@ class GitStore:
         """Standard output of a git command. Raises GitFailed."""
         objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         worktree = [f"--work-tree={self.worktree}"] if self.worktree else []
-        return _run(
-            [f"--git-dir={self.git_dir}", *worktree, *fixed, *words],
-            self.place,
-            {**self.caller, **objects, **(env or {})},
-            cwd=self.place if os.access(self.place, os.X_OK) else None,
-            stdin=stdin,
-        )
+        try:
+            return process.run_bytes(
+                ["git", f"--git-dir={self.git_dir}", *worktree, *fixed, *words],
+                env={**self.caller, **_FIXED, **objects, **(env or {})},
+                cwd=self.place if os.access(self.place, os.X_OK) else None,
+                stdin=stdin,
+            )
+        except process.CommandFailed as error:
+            raise GitFailed(
+                f"git cannot read the repository {self.place}: {' '.join(error.stderr.split())[:400]}",
+                hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
+            ) from error
+        except OSError as error:
+            raise GitFailed(
+                f"git cannot be started: {error}", hint="install git; two releases are compared without it"
+            ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,41 +165,32 @@ class Snapshot:
 
 def open_store(path: Path, config: Config) -> GitStore:
     """The repository that holds `path`. Raises UsageError where there is none."""
-    # what a hook of git is told by these is of another repository
-    caller = {name: value for name, value in config.tool_environment.items() if name not in _OTHER_REPOSITORY}
-    asked = ("--git-dir", "--git-common-dir", "--is-inside-work-tree", "--show-cdup")
+    git = _gitpython()
     try:
-        output = _run(["-C", path, "rev-parse", "--path-format=absolute", *asked], path, caller)
-    except GitFailed as error:
-        if not any(said in error.what for said in ("not a git repository", "cannot change to")):
-            raise
+        with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
+            store = GitStore(
+                git_dir=Path(repo.git_dir).absolute(),
+                common_dir=Path(repo.common_dir).absolute(),
+                worktree=Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None,
+                objects=None,
+                caller=config.tool_environment,
+            )
+    except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
         raise UsageError(
             f"{path} is in no git repository",
             hint="go to a checkout or name one with --repo PATH; a release is written triton==3.9.0",
         ) from error
-    git_dir, common_dir, is_inside, up = map(os.fsdecode, output.split(b"\n")[:4])
-    return GitStore(
-        git_dir=Path(git_dir),
-        common_dir=Path(common_dir),
-        worktree=(path / up).resolve() if is_inside == "true" else None,
-        objects=None,
-        caller=config.tool_environment,
-    )
+    store.git("rev-parse", "--git-dir")
+    return store
 
 
-def _run(words: Sequence[str | Path], place: Path, environment: Mapping[str, str], **more: Any) -> bytes:
-    """Standard output of git, which reads the repository at `place`. Raises GitFailed."""
-    try:
-        return process.run_bytes(["git", *words], env={**environment, **_FIXED}, **more)
-    except process.CommandFailed as error:
-        raise GitFailed(
-            f"git cannot read the repository {place}: {' '.join(error.stderr.split())[:400]}",
-            hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
-        ) from error
-    except OSError as error:
-        raise GitFailed(
-            f"git cannot be started: {error}", hint="install git; two releases are compared without it"
-        ) from error
+@cache
+def _gitpython() -> ModuleType:
+    """GitPython asks git for its version as it is imported, unless a variable names another program."""
+    with configuration.variables(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull):
+        import git
+
+    return git
 
 
 def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:

@@ -1,7 +1,7 @@
 """What each file of a checkout of Triton is for: the native part, the Python part, or neither.
 
 By the path alone. Every file is native except two kinds: what setup.py installs as it is (the Python part),
-and what lies beside the compiler (tests, tutorials, examples, benchmarks, documents, the package
+and what no compiler is made of (tests, tutorials, examples, benchmarks, documents, the package
 `triton_kernels`, and names that begin with a dot). Sources of C++, tables and CMake are native wherever
 they lie, because a build may link or include them, and so is a file whose name stands in a CMake file. A
 needless build costs time; a stale one makes the verdict false.
@@ -55,11 +55,11 @@ def is_native(path: str, named: re.Pattern[str]) -> bool:
     """Whether a build of the native part may read the file; `named` as of `names_in_cmake`."""
     if _COMPILED.fullmatch(path.lower()) or is_cmake(path) or named.fullmatch(PurePosixPath(path).name):
         return True
-    return place_of(path) is None and beside(path) is None
+    return place_of(path) is None and purpose(path) is None
 
 
-def beside(path: str) -> str | None:
-    """What a file is for that lies beside the compiler; None for any other."""
+def purpose(path: str) -> str | None:
+    """What a file is for that no compiler is made of; None for any other."""
     pure = PurePosixPath(path)
     folders = set(pure.parts[:-1])
     if any(part.startswith(".") for part in pure.parts):

@@ -241,15 +241,22 @@ store = repository.open_store(Path(sys.argv[1]), here)
 for spec in ("HEAD", "."):
     snap = repository.snapshot(store, spec, here)
     assert repository.read(repository.entries(snap, here)), snap.title
+assert not any(name == "GIT_PYTHON_REFRESH" for name in __import__("os").environ)
 print([name for by_door, name in started if by_door][:1], [name for by_door, name in started if not by_door])
 """
 
 
 def test_every_process_goes_through_the_door(repo: Path, tmp_path: Path) -> None:
+    """GitPython asks for git's version as it is imported: of the null device, which is no program."""
     done = subprocess.run(
         [sys.executable, "-c", DOOR, repo, tmp_path / "cache"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "['git'] []\n"
+    assert done.stdout == "['git'] ['/dev/null']\n"
+
+
+def test_releases_are_compared_without_git(tmp_path: Path) -> None:
+    code = "import irdiff.resolve.sides, irdiff.cli.compare_command, sys; assert 'git' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})
 
 
 def test_git_that_is_not_installed(repo: Path, here: Config, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ _SUITE_LIMIT_S = 3600
 _QUIET = ("-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist")
 """Bounds of time, which are slow, are broken by coverage and by neighbours."""
 _HEAVY = (
-    "click", "jinja2", "llvmlite.binding", "msgpack", "numpy", "pydantic",
+    "click", "git", "jinja2", "llvmlite.binding", "msgpack", "numpy", "pydantic",
     "requests", "rich.console", "scipy.stats", "yaml", "zstandard",
 )  # fmt: skip
 

@@ -137,13 +137,11 @@ def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions: Revi
     assert revisions.rows() == [("deep", CHANGED, 1, 1), ("folder/linked.py", CHANGED, 1, 1)]
 
 
-def test_links_in_a_circle_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changed_files, "_MAX_STEPS", 64)
+def test_links_in_a_circle_end(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.symlink_to(second)
     second.symlink_to(first)
-    found = list(changed_files._links(first / "x"))
-    assert set(found) == {first, second} and len(found) < 64
+    assert set(changed_files._links(first / "x")) == {first, second}
 
 
 def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions: Revisions) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from irdiff.capture import notices
 from irdiff.capture.catalogs import NOTHING, Catalog, Selection
@@ -40,32 +41,29 @@ def notes(
     return notices.notes([row, row], sides)
 
 
-def test_a_package_that_a_release_lacks(build: Any) -> None:
-    (note,) = notes(build, lacking(), lacking(), "triton==3.9.0")
-    assert note.startswith("mykernels/rope.py needs the package torch, which triton==3.9.0 has not: ")
-    assert "the workload run/rope is not compared; next: compare again --with torch" in note
-    assert notices.MISSING_PACKAGE in note
+OWN = {"lib/torch/__init__.py": "", "bench/run.py": ""}
+METADATA = "PackageNotFoundError: No package metadata was found for my-kernels"
+SPACED = '  File "/my kernels/rope.py", line 1, in <module>\n'
 
 
-def test_a_package_that_an_interpreter_lacks(build: Any) -> None:
-    (note,) = notes(build, NOTHING, lacking(), "triton==3.9.0", "python:/p/python")
-    assert note.endswith("next: /p/python -m pip install torch")
-
-
-def test_the_repositorys_own_package_is_never_installed_from_the_index(build: Any) -> None:
-    files = {"lib/torch/__init__.py": "", "bench/run.py": ""}
-    (note,) = notes(build, lacking(), NOTHING, "triton==3.9.0", files=files)
-    assert 'import = ["lib"]' in note and "--with" not in note and "install" not in note
-
-
-def test_metadata_that_a_package_asks_for_is_part_of_it(build: Any) -> None:
-    message = "PackageNotFoundError: No package metadata was found for my-kernels"
-    (note,) = notes(build, lacking(message, ""), NOTHING, "triton==3.9.0")
-    assert "run/rope.py needs the package my-kernels" in note and "--with my-kernels" in note
-
-
-def test_other_failures_are_no_missing_packages(build: Any) -> None:
-    assert notes(build, lacking("ImportError: cannot import name 'rope'"), NOTHING, "triton==3.9.0") == []
+@pytest.mark.parametrize(
+    ("head", "spec", "files", "begins", "ends"),
+    [
+        (lacking(), "triton==3.9.0", None, "mykernels/rope.py needs the package torch, which", "below [kernels] in irdiff.toml"),
+        (lacking(), "python:/p/python", None, "mykernels/rope.py needs", "next: /p/python -m pip install torch"),
+        # the repository's own package is never installed from the index
+        (lacking(), "triton==3.9.0", OWN, "mykernels/rope.py needs", 'name its folder: import = ["lib"] below [kernels]'),
+        (lacking(METADATA, ""), "triton==3.9.0", None, "run/rope.py needs the package my-kernels", "irdiff.toml"),
+        (lacking(stderr=SPACED), "triton==3.9.0", None, "/my kernels/rope.py needs", "irdiff.toml"),
+        (lacking("ImportError: cannot import name 'rope'"), "triton==3.9.0", None, "", ""),
+    ],
+)  # fmt: skip
+def test_a_package_that_a_side_lacks(
+    build: Any, head: Catalog, spec: str, files: Any, begins: str, ends: str
+) -> None:
+    found = notes(build, NOTHING, head, "triton==3.9.0", spec, files=files)
+    assert len(found) == bool(begins)
+    assert all(note.startswith(begins) and note.endswith(ends) for note in found), found
 
 
 def test_configs_that_were_left_out_are_counted_once_a_kernel(build: Any) -> None:
@@ -75,9 +73,3 @@ def test_configs_that_were_left_out_are_counted_once_a_kernel(build: Any) -> Non
     assert note == (
         "of each autotuning list 2 configs are compared (--configs): 7 configs of 2 kernels were left out"
     )
-
-
-def test_paths_with_spaces_are_read_whole(build: Any, tmp_path: Path) -> None:
-    stderr = f'  File "{tmp_path / "my kernels" / "rope.py"}", line 1, in <module>\n'
-    (note,) = notes(build, lacking(stderr=stderr), NOTHING, "triton==3.9.0")
-    assert note.startswith(f"{tmp_path / 'my kernels' / 'rope.py'} needs")

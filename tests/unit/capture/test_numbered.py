@@ -66,19 +66,6 @@ def test_an_equal_input_comes_before_an_equal_number(launch: Launch) -> None:
     assert [(row.id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
 
 
-def test_without_a_digest_what_was_specialized_decides(launch: Launch) -> None:
-    base = [replace(row, digest=None) for row in configs(launch, A, B)]
-    head = [replace(row, digest=None) for row in configs(launch, B, A)]
-    assert warps_of(pairing.match(base, head)) == {"/k#1": (B, B), "/k#2": (A, A)}
-
-
-def test_kernels_and_labels_are_not_mixed(launch: Launch) -> None:
-    base = configs(launch, A, B)
-    other = [replace(row, id=row.id.replace("/k#", "/other#"), kernel="other") for row in base]
-    label = [replace(row, id=row.id.replace(":a", ":b"), label="b") for row in base]
-    assert pairing.names_of_numbered(base, [*other, *label]) == {}
-
-
 def test_a_failure_still_stands_for_all_of_its_label(launch: Launch) -> None:
     failure = Failure(kind=FailureKind.ERROR, stage="capture", message="no", signal=None, stderr="")
     failed = CaptureFailure(id="f/w:a", expected=True, failure=failure)

@@ -18,7 +18,6 @@ from irdiff.model import (
     Failure,
     FailureKind,
     Launch,
-    Pair,
     Sides,
     Target,
     Verdict,
@@ -35,15 +34,7 @@ def failure(name: str, *, expected: bool = True) -> CaptureFailure:
 
 
 def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
-    pair = Pair(
-        id=f"{matched.id}@sm_90",
-        launch_id=matched.id,
-        target=TARGET,
-        base=matched.base,
-        head=matched.head,
-        supported=Sides(base=True, head=True),
-        moved=False,
-    )
+    pair = pairing._pair(matched, TARGET, Sides(base=True, head=True))
     case = cases.one_sided(pair, Sides(base=None, head=None))
     return case.verdict, case.error
 

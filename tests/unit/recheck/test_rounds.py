@@ -41,7 +41,7 @@ class Questions:
         self, cases: Iterable[Case] = (FIRST, *REST), groups: Sequence[ChangeGroup] = (), suspected: str = ""
     ) -> Rounds:
         two = runs.group("two", *OTHERS, representative=OTHERS[1])
-        rounds = Rounds.of(
+        rounds = Rounds(
             [*cases], tuple(groups) or (ONE, two), self.unstable(), (suspected,) if suspected else ()
         )
         rounds.run(self.ask)

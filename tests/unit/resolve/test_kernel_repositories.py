@@ -25,7 +25,9 @@ GOLDEN = golden("kernel-repositories")
 )
 def test_what_no_kernel_is_made_of(paths: str, word: str | None) -> None:
     plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
-    assert {tree_edits.beside_kernels(PurePosixPath(path), [plan]) for path in paths.split()} == {word}
+    assert {tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) for path in paths.split()} == {
+        word
+    }
 
 
 # pins

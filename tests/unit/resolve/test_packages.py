@@ -96,12 +96,12 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
     tmp_path: Path, uv: Uv
 ) -> None:
     here = config(tmp_path)
-    assert extra_packages.beside(CORPUS, TOOLCHAIN, (), here) is CORPUS
-    first = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
-    again = extra_packages.beside(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
+    assert extra_packages.added_to(CORPUS, TOOLCHAIN, (), here) is CORPUS
+    first = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
+    again = extra_packages.added_to(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
     assert set(first.packages) == {"run", "more"} and first == again
-    other = extra_packages.beside(CORPUS, TOOLCHAIN, ("torch==3",), here)
+    other = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==3",), here)
     assert len({CORPUS.digest, first.digest, other.digest}) == 3
     excluded = Path(uv.pips[0][uv.pips[0].index("--excludes") + 1]).read_text().split()
     assert {"triton", "pytorch-triton"} <= {*excluded}
@@ -126,7 +126,11 @@ def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> N
     assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
     assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
     assert packs.load(root, []).digest == before.digest
-    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
+    assert packs.load(root, ["all"]).workloads == ("one/norms", "two/norms")
+    assert packs.note(found) == "packs one (kernels-of-one==1.2.0) beside torch==2.13.0+cpu"
+    assert packs.projects(packs.note(packs.load(root, ["all"]))) == {
+        name: (f"kernels-of-{name}", "1.2.0") for name in ("one", "two")
+    }
     named = [packs.named_by(f"{case}:a@sm_90", root) for case in ("two/norms", "matmul/one")]
     assert named == [("two",), ()]
     with pytest.raises(CorpusError) as error:

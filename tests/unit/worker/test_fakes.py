@@ -94,12 +94,6 @@ def test_what_cannot_be_launched_says_how_to_write_it() -> None:
         corpus_api.launch(print, tier="nightly")
 
 
-def test_a_grid_goes_by_the_config_and_is_large_enough_for_one_that_was_never_seen() -> None:
-    grid = corpus_api.grid_by(("BLOCK_M", "BLOCK_N"), {(64, 64): (8, 2, 1), (128, 32): (4, 4, 1)})
-    assert grid({"BLOCK_M": 128, "BLOCK_N": 32, "n": 3}) == (4, 4, 1)
-    assert grid({"BLOCK_M": 256, "BLOCK_N": 32}) == (8, 4, 1)
-
-
 # real tensors
 
 

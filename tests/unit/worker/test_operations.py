@@ -52,8 +52,12 @@ def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(
     for edit in edits:
         assert plain not in digests(worker, "def run():\n    " + edit)
     assert digests(worker, "def run():\n    " + call.replace("plugin.so", "")) == [None], "a folder has none"
+    lists = [call.replace(str(plugin), f"{plugin}{mark}{plugin}") for mark in ":;, "]
+    before = [digests(worker, "def run():\n    " + several) for several in lists]
     plugin.write_text("other")
     assert plain not in digests(worker, "def run():\n    " + call)
+    for several, known in zip(lists, before, strict=True):
+        assert digests(worker, "def run():\n    " + several) != known
 
 
 SETTINGS = {

@@ -307,13 +307,3 @@ def test_which_files_a_recording_may_write_over(tmp_path: Path) -> None:
     (tmp_path / "README.md").rename(tmp_path / "moved.md")
     (tmp_path / "README.md").symlink_to("moved.md")
     assert strangers() == ["README.md"]
-
-
-def test_names_that_a_kernels_wrappers_give(load: Callable[[str], Any]) -> None:
-    functions = load("kernel_functions")
-    kernel = SimpleNamespace(fn=None, src="def k(): pass")
-    tuner = SimpleNamespace(fn=kernel, configs=[tiny_triton.Config({"BLOCK": 1})])
-    heuristics = SimpleNamespace(fn=tuner, values={"EVEN": None})
-    assert functions.given_by_wrappers(heuristics) == {"BLOCK", "num_warps", "EVEN"}
-    assert functions.jit_function(heuristics) is kernel
-    assert functions.jit_function(print) is functions.jit_function(sys) is None

@@ -82,7 +82,7 @@ def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on() -> No
     first, rest = b'{"ready": true, "served": true}\n{"id": 2, "sig', b'nal": 9}\n'
     os.write(hosts.answers, first)
     assert hosts.receive(host) and host.ready
-    assert [row["id"] for row in hosts.replies] == [1] and hosts.deadlines() == []
+    assert [row["id"] for row in hosts.replies] == [1] and hosts.timed() == []
     os.write(hosts.answers, rest)
     assert hosts.receive(host) and not hosts.receive(host)
     assert hosts.replies[1] == {"id": 2, "signal": 9} and [row["id"] for row in host.waiting] == [3]
@@ -105,9 +105,7 @@ def test_who_ended_a_host_gets_its_end_and_the_others_are_tried_once_more() -> N
 def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue() -> None:
     hosts = Hosts(ready=False)
     hosts.ask(1)
-    (deadline,) = hosts.deadlines()
-    assert list(hosts.overdue(deadline - 0.01)) == []
-    ((pid, request),) = hosts.overdue(deadline)
+    ((_, pid, request),) = hosts.timed()
     assert (pid, request["id"]) == (hosts.by_key["w1"].pid, 1)
     request["timed_out"] = True
     hosts.ended(pid, signal.SIGKILL)
@@ -121,7 +119,7 @@ def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.Mon
     served: list[Any] = []
     children = server.Children(served.append, replies.append)
     children.submit({"id": 7, "timeout_s": 5})
-    assert served[0]["id"] == 7 and next(iter(children.overdue(children.deadlines()[0])))[0] == 7
+    assert served[0]["id"] == 7 and children.timed()[0][1] == 7
     children.ended(7, 0)
     children.ended(8, 0)
     assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
@@ -140,14 +138,11 @@ def test_a_worker_serves_until_its_input_is_closed(monkeypatch: pytest.MonkeyPat
             asked.append(request)
             self.reply({"id": request["id"]})
 
-        def deadlines(self) -> list[float]:
+        def timed(self) -> list[Any]:
             return []
 
         def sources(self) -> dict[int, Any]:
             return {}
-
-        def overdue(self, now: float) -> tuple[()]:
-            return ()
 
         def close(self) -> None:
             asked.append("closed")

@@ -66,11 +66,6 @@ def test_the_pass_and_the_ending_follow_the_reason() -> None:
     )
 
 
-def test_without_a_reason_the_ending_is_all() -> None:
-    said = diagnosis.of_text("some words\nWarning: errors are reported elsewhere")
-    assert said.explained("ValueError: no such layout") == "ValueError: no such layout"
-
-
 def test_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "stderr"
     path.write_text(f"the beginning\n{MODULE}\nthe end\n")
@@ -79,8 +74,3 @@ def test_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
     assert excerpt.endswith("\nthe end")
     assert "bytes left out" in excerpt
     assert diagnosis.of_file(tmp_path / "none") == diagnosis.NOTHING
-
-
-def test_what_is_short_is_kept_whole(tmp_path: Path) -> None:
-    (tmp_path / "stderr").write_text("one\ntwo\n")
-    assert diagnosis.of_file(tmp_path / "stderr").excerpt == "one\ntwo"

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from irdiff.resolve.toolchains.environments import ShowProgress
 
 _STEP = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)")
-_HIT = re.compile(r"^(?:direct|preprocessed)_cache_hit$", re.MULTILINE)
-_MISS = re.compile(r"^cache_miss$", re.MULTILINE)
 _FEWEST = 6
 """So many compilations must have ended before the time left is estimated."""
 _SHOWN_CHARACTERS = 48
@@ -23,52 +20,32 @@ _ERROR = re.compile(
 _PARAGRAPH_LINES = 6
 _MAX_LINES = 12
 _MAX_CHARACTERS = 240
-_ANOTHER_LLVM = "LLVM_SYSPATH is not of the checkout's pin: take an LLVM that is, or a revision that fits it"
 _CAUSES = (
     (r"No space left", "free space, or name another cache folder: --cache DIR"),
     (r"Killed signal|signal: Killed|^Killed|bad_alloc", "out of memory: fewer jobs, MAX_JOBS=2"),
     (
         r"(?i)urlopen|URLError|HTTPError|resolve host|name resolution|offline build",
-        "the build wants a network; LLVM_SYSPATH=DIR names an LLVM that is here, JSON_SYSPATH=DIR a JSON",
+        "the build wants a network",
     ),
     (
-        r"fatal error: '?(?P<name>(?:llvm|llvm-c|mlir|lld)/[\w./-]+)'?(?:: No such| file not)",
-        "no {name}: " + _ANOTHER_LLVM,
+        r"fatal error: '?(?:llvm|mlir|lld)/|(?i:could not find.*(?:MLIR|LLVM|LLD)\b)",
+        "LLVM_SYSPATH must name an LLVM of the checkout's pin, with MLIR and lld",
     ),
     (
         r"fatal error: '?(?P<name>[\w./-]+)'?(?:: No such| file not)",
         "install the development package with {name}",
     ),
-    (
-        r"(?i)could not find.*(?:MLIR|LLVM|LLD)|find_package\((?:MLIR|LLD)",
-        "LLVM_SYSPATH must name an LLVM with MLIR and lld: lib/cmake/mlir, lib/cmake/lld",
-    ),
-    (
-        r"error: .*\[-Werror,?-?W?[\w+=-]*\]",
-        "warnings are errors: TRITON_APPEND_CMAKE_ARGS=-DCMAKE_CXX_FLAGS=-w lets them pass",
-    ),
-    (
-        r"undefined symbol: (?P<name>\S+)",
-        "nothing that was linked defines {name}: MLIR's archives and a shared libLLVM do not fit together",
-    ),
-    (r"error: (?:no member named|no type named|use of undeclared|.* marked 'override' but)", _ANOTHER_LLVM),
+    (r"undefined symbol: (?P<name>\S+)", "nothing that was linked defines {name}"),
 )
 """What a build prints, and what to try; the first that is found explains those after it."""
 
 
 class BuildOutput:
-    """Follows the output of ninja and the statistics log of ccache."""
+    """Follows the output of ninja."""
 
-    def __init__(
-        self,
-        label: str,
-        show: ShowProgress,
-        statistics: Path,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, label: str, show: ShowProgress) -> None:
         self.lines: list[str] = []
-        self._label, self._show, self._statistics, self._clock = label, show, statistics, clock
-        self._begin_s = clock()
+        self._label, self._show, self._begin_s = label, show, time.monotonic()
         self._first: tuple[float, int] | None = None
         """When the first file was compiled, and its number: tables of operations take no time."""
 
@@ -77,23 +54,16 @@ class BuildOutput:
         step = _STEP.match(line)
         if step is None:
             return
-        done, total, now_s = int(step[1]), int(step[2]), self._clock()
+        done, total, now_s = int(step[1]), int(step[2]), time.monotonic()
         if self._first is None and step[3].startswith("Building C"):
             self._first = now_s, done
-        parts = [f"{done}/{total}", duration(now_s - self._begin_s)]
+        left = ""
         if self._first and (compiled := done - self._first[1]) >= _FEWEST:
-            parts.append(f"about {duration((now_s - self._first[0]) * (total - done) / compiled)} left")
-        parts += self._cache()
-        self._show(f"{self._label}: native build {', '.join(parts)}: {step[3][-_SHOWN_CHARACTERS:]}")
-
-    def _cache(self) -> list[str]:
-        """The log has one line of result for each call of ccache."""
-        try:
-            text = self._statistics.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return []
-        hits, misses = len(_HIT.findall(text)), len(_MISS.findall(text))
-        return [f"ccache {hits} of {hits + misses} hits"] if hits + misses else []
+            left = f", about {duration((now_s - self._first[0]) * (total - done) / compiled)} left"
+        took = duration(now_s - self._begin_s)
+        self._show(
+            f"{self._label}: native build {done}/{total}, {took}{left}: {step[3][-_SHOWN_CHARACTERS:]}"
+        )
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,37 @@
+"""The loss of a language model from its hidden states, forward and backward, on one of eight GPUs that share the
+vocabulary. Softcapping goes through torch.compile, which cannot be asked as if there were a GPU: left out.
+"""
+
+import torch
+from cut_cross_entropy import linear_cross_entropy
+from irdiff_corpus import launch
+
+MODELS = {  # vocabulary, hidden
+    "llama3-8b": (128256, 4096),
+    "llama3-70b": (128256, 8192),
+    "qwen3-4b": (151936, 2560),
+    "qwen3-32b": (151936, 5120),
+    "gemma3-4b": (262144, 2560),
+    "mistral-7b": (32768, 4096),
+    "deepseek-v3": (129280, 7168),
+}
+
+
+def train(model, tokens, dtype, options):
+    vocabulary, hidden = MODELS[model]
+    states = torch.zeros(1, tokens, hidden, dtype=dtype).requires_grad_()
+    table = torch.zeros(vocabulary // 8, hidden, dtype=dtype).requires_grad_()
+    labels = torch.zeros(1, tokens, dtype=torch.int64)
+    linear_cross_entropy(states, table, labels, **options).sum().backward()
+
+
+LAUNCHES = {
+    f"{model}-{tokens}-{name}": launch(train, model, tokens, dtype, options, configs=1)
+    for model in MODELS
+    for tokens in (512, 2048)
+    for name, dtype, options in [
+        ("bf16", torch.bfloat16, {}),
+        ("bf16-shift", torch.bfloat16, {"shift": True}),
+        ("fp16-unfiltered", torch.float16, {"filter_eps": None}),
+    ]
+}

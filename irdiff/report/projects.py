@@ -1,0 +1,81 @@
+"""What a compiler breaks in projects whose kernels are a pack, with the text of an issue for each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import commands, error_clusters, families
+from irdiff.resolve import packs
+from irdiff.words import counted, first_few
+
+_KERNELS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenProject:
+    """The launches of one project that one error ended."""
+
+    name: str
+    version: str
+    cases: tuple[Case, ...]
+    smallest: Case
+    """The one with the least code at base."""
+    title: str
+    issue: str
+    """To be pasted, as Markdown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenCause:
+    title: str
+    """`broke in 3 projects: "Block pointers have been removed" (36 launches of fla-core 0.5.0)`"""
+    projects: tuple[BrokenProject, ...]
+
+
+def broken(run: Run) -> list[BrokenCause]:
+    """By error, that of the most launches first; none where no pack was compared."""
+    known = packs.projects(run.head.note)
+    rows = [row for row in run.cases if row.verdict is Verdict.BROKEN and families.of(row.workload) in known]
+    return [_cause(run, known, shared.words, shared.cases) for shared in error_clusters.errors(rows)]
+
+
+def _cause(run: Run, known: dict[str, tuple[str, str]], words: str, cases: Sequence[Case]) -> BrokenCause:
+    by_pack: dict[str, list[Case]] = {}
+    for case in cases:
+        by_pack.setdefault(families.of(case.workload), []).append(case)
+    found = [_project(run, *known[pack], words, rows) for pack, rows in by_pack.items()]
+    found.sort(key=lambda row: (-len(row.cases), row.name))
+    launches = ", ".join(f"{counted(len(row.cases), 'launch')} of {row.name} {row.version}" for row in found)
+    return BrokenCause(
+        title=f'broke in {counted(len(found), "project")}: "{words}" ({launches})', projects=tuple(found)
+    )
+
+
+def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case]) -> BrokenProject:
+    smallest = min(cases, key=_size)
+    kernels = sorted({case.kernel for case in cases})
+    failure = smallest.failures.head
+    again = commands.again(run, smallest)
+    issue = [
+        f"With Triton {run.head.version}, {counted(len(cases), 'launch')} of {name} {version} "
+        f"({first_few(kernels, _KERNELS)}) no longer compile. With Triton {run.base.version} they do.",
+        *(("```", *failure.stderr.splitlines()[-12:], failure.message, "```") if failure else (words,)),
+        f"The smallest of them: `{smallest.id}`. irdiff shows it without a GPU:" if again else "",
+        *(("```sh", again, "```") if again else ()),
+    ]
+    title = f"{first_few(kernels, 1)} does not compile with Triton {run.head.version}"
+    return BrokenProject(
+        name=name,
+        version=version,
+        cases=tuple(cases),
+        smallest=smallest,
+        title=title,
+        issue="\n".join(filter(None, issue)),
+    )
+
+
+def _size(case: Case) -> tuple[float, str]:
+    size = case.facts.base.get("code_bytes")
+    return (float(size) if isinstance(size, int | float) else float("inf"), case.id)
