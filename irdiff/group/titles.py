@@ -140,7 +140,9 @@ def _unknown(case: Case) -> Cause:
 
 
 def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
-    """The causes that most cases have, each as it is in those cases; causes of all cases first."""
+    """The causes that most cases have, each as it is in those cases; causes of all cases first. Before them,
+    what may give a wrong result in most cases, of however few: it is why the group ranks where it does.
+    """
     found: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in rows:
         seen = set()
@@ -149,8 +151,11 @@ def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
             if key not in seen:  # several places of one case may have different values
                 found.setdefault(key, []).append(row)
                 seen.add(key)
-    kept = [each for each in found.values() if 2 * len(each) >= len(rows)] or list(found.values())[:1]
-    return sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
+    risks = [each for each in found.values() if each[0].kind is CauseKind.EFFECT]
+    others = [each for each in found.values() if each[0].kind is not CauseKind.EFFECT]
+    kept = [each for each in others if 2 * len(each) >= len(rows)] or others[:1]
+    ordered = sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
+    return sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1] + ordered
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:

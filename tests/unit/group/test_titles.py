@@ -10,7 +10,7 @@ import pytest
 from irdiff.compare import edits
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.group import titles
-from irdiff.model import Case, Launch, Sides, StageStatus, Verdict
+from irdiff.model import Case, CauseKind, Launch, Sides, StageStatus, Verdict
 from tests.unit import runs
 from tests.unit.group.edits_of import added, edit, removed, replaced
 from tests.unit.group.test_causes import WRAP
@@ -275,6 +275,14 @@ GROUPS = [
 @pytest.mark.parametrize(("members", "wanted"), GROUPS, ids=[wanted for _, wanted in GROUPS])
 def test_a_title_holds_for_all_members(members: tuple[tuple[EditLine, ...], ...], wanted: str) -> None:
     assert group(*members) == wanted
+
+
+def test_the_risk_of_one_case_leads_the_title_of_its_group() -> None:
+    (fence,) = titles.causes_of(case(), edit("ttgir", added("ttng.fence_async_shared")), NONE)
+    risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
+    rows = [(case(), (fence,)), (case(), (fence,)), (case(), (risk, fence))]
+    words = titles.of_group(rows)
+    assert words.startswith("`bar.sync` is gone (in 1 of 3 cases), one more ")
 
 
 def test_figures_of_a_group_are_ranges() -> None:
