@@ -29,6 +29,7 @@ _UNPAIRED = "synchronization without a pair"
 _ADDRESS = "uses another address"
 _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
+_MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
 _MAX_CODE = 70
 _FAR = 24
 """How far from a barrier accesses are looked for that it separates."""
@@ -257,7 +258,7 @@ class Differences:
         ]
         words = f"{noun} is gone"
         if pair and (lost or (lost is None and counts[0] > counts[1])):
-            words = f"{noun} that separated a {_noun(pair[0])} from a {_noun(pair[1])} is gone"
+            words = f"{noun} that separated a {_short(pair[0])} from a {_short(pair[1])} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if lost else _UNPAIRED)
         if pair and lost is False:
             words += ": another separates the same"
@@ -499,6 +500,11 @@ def _noun(event: Event) -> str:
     if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
         return _code(event.instruction)
     return f"{effect.space} {effect.act}"
+
+
+def _short(event: Event) -> str:
+    """Without the modifiers of PTX: `cp.async`, `tcgen05.st`."""
+    return _MODIFIERS.sub(r"\1`", _noun(event))
 
 
 def _unsigned(name: str) -> str:

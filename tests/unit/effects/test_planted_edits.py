@@ -68,7 +68,7 @@ PLANTED: list[Planted] = [
     (SYNC, "wgmma waits for less", "ptx attention sm_90", r"wgmma\.wait_group\.sync\.aligned 0", r"wgmma.wait_group.sync.aligned 1", 1,
      "`wgmma.wait_group.sync.aligned` has another operand: constant 0 → 1"),
     (SYNC, "a fence is gone", "ptx matmul sm_90", r"^fence\.proxy.*\n", r"", 1,
-     "`fence.proxy.async.shared::cta` that separated a shared store from a `wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16` is gone"),
+     "`fence.proxy.async.shared::cta` that separated a shared store from a `wgmma.mma_async` is gone"),
     (SYNC, "another number of bytes", "ptx warp_specialized sm_90", r"(expect_tx.*), 8192", r"\1, 4096", 1,
      "`mbarrier.arrive.expect_tx.shared::cta.b64` has another operand: constant 8192 → 4096"),
     (SYNC, "a narrower scope", "ptx atomics sm_90", r"atom\.global\.gpu\.acq_rel", r"atom.global.cta.acq_rel", 1,
