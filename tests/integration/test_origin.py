@@ -134,8 +134,6 @@ def test_a_known_cause_its_story_and_its_lit_test(irdiff: Callable[..., Any], tm
     result = irdiff("compare", "triton==3.8.0", "triton==3.9.0", *words)
     assert result.case(case)["origin"]["pass_name"] == "TritonNvidiaGPUMembar"
     assert result.case(case)["origin"]["note"].startswith("the edit of TritonGPUFenceInsertion has no effect")
-    (group,) = result.run["groups"]
-    assert group["severity"] == "wrong-result risk"
 
     story = irdiff("explain", out, case)
     assert story.code == 0, story.stderr
