@@ -23,11 +23,11 @@ from irdiff.stages import Stage
 BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown. One of inline assembly with 256 operands has 5,000."""
 _LONGEST = 200_000
 """Characters of a line that are compared."""
 _BEFORE_MARK = 200
-"""The most characters of a line. One of inline assembly with 256 operands has 5,000."""
+"""Characters of a longer line that are shown before the first part that differs."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
 _MARKED = 50_000

@@ -9,57 +9,21 @@ Prints wall time, processor time, how much of the cores the wall time used, and 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
-_MEASURED = """
-import json, resource, sys, time
-from irdiff.cli import main
-begin = time.monotonic()
-try:
-    main()
-except SystemExit as error:
-    code = error.code
-own, theirs = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-used = [row.ru_utime + row.ru_stime for row in (own, theirs)]
-print(json.dumps([code, time.monotonic() - begin, *used]), file=sys.stderr)
-"""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    wall_s: float
-    own_s: float
-    """Processor time of irdiff's own process."""
-    compilers_s: float
-    """Processor time of everything that it started."""
-
-    @property
-    def cpu_s(self) -> float:
-        return self.own_s + self.compilers_s
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Cost
 
 
 def measured(python: str, jobs: int, words: list[str]) -> Cost:
+    side = f"python:{python}"
+    arguments = ["compare", side, side, "--no-cache", "--no-recheck", "--quiet", *words, "--jobs", jobs]
     with tempfile.TemporaryDirectory() as folder:
-        side = f"python:{python}"
-        arguments = ["compare", side, side, "--no-cache", "--no-recheck", "--quiet", *words]
-        arguments += ["--jobs", str(jobs), "--out", str(Path(folder, "run"))]
-        done = subprocess.run(
-            [sys.executable, "-c", _MEASURED, *arguments],
-            env={**os.environ, "IRDIFF_CACHE": str(Path(folder, "cache"))},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    code, wall_s, own_s, compilers_s = json.loads(done.stderr.splitlines()[-1])
-    if code:
-        raise SystemExit(f"irdiff ended with {code}:\n{done.stderr[-2000:]}")
-    return Cost(wall_s=wall_s, own_s=own_s, compilers_s=compilers_s)
+        done = comparing.irdiff(*arguments, "--out", Path(folder, "run"), cache=Path(folder, "cache"))
+    if done.code:
+        raise SystemExit(f"irdiff ended with {done.code}:\n{done.stderr[-2000:]}")
+    return done.cost
 
 
 def main() -> None:
@@ -83,7 +47,7 @@ def main() -> None:
             efficiency = least.wall_s * given.jobs[0] / (cost.wall_s * jobs)
             print(
                 f"| {python} | {jobs} | {cost.wall_s:.1f} s | {cost.cpu_s:.0f} s | {ratio:.2f} × "
-                f"| {efficiency:.0%} | {cost.own_s:.1f} s |",
+                f"| {efficiency:.0%} | {cost.own_cpu_s:.1f} s |",
                 flush=True,
             )
 
