@@ -22,7 +22,7 @@ from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.replayer import Replayer
-from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pairing, renames
+from irdiff.capture import catalogs, changed_files, kernel_sources, launch_texts, notices, pairing, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
@@ -231,7 +231,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     for side in asked.sides:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
-    pairs = _match(captured, asked)
+    pairs = [launch_texts.resolved(pair, steps.store) for pair in _match(captured, asked)]
     results = _compare(pairs, asked, steps)
     cases, groups = _group(results, steps)
     asked_again: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import DEFAULT_OPTIONS, ChangeGroup, Run
-from irdiff.report import moved, phrases, templates
+from irdiff.report import distinct_edits, moved, templates
 from irdiff.run import run_list
 
 _SHOWN_GROUPS = 30
@@ -103,7 +103,7 @@ def _groups(candidates: Mapping[str, Candidate]) -> list[dict[str, ChangeGroup]]
     """Each change group by the letters of those that have it; what only some have comes first."""
     found: dict[str, dict[str, ChangeGroup]] = {}
     for letter, row in candidates.items():
-        for group in phrases.ordered_groups(row.run):
+        for group in distinct_edits.ordered_groups(row.run):
             found.setdefault(group.id, {})[letter] = group
 
     def rank(of: Mapping[str, ChangeGroup]) -> tuple[bool, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict
-from irdiff.report import edit_coverage, error_clusters, phrases
+from irdiff.report import distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -89,7 +89,7 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
 
 def _of_groups(run: Run, root: str) -> Iterator[Annotation]:
     cases = {case.id: case for case in run.cases}
-    for group in phrases.ordered_groups(run):
+    for group in distinct_edits.ordered_groups(run):
         if path := _path(run, cases[group.representative], root):
             level = "warning" if phrases.is_loud(group) else "notice"
             where = f"{counted(len(group.members), 'case')} ({phrases.members_by_target(group, cases)})"

@@ -149,8 +149,11 @@ def files_sentence(run: Run) -> str:
     if only_read:
         parts.append(f"no launch compiles a function of {_names(only_read)}")
     if idle:
-        words = first_few([f"{name} ({path})" for name, path in idle], _SHOWN)
-        parts.append(f"not compared: {words}, which no launch runs")
+        of_file: dict[str, list[str]] = {}
+        for name, path in idle:
+            of_file.setdefault(PurePosixPath(path).name, []).append(name)
+        words = (f"{first_few(names, _SHOWN)} ({file})" for file, names in of_file.items())
+        parts.append(f"not compared: {first_few([*words], _SHOWN)}, which no launch runs")
     if unread:
         parts.append(f"not compared: {_names(unread)}, which no launch reads")
     return "; ".join(parts)

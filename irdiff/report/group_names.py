@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from irdiff.errors import UsageError
 from irdiff.model import ChangeGroup, Run
-from irdiff.report import escape, phrases
+from irdiff.report import distinct_edits, escape
 
 PREFIX = "g:"
 _SHORTEST = 4
@@ -35,7 +35,7 @@ def named(run: Run) -> list[NamedGroup]:
     short = short_ids(run)
     return [
         NamedGroup(number=number, short=short[group.id], group=group)
-        for number, group in enumerate(phrases.ordered_groups(run), 1)
+        for number, group in enumerate(distinct_edits.ordered_groups(run), 1)
     ]
 
 

@@ -12,7 +12,7 @@ from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
 from irdiff.group.severity import Severity
 from irdiff.model import Case, Component, Run, Verdict
-from irdiff.report import edit_coverage, error_clusters
+from irdiff.report import distinct_edits, edit_coverage, error_clusters
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few
 
@@ -58,8 +58,9 @@ def _sentences(run: Run) -> list[str]:
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
     elif compared or not (broken or found):
         found.append(_nothing_changed(run))
-    if risky := sum(group.severity == Severity.WRONG_RESULT for group in run.groups):
-        which = f"{risky} of {len(run.groups)} edits" if len(run.groups) > 1 else "The edit"
+    edits = distinct_edits.of(run)
+    if risky := sum(any(row.severity == Severity.WRONG_RESULT for row in edit.groups) for edit in edits):
+        which = f"{risky} of {len(edits)} edits" if len(edits) > 1 else "The edit"
         found.append(f"{which} may give a wrong result.")
     return [*found, *_not_compared(run, changed), *_also(run)]
 

@@ -45,11 +45,6 @@ def first_reason(group: ChangeGroup) -> str:
     return group.reasons[0] + (f" (also: {others})" if others else "")
 
 
-def ordered_groups(run: Run) -> list[ChangeGroup]:
-    """The groups as the run ranks them, but those that may compute something else always come first."""
-    return sorted(run.groups, key=lambda group: not is_loud(group))
-
-
 def is_loud(group: ChangeGroup) -> bool:
     return any(word in group.severity.lower() for word in _LOUD_WORDS)
 

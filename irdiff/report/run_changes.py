@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from irdiff.diffs import launch_changes
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Run
-from irdiff.report import phrases
+from irdiff.report import distinct_edits, phrases
 from irdiff.words import first_few
 
 
@@ -120,12 +120,12 @@ def between(old: Run, new: Run) -> RunChanges:
     after = {case.id: case for case in new.cases}
     both = [case for case in old.cases if case.id in after]
     other_edit = {case.id for case in both if case.edit != after[case.id].edit}
-    ordered = phrases.ordered_groups(new)
+    ordered = distinct_edits.ordered_groups(new)
     rows = [_group(groups[group.id], group, other_edit) for group in ordered if group.id in groups]
     cases = [ChangedCase(old=case, new=after[case.id], facts=_facts(case, after[case.id])) for case in both]
     return RunChanges(
         new=tuple(group for group in ordered if group.id not in groups),
-        gone=tuple(group for group in phrases.ordered_groups(old) if group.id not in still),
+        gone=tuple(group for group in distinct_edits.ordered_groups(old) if group.id not in still),
         changed=tuple(row for row in rows if row.joined or row.left or row.edited),
         cases=tuple(row for row in cases if row.is_other),
         only_old=tuple(sorted(before.keys() - after.keys())),

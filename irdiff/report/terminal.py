@@ -175,8 +175,7 @@ def _bar(row: StatisticRow) -> Text:
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.groups:
         return
-    edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
-    yield from tables.heading(edits)
+    yield from tables.heading(shown.edits)
     most = min(width, _WIDE) if width else sys.maxsize
     places = [escape.terminal(phrases.fitted(group.culprit, most // 3)) for group in shown.groups]
     names = [f"{row.number:>3} {escape.terminal(row.short)} {row.cases:>9}  " for row in shown.groups]
@@ -184,6 +183,9 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     titles = [escape.terminal(phrases.fitted(row.title.replace("`", ""), room)) for row in shown.groups]
     severity = ""
     for row, name, title, place in zip(shown.groups, names, titles, places, strict=True):
+        if row.edit:
+            severity = ""
+            yield _line(row.edit)
         if row.group.severity != severity:
             severity = row.group.severity
             yield _line(severity, "bold red" if row.loud else "bold")

@@ -15,7 +15,16 @@ from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Radius, Run, RuntimeEdit, Verdict
-from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases, projects
+from irdiff.report import (
+    commands,
+    distinct_edits,
+    edit_coverage,
+    error_clusters,
+    families,
+    moved,
+    phrases,
+    projects,
+)
 from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
 from irdiff.report.group_names import NamedGroup
@@ -135,6 +144,8 @@ class GroupLine:
     number: int
     short: str
     group: ChangeGroup
+    edit: str
+    """What stands above the first group of an edit of kernels."""
     title: str
     """What the edit is, without figures: for a line."""
     loud: bool
@@ -171,6 +182,8 @@ class RunView:
     quiet: str
     """How many changed cases moved in nothing that counts."""
     groups: tuple[GroupLine, ...]
+    edits: str
+    """How many there are: `2 distinct edits, in 7 groups`."""
     group_count: int
     groups_left: str
     singles: Listed[GroupLine]
@@ -205,7 +218,8 @@ def of(
 ) -> RunView:
     cases = {case.id: case for case in run.cases}
     ranked = phrases.rank(run.cases)
-    groups = as_.groups(run)
+    groups, edits = as_.groups(run), distinct_edits.of(run)
+    headings = {edit.groups[0].id: edit.words for edit in edits}
     movements = [*moved.by_target(run), *as_.compile_times]
     moved_on = [target.name for target in run.targets if any(row.part == target.name for row in movements)]
     timed = timing.rows if timing else ()
@@ -225,9 +239,12 @@ def of(
         statistics=_statistic_rows(movements, moved_on),
         quiet=_quiet(ranked),
         groups=tuple(
-            _group(row, cases, diffs, limits if place < limits.unfolded else bare)
+            _group(
+                row, cases, diffs, limits if place < limits.unfolded else bare, headings.get(row.group.id, "")
+            )
             for place, row in enumerate(groups[: limits.groups])
         ),
+        edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
         groups_left=_left(row.group for row in groups[limits.groups :]),
         singles=_listed([_group(row, cases, diffs, bare) for row in _singles(run, ranked, as_)], limits.rows),
@@ -274,7 +291,14 @@ def _quiet(changed: Sequence[Case]) -> str:
 # groups
 
 
-def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits) -> GroupLine:
+def _edits(edits: int, groups: int) -> str:
+    words = "one edit" if edits == 1 else f"{edits} distinct edits"
+    return words if groups == edits else f"{words}, in {groups} groups"
+
+
+def _group(
+    row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits, edit: str = ""
+) -> GroupLine:
     group = row.group
     count = len(group.members)
     smallest = cases.get(group.representative)
@@ -283,6 +307,7 @@ def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits
         number=row.number,
         short=row.short,
         group=group,
+        edit=edit,
         title=phrases.brief(group.title) + (f" ({unstable})" if unstable and not group.severity else ""),
         loud=phrases.is_loud(group),
         cases=counted(count, "case"),

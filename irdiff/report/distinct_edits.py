@@ -1,0 +1,72 @@
+"""What a report counts as one edit, and the order of the groups. Pure.
+
+Of a compiler each change group is an edit. Where one compiler compiles two revisions of kernels, an edit is
+one of the source: groups whose launches compile a changed file in common show what the same edit does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from irdiff.model import Case, ChangeGroup, Run
+from irdiff.report import phrases
+from irdiff.words import counted, first_few
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistinctEdit:
+    groups: tuple[ChangeGroup, ...]
+    files: tuple[str, ...]
+    """Changed files of the repository that launches of its groups compile; none for an edit of a compiler."""
+
+    @property
+    def words(self) -> str:
+        """`edit of rms_norm.py, swiglu.py: 7 groups, 16 cases`; empty for an edit of a compiler."""
+        if not self.files:
+            return ""
+        names = first_few([PurePosixPath(path).name for path in self.files], _SHOWN)
+        cases = sum(len(group.members) for group in self.groups)
+        return f"edit of {names}: {counted(len(self.groups), 'group')}, {counted(cases, 'case')}"
+
+
+def of(run: Run) -> list[DistinctEdit]:
+    """As the run ranks their gravest groups, but those that may compute something else come first."""
+    cases = {case.id: case for case in run.cases}
+    files = {group.id: _compiled(run, group, cases) for group in run.groups}
+    joined: dict[str, str] = {}
+
+    def first(path: str) -> str:
+        while path in joined:
+            path = joined[path]
+        return path
+
+    for paths in files.values():
+        for path in paths[1:]:
+            if first(path) != first(paths[0]):
+                joined[first(path)] = first(paths[0])
+    found: dict[str, list[ChangeGroup]] = {}
+    for group in sorted(run.groups, key=lambda group: not phrases.is_loud(group)):
+        found.setdefault(first(next(iter(files[group.id]), group.id)), []).append(group)
+    return [
+        DistinctEdit(
+            groups=tuple(rows), files=tuple(sorted({path for row in rows for path in files[row.id]}))
+        )
+        for rows in found.values()
+    ]
+
+
+def ordered_groups(run: Run) -> list[ChangeGroup]:
+    return [group for edit in of(run) for group in edit.groups]
+
+
+def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> list[str]:
+    """Nothing where the compilers differ: what they do differently is no edit of these files."""
+    if run.reach is None or run.base.digest != run.head.digest:
+        return []
+    keys = {key or "" for name in group.members if name in cases for key in cases[name].launches}
+    sources = {path for key in keys if key in run.launches for path in run.launches[key].sources}
+    return [file.path for file in run.reach.files if file.path in sources]
