@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
@@ -8,10 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 
 from irdiff import config as configuration
+from irdiff.cli import main
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import resolve
 from tests.integration import browser
@@ -41,24 +45,38 @@ class Result:
 
 @pytest.fixture
 def irdiff(cache: Path, tmp_path: Path) -> Callable[..., Result]:
-    """Calls `irdiff` in a process of its own; `compare` also gives the run."""
+    """Calls `irdiff`; `compare` also gives the run. In this process, but where a variable is set for the call."""
 
     def call(*words: str, cwd: Path | None = None, **environment: str) -> Result:
         json_path = tmp_path / "run.json"
         json_path.unlink(missing_ok=True)
-        more = ["--json", str(json_path)] if words[0] == "compare" else []
-        done = subprocess.run(
-            [sys.executable, "-m", "irdiff", *words, *more],
-            capture_output=True,
-            text=True,
-            cwd=cwd,
-            timeout=500,
-            env={**os.environ, "IRDIFF_CACHE": str(cache), **environment},
-        )
-        run = json.loads(json_path.read_text()) if json_path.exists() else None
-        return Result(done.returncode, done.stdout, done.stderr, run)
+        words = (*words, "--json", str(json_path)) if words[0] == "compare" else words
+        if environment:
+            command = [sys.executable, "-m", "irdiff", *words]
+            variables = {**os.environ, "IRDIFF_CACHE": str(cache), **environment}
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=cwd, timeout=500, env=variables
+            )
+            code, out, err = done.returncode, done.stdout, done.stderr
+        else:
+            code, out, err = _in_process(words, cache, cwd)
+        return Result(code, out, err, json.loads(json_path.read_text()) if json_path.exists() else None)
 
     return call
+
+
+def _in_process(words: tuple[str, ...], cache: Path, cwd: Path | None) -> tuple[int, str, str]:
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        mock.patch.dict(os.environ, {"IRDIFF_CACHE": str(cache)}),
+        mock.patch.object(sys, "argv", ["irdiff", *words]),
+        contextlib.chdir(cwd or Path.cwd()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return ended.value.code, out.buffer.getvalue().decode(), err.buffer.getvalue().decode()
 
 
 @pytest.fixture(scope="session")

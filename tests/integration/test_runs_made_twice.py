@@ -174,7 +174,10 @@ def _own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-WIDE = ("fixed", "program", "IR files that change")
+WIDE = (
+    *("fixed", "failing", "program", "IR files that change", "assemblers", "cluster"),
+    "all unchanged, base from the cache",
+)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -229,14 +230,19 @@ print(n)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_folder_that_can_only_be_read_is_read(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    digest = store.put(b"one")
-    store.put_record("kind", KEY, 1)
-    script = f"""
+def test_a_folder_that_can_only_be_read_is_read() -> None:
+    """Not below pytest's folder, which each pytest that starts closes to other users."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        store = Store(Path(folder))
+        digest = store.put(b"one")
+        store.put_record("kind", KEY, 1)
+        script = f"""
 import os
 from irdiff.errors import StoreError
+assert store.get({digest!r}) == store.get(store.put(b"one")) and list(store.notes()) == []
 os.setuid(65534)
+store = Store(store.root)
 assert store.get_record("kind", {KEY!r}) == 1
 assert store.get({digest!r}) == b"one"
 assert store.put(b"one") == {digest!r}
@@ -246,11 +252,9 @@ try:
 except StoreError as error:
     print(error.what)
 """
-    for parent in [tmp_path, *tmp_path.parents][:4]:
-        parent.chmod(0o755)
-    (child,) = processes(tmp_path, script)
-    assert "cannot be written" in child.communicate()[0]
-    assert child.returncode == 0
+        (child,) = processes(Path(folder), script)
+        assert "cannot be written" in child.communicate()[0]
+        assert child.returncode == 0
 
 
 # housekeeping

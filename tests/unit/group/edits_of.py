@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from irdiff.compare.edits import Edit, EditLine
 
 
@@ -20,3 +22,22 @@ def replaced(before: str, after: str, *, depth: int = 0) -> tuple[EditLine, Edit
 
 def edit(stage: str, *lines: EditLine) -> Edit:
     return Edit(stage=stage, lines=lines)
+
+
+def line(written: str) -> EditLine:
+    """`+ text`, `->> text` inside of two loops, `+ text @ operation ahead`."""
+    sign, _, text = written.partition(" ")
+    text, _, ahead = text.partition(" @ ")
+    return (added if sign[0] == "+" else removed)(text, depth=len(sign) - 1, ahead=ahead)
+
+
+def lines(written: Iterable[str | list[str]]) -> list[EditLine]:
+    """A list of two is one line that says something else on the other side."""
+    found: list[EditLine] = []
+    for row in written:
+        if isinstance(row, str):
+            found.append(line(row))
+        else:
+            text = row[0].lstrip(">")
+            found += replaced(text, row[1], depth=len(row[0]) - len(text))
+    return found

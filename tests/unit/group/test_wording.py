@@ -1,0 +1,147 @@
+"""What is said of edits, figures and launches: of the rows of `golden/wording.toml` what `golden/wording.txt` has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from irdiff.compare import edits
+from irdiff.compare.edits import Edit
+from irdiff.group import causes, figures, launch_causes, operation_names, titles, values
+from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
+from tests.unit import runs
+from tests.unit.golden import golden, recorded
+from tests.unit.group.edits_of import added, edit, lines, removed, replaced
+
+CASE = "a/x:1@sm_90"
+NONE: Sides[Launch | None] = Sides(base=None, head=None)
+Row = dict[str, Any]
+
+
+def edit_of(row: Row) -> Edit | None:
+    if "lines" not in row and "base" not in row:
+        return edit(row["ir"]) if "ir" in row else None
+    if "base" in row:
+        return edits.between(row["ir"], row["base"], row["head"])
+    return edit(row["ir"], *lines(row["lines"]))
+
+
+def one(row: Row) -> str:
+    of, (base, head) = edit_of(row), row.get("facts", ({}, {}))
+    stage = row.get("stage") or (of.stage if of else "")
+    changes: Row = {"stages": {name: StageStatus(status) for name, status in row.get("stages", {}).items()}}
+    subject = runs.case(
+        CASE,
+        Verdict.CHANGED,
+        base=base,
+        head=head,
+        origin=runs.origin(stage),
+        findings=runs.findings(*row.get("findings", ())),
+        **changes if "stages" in row else {},
+    )
+    return titles.of_case(subject, titles.causes_of(subject, of, NONE))
+
+
+def several(row: Row) -> str:
+    rows = []
+    for written, (before, after) in zip(
+        row["members"], row.get("registers", [(0, 0)] * len(row["members"])), strict=True
+    ):
+        facts = {"base": {"registers": before}, "head": {"registers": after}}
+        subject = runs.case(CASE, Verdict.CHANGED, origin=runs.origin(), **facts)
+        rows.append((subject, titles.causes_of(subject, edit("ttgir", *lines(written)), NONE)))
+    return titles.of_group(rows)
+
+
+def failing(row: Row) -> str:
+    broken, rows = row["verdict"] == "broken", []
+    for message in row["messages"]:
+        failure = replace(runs.FAILURE, stage=row["stage"], message=message)
+        sides = Sides(base=None if broken else failure, head=failure if broken else None)
+        rows.append(runs.case(CASE, Verdict(row["verdict"]), failures=sides))
+    return titles.of_group([(row, titles.causes_of(row, None, NONE)) for row in rows])
+
+
+def told(found: Iterable[Cause]) -> str:
+    return ", ".join(
+        f"{row.kind}: {row.subject}{f' {row.detail}' if row.detail else ''} ×{row.count}, {row.in_loops} in loops"
+        + (f", before {row.ahead}" if row.ahead else "")
+        for row in found
+    )
+
+
+def cases(row: Row) -> list[Case]:
+    return [
+        runs.case(f"{n}/x:1@sm_90", Verdict(*verdict or ["changed"]), base=base, head=head)
+        for n, (base, head, *verdict) in enumerate(row["cases"])
+    ]
+
+
+def name(row: Row) -> str:
+    of = row["ir"], row["line"]
+    return f"{operation_names.name_of(*of)} ({operation_names.minor_name_of(*of)})"
+
+
+def launch(row: Row) -> str:
+    launches = Sides(base=runs.launch(CASE, **row["base"]), head=runs.launch(CASE, **row["head"]))
+    base, head = row.get("metadata", ({}, {}))
+    case = runs.case(CASE, Verdict.CHANGED, metadata=Sides(base=base, head=head))
+    return told(launch_causes.of_case(case, launches))
+
+
+KINDS: dict[str, Callable[[Row], str]] = {
+    "failing": failing,
+    "case": one,
+    "group": several,
+    "causes": lambda row: told(causes.of_edit(edit_of(row) or edit("ttgir"))),
+    "values": lambda row: told(values.of_edit(edit_of(row) or edit("ttgir"))),
+    "layouts": lambda row: told(values.layouts(edit_of(row) or edit("ttgir"))),
+    "figures": lambda row: ", ".join(figures.moved(cases(row), row.get("said", ""))),
+    "kept": lambda row: ", ".join(figures.kept(cases(row), row["subjects"])),
+    "name": name,
+    "plural": lambda row: operation_names.plural(row["name"], row["count"]),
+    "assembly": lambda row: " ".join(operation_names.assembly(row["line"])),
+    "launch": launch,
+}
+
+
+def test_what_is_said_of_each() -> None:
+    said = [(kind, row["why"], of(row)) for kind, of in KINDS.items() for row in golden("wording")[kind]]
+    recorded("wording.txt", "".join(f"{kind}, {why}: {words}\n" for kind, why, words in said))
+    for kind, why, words in said:
+        assert len(words) <= titles.MAX_TITLE or kind not in ("failing", "case", "group"), why
+
+
+def test_nothing_that_is_known_and_nothing_that_differs() -> None:
+    unknown = runs.case(CASE, Verdict.FIXED, failures=NONE)
+    assert titles.of_case(unknown, titles.causes_of(unknown, None, NONE)) == "compiles again"
+    nowhere = runs.case(CASE, Verdict.CHANGED, origin=None)
+    assert titles.of_case(nowhere, titles.causes_of(nowhere, None, NONE)) == "other code"
+    assert titles.of_group([(nowhere, ())]) == "other code"
+
+
+def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_named() -> None:
+    """An option that is written out, configs that an autotuner gains, a grid."""
+    four, eight = (runs.launch(CASE, options={"num_warps": count}) for count in "48")
+    case, both = runs.case(CASE, Verdict.CHANGED, origin=runs.origin()), Sides(base=four, head=eight)
+    found = titles.causes_of(case, edit("ttgir", added("ttng.fence")), both)
+    assert titles.of_case(case, found) == "`num_warps` 4 → 8, one more `ttng.fence`"
+    written = [
+        added("  option num_stages: 2"),
+        *(added(f"  autotuner's config: BLOCK {n}") for n in (1, 2, 3)),
+        *replaced("  grid: [4, 1, 1]", "  grid: [8, 1, 1]"),
+        removed("  option num_warps: 8"),
+    ]
+    found = titles.causes_of(case, edit("launch", *written), both)
+    assert titles.of_case(case, found) == "`num_warps` 4 → 8, grid [4, 1, 1] → [8, 1, 1], 2 other edits"
+    found = titles.causes_of(case, edit("launch", *written[:4]), Sides(base=four, head=four))
+    assert titles.of_case(case, found) == "3 more autotuner's configs, one more option num_stages"
+
+
+def test_the_risk_of_one_case_leads_the_title_of_its_group() -> None:
+    case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin())
+    (fence,) = titles.causes_of(case, edit("ttgir", added("ttng.fence_async_shared")), NONE)
+    risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
+    words = titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))])
+    assert words.startswith("`bar.sync` is gone (in 1 of 3 cases), one more ")
