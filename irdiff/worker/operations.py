@@ -18,6 +18,7 @@ import os
 import re
 import signal
 import traceback
+import types
 
 import triton
 
@@ -164,10 +165,29 @@ def _launched(entry, request):
     """The frontend is not run for launches that are not meant for the target: few of them are asked for."""
     target = request["target"]
     with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
-    try:
-        return intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
-    except Exception as error:
-        return error
+    for is_last in (False, True):
+        try:
+            found = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
+        except Exception as error:
+            _release(error)
+            if is_last or "can't allocate memory" not in str(error):
+                return error
+            gc.collect()  # of earlier entries: tensors in cycles, as those of autograd are
+        else:
+            for _, captured in found.rows:
+                _release(captured.error)
+            return found
+
+
+def _release(error):
+    """The tensors of the functions that an error came through; it stays printable."""
+    for cause in _causes(error):
+        for inner, _ in traceback.walk_tb(cause.__traceback__):
+            frame: types.FrameType | None = inner
+            while frame is not None:
+                with contextlib.suppress(RuntimeError):  # it runs still
+                    frame.clear()
+                frame = frame.f_back
 
 
 def _add_what_is_loaded(rows):

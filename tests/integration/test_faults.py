@@ -103,6 +103,24 @@ def test_each_fault_ends_its_case_alone(irdiff, corpus: Path) -> None:
         assert text.lower() in case["error"].lower()
 
 
+def test_what_failed_launches_held_is_free_for_the_next(irdiff, corpus: Path) -> None:
+    """Each holds 600 MiB of the 2048 when it ends: by a frame of its own, or below the frontend's error."""
+    rows = """
+def holds(fails_in_python):
+    held = bytearray(600 << 20)
+    if fails_in_python:
+        raise ValueError("planted error")
+    kernel[(1,)](tensor((16,), "fp32"), HOW="error")
+
+
+LAUNCHES = {f"{number}": launch(holds, number % 2) for number in range(8)} | {"fine": LAUNCHES["fine"]}
+"""
+    (corpus / "faults" / "holds.py").write_text(WORKLOAD + rows)
+    result = check(irdiff, corpus, "--case", "faults/holds")
+    assert result.verdicts() == {"failing": 8, "unchanged": 1}
+    assert {case["error"] for case in result.run["cases"] if case["error"] and "planted" not in case["error"]} == set()
+
+
 def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
     (corpus / "faults" / "syntax.py").write_text("def broken(:\n")
     (corpus / "faults" / "dies.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")

@@ -2,6 +2,8 @@
 
 import torch
 
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
 
 def normal(*shape, dtype=torch.bfloat16):
     """A leaf that wants a gradient. Its values do not matter: no kernel computes."""

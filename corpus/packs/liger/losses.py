@@ -2,7 +2,7 @@
 
 import torch
 from irdiff_corpus import launch
-from liger._calls import normal, train
+from liger._calls import DTYPES, normal, train
 from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
 from liger_kernel.ops.fused_ce_tvd import LigerFusedCETVDFunction
 from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
@@ -22,8 +22,8 @@ def labels():
     return torch.zeros(ROWS, dtype=torch.int64)
 
 
-def cross_entropy(vocabulary, smoothing=0.0, softcap=None, weight=None):
-    logits = normal(ROWS, vocabulary)
+def cross_entropy(vocabulary, smoothing=0.0, softcap=None, weight=None, dtype=torch.bfloat16):
+    logits = normal(ROWS, vocabulary, dtype=dtype)
     train(LigerCrossEntropyFunction, logits, labels(), weight, -100, 1e-4, smoothing, "mean", softcap)
 
 
@@ -60,8 +60,8 @@ def fused_ce_tvd():
     train(LigerFusedCETVDFunction, normal(ROWS, VOCABULARY), normal(ROWS, VOCABULARY), labels())
 
 
-def softmax(n):
-    train(LigerSoftmaxFunction, normal(256, n))
+def softmax(n, dtype=torch.bfloat16):
+    train(LigerSoftmaxFunction, normal(256, n, dtype=dtype))
 
 
 def sparsemax(n):
@@ -107,4 +107,16 @@ LAUNCHES = {
     "sparsemax-4096": launch(sparsemax, 4096),
     "grpo-token": launch(grpo, "grpo", "token"),
     "grpo-sequence": launch(grpo, "grpo", "sequence"),
+} | {
+    f"cross-entropy-{vocabulary}-{smoothing}-{softcap}-{word}": launch(
+        cross_entropy, vocabulary, smoothing, softcap, dtype=dtype
+    )
+    for vocabulary in (32768, 128256)
+    for smoothing in (0.0, 0.1)
+    for softcap in (None, 30.0)
+    for word, dtype in DTYPES.items()
+} | {
+    f"softmax-{n}-{word}": launch(softmax, n, dtype=dtype)
+    for n in (512, 1024, 2048, 8192, 16384, 32768)
+    for word, dtype in DTYPES.items()
 }

@@ -1,7 +1,7 @@
 """RMS norm and its relatives, layer norm, group norm, DyT, poly norm: forward and backward."""
 
 from irdiff_corpus import launch
-from liger._calls import normal, train
+from liger._calls import DTYPES, normal, train
 from liger_kernel.ops.dyt import LigerDyTFunction
 from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
 from liger_kernel.ops.group_norm import LigerGroupNormFunction
@@ -14,12 +14,13 @@ import torch
 ROWS = 2048
 
 
-def rms(n, casting, offset=0.0, rows=ROWS, row_mode=None):
-    train(LigerRMSNormFunction, normal(rows, n), normal(n), 1e-6, offset, casting, False, row_mode)
+def rms(n, casting, offset=0.0, rows=ROWS, row_mode=None, dtype=torch.bfloat16):
+    weight = normal(n, dtype=dtype)
+    train(LigerRMSNormFunction, normal(rows, n, dtype=dtype), weight, 1e-6, offset, casting, False, row_mode)
 
 
-def layer(n):
-    train(LigerLayerNormFunction, normal(ROWS, n), normal(n), normal(n), 1e-5)
+def layer(n, dtype=torch.bfloat16):
+    train(LigerLayerNormFunction, *(normal(*shape, dtype=dtype) for shape in ((ROWS, n), (n,), (n,))), 1e-5)
 
 
 def group(channels, groups):
@@ -28,8 +29,9 @@ def group(channels, groups):
     train(LigerGroupNormFunction, x, *weights, channels, groups, 1e-5)
 
 
-def add_rms(n):
-    train(LigerFusedAddRMSNormFunction, normal(ROWS, n), normal(ROWS, n), normal(n), 1e-6)
+def add_rms(n, dtype=torch.bfloat16):
+    x, residual = (normal(ROWS, n, dtype=dtype) for _ in range(2))
+    train(LigerFusedAddRMSNormFunction, x, residual, normal(n, dtype=dtype), 1e-6)
 
 
 def modulated_rms(n):
@@ -57,4 +59,13 @@ LAUNCHES = {
     "modulated-rms-1152": launch(modulated_rms, 1152),
     "dyt-4096": launch(dyt, 4096, configs=1),
     "poly-4096": launch(poly, 4096),
+} | {  # rows of Qwen 3, Llama 3, Mistral, Gemma, DeepSeek V3, Llama 3 405B, by the block that they take
+    f"{name}-{n}-{word}": launch(function, n, *rest, dtype=dtype)
+    for n in (1024, 2048, 4096, 7168, 16384)
+    for word, dtype in DTYPES.items()
+    for name, function, rest in [
+        *((f"rms-{casting}", rms, (casting, float(casting == "gemma"))) for casting in ("llama", "gemma", "none")),
+        ("layer", layer, ()),
+        ("add-rms", add_rms, ()),
+    ]
 }

@@ -16,7 +16,13 @@ MODELS = {  # heads, heads of keys, elements of a key, of a value; on one GPU
     "gemma3-4b": (8, 4, 256, 256),
     "phi3-mini": (32, 32, 96, 96),
     "gpt-neo-mha": (16, 16, 64, 64),
+    "qwen2.5-7b": (28, 4, 128, 128),
+    "gemma3-27b-tp2": (16, 8, 128, 128),
+    "llama4-scout-tp8": (5, 1, 128, 128),
+    "gpt-oss-120b-tp8": (8, 1, 64, 64),
+    "gemma2-9b": (16, 8, 256, 256),
     "deepseek-v3-tp8": (16, 1, 576, 512),
+    "deepseek-v3-tp4": (32, 1, 576, 512),
     "deepseek-v3-dp": (128, 1, 576, 512),
 }
 SPLITS = 8

@@ -18,6 +18,9 @@ MAMBA = {  # heads, elements of a head, groups, elements of the state, chunk
     "nemotron-h-8b": (128, 64, 8, 128, 128),
     "granite4-tiny": (48, 64, 1, 128, 256),
     "zamba2-7b": (112, 64, 2, 64, 256),
+    "mamba2-130m": (24, 64, 1, 128, 256),
+    "falcon-h1-34b": (32, 128, 2, 256, 128),
+    "codestral-mamba-tp2": (64, 64, 4, 128, 256),
 }
 DELTA = {"qwen3-next-80b": (16, 32, 128), "qwen3-next-80b-tp4": (4, 8, 128), "small-64": (8, 8, 64)}
 

@@ -21,19 +21,43 @@ MODELS = {  # experts, experts of a token, hidden, intermediate on one GPU, bloc
     "qwen3-30b": (128, 8, 2048, 768, None, "E=128,N=768,*H100*HBM3.json"),
     "mixtral-8x7b-tp8": (8, 2, 4096, 1792, None, "E=8,N=1792,*H100*HBM3.json"),
 }
+DEFAULTS = {  # what is taken where no config is tuned
+    name: dict(zip(("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M"), sizes))
+    for name, sizes in [("decode", (16, 32, 64, 1)), ("prefill", (64, 64, 32, 8))]
+}
+FLOAT8 = ",dtype=fp8_w8a8,block_shape=[128, 128]"
 CONFIGS = Path(sglang.__path__[0]) / "srt/layers/moe/moe_runner/triton_utils/configs"
 
 
 def configs(pattern):
     """{tokens: config}, each config once; of the newest release of Triton that has them."""
-    path = max(CONFIGS.glob(f"*/{pattern}"), key=lambda path: path.parent.name)
-    rows = json.loads(path.read_text(encoding="utf-8"))
+    return of_file(max(CONFIGS.glob(f"*/{pattern}"), key=lambda path: path.parent.name))
+
+
+def of_file(path):
     first = {}
-    for tokens, config in rows.items():
+    for tokens, config in json.loads(path.read_text(encoding="utf-8")).items():
         if tokens.isdigit():
             config.pop("USE_TMA", None)  # the wrapper's own
             first.setdefault(json.dumps(config), int(tokens))
     return {tokens: json.loads(text) for text, tokens in first.items()}
+
+
+def tuned():
+    """{label: (tokens, config, block of float8 scales)}: each config for any model on an H100, once."""
+    rows = {}
+    for path in sorted(CONFIGS.glob("*/*H100*HBM3*.json")):
+        kind = path.stem.partition("HBM3")[2].removesuffix("_down")
+        if kind in ("", FLOAT8):
+            for tokens, config in of_file(path).items():
+                sizes = "-".join(str(config[name]) for name in sorted(config))
+                rows.setdefault(f"tuned-{'fp8' if kind else 'bf16'}-{sizes}", (tokens, config, 128 if kind else None))
+    return rows
+
+
+def experts_tuned(tokens, config, block):
+    MODELS["tuned"] = (8, 2, 4096, 1792, block, "")
+    experts("tuned", min(tokens, 1024), config, False)
 
 
 def experts(model, tokens, config, second):
@@ -55,6 +79,21 @@ def experts(model, tokens, config, second):
     )
 
 
+def experts_int4(config, second):
+    """Kimi K2.5 on one of eight GPUs: weights of four bits, one scale for 32."""
+    count, k, hidden, intermediate, group, tokens = 384, 8, 7168, 256, 32, 4096 if config["BLOCK_SIZE_M"] > 16 else 16
+    rows, inner, outer = (tokens * k, intermediate, hidden) if second else (tokens, hidden, 2 * intermediate)
+    padded = tokens * k + count * config["BLOCK_SIZE_M"]
+    invoke_fused_moe_kernel(
+        torch.zeros(rows, inner, dtype=torch.bfloat16), torch.zeros(count, outer, inner // 2, dtype=torch.uint8), None,
+        torch.zeros(tokens, k, outer, dtype=torch.bfloat16), None,
+        torch.zeros(count, outer, inner // group, dtype=torch.bfloat16), None, torch.zeros(tokens, k),
+        torch.zeros(tokens, k, dtype=torch.int32), torch.zeros(padded, dtype=torch.int32),
+        torch.zeros(padded // config["BLOCK_SIZE_M"], dtype=torch.int32), torch.zeros(1, dtype=torch.int32), second,
+        1 if second else k, dict(config), tl.bfloat16, False, False, False, True, False, [0, group],
+    )
+
+
 def around(model, tokens):
     _, k, hidden, intermediate, *_ = MODELS[model]
     gate_up = torch.zeros(tokens * k, 2 * intermediate, dtype=torch.bfloat16)
@@ -70,5 +109,11 @@ LAUNCHES = {
     f"{model}-{tokens}-{'down' if second else 'up'}": launch(experts, model, tokens, config, second)
     for model, row in MODELS.items()
     for tokens, config in configs(row[-1]).items()
+    for second in (False, True)
+} | {
+    name: launch(experts_tuned, *words) for name, words in tuned().items()
+} | {
+    f"kimi-k2.5-int4-tp8-{name}-{'down' if second else 'up'}": launch(experts_int4, config, second)
+    for name, config in DEFAULTS.items()
     for second in (False, True)
 } | {f"{model}-around-512": launch(around, model, 512, configs=1) for model in MODELS}
