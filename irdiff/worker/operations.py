@@ -161,22 +161,21 @@ def _entries(request):
     return rows
 
 
-def _launched(entry, request):
+def _launched(entry, request, again=False):
     """The frontend is not run for launches that are not meant for the target: few of them are asked for."""
     target = request["target"]
     with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
-    for is_last in (False, True):
-        try:
-            found = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
-        except Exception as error:
-            _release(error)
-            if is_last or "can't allocate memory" not in str(error):
-                return error
-            gc.collect()  # of earlier entries: tensors in cycles, as those of autograd are
-        else:
-            for _, captured in found.rows:
-                _release(captured.error)
-            return found
+    try:
+        found = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
+    except Exception as error:
+        _release(error)
+        if again or "can't allocate memory" not in str(error):
+            return error
+        gc.collect()  # of earlier entries: tensors in cycles, as those of autograd are
+        return _launched(entry, request, again=True)
+    for _, captured in found.rows:
+        _release(captured.error)
+    return found
 
 
 def _release(error):
