@@ -163,13 +163,6 @@ def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
     assert result.code == 2 and "'no/such' matches no case" in result.stderr
 
 
-def test_toolchain_list(irdiff, newest) -> None:
-    rows = json.loads(irdiff("toolchain", "list", "--json", "-").stdout)
-    row = next(row for row in rows if row["spec"] == NEW)
-    assert set(row) >= {"spec", "version", "digest", "path"}
-    assert row["digest"] == newest.digest
-
-
 def test_temporary_files_may_lie_on_another_disk(cache: Path, irdiff) -> None:
     """As they do where /tmp is in memory: Triton's assembler writes there, and irdiff's scratch is in its cache."""
     memory = Path("/dev/shm")

@@ -7,33 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.integration.commits.checkouts import PLAN, commit, new_repository, write
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
-KERNEL = """\
-import triton
-import triton.language as tl
-from irdiff_corpus import launch, tensor
-
-
-@triton.jit
-def copy(x, y, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    mask = i < 100
-    tl.store(y + i, tl.load(x + i, mask=mask), mask=mask)
-
-
-LAUNCHES = {"a": launch(copy[(1,)], tensor((100,), "fp32"), tensor((100,), "fp32"), 100, BLOCK=128)}
-"""
-POLICY = """\
-schema = "irdiff-policy/1"
-[[rule]]
-id = "changed"
-kind = "verdict"
-verdicts = ["changed"]
-action = "review"
-reason = "somebody should have looked at it"
-"""
+KERNEL = text_of("gate/kernel.py")
+POLICY = text_of("gate/policy.toml")
 
 
 def test_an_accepted_bound_does_not_settle_another(irdiff, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from irdiff import config as configuration
 from irdiff.history import database, site, versions
 from tests.integration.browser import Watched
 from tests.integration.commits.checkouts import commit, new_repository
+from tests.texts import text_of
 from tests.unit.history import histories
 
 pytestmark = pytest.mark.integration
@@ -33,18 +34,7 @@ HOSTILE = "<img src=x onerror=window.pwned=1>`</code><script>window.pwned=1</scr
 
 # several processes
 
-_WRITER = """
-import sys, time
-from pathlib import Path
-from irdiff.history import database
-from tests.unit.history import histories
-path, name, pause_s = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
-for number in range(int(sys.argv[4])):
-    with database.writing(path) as history:
-        history.put("facts", [(name, f"case{i}", f"fact{number}", 1.0, "measured") for i in range(200)])
-        print("inside", flush=True)
-        time.sleep(pause_s)
-"""
+_WRITER = text_of("history/writer.py")
 
 
 def writer(path: Path, name: str, pause_s: float, times: int) -> subprocess.Popen:

@@ -51,21 +51,6 @@ def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
     assert identified(tmp_path / "one", config).digest != first.digest
 
 
-def test_a_backend_of_another_distribution_counts(newest: Toolchain, config: Config, tmp_path: Path) -> None:
-    site = edited_toolchain.beside(newest, tmp_path / "one")
-    compiler = (
-        "from triton.backends.nvidia import compiler as of_nvidia\n\n\n"
-        "class Backend(of_nvidia.CUDABackend):\n"
-        '    supports_target = staticmethod(lambda target: target.backend == "own")\n'
-    )
-    driver = "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
-    edited_toolchain.add_backend(site, "own", compiler, driver)
-    first = identified(tmp_path / "one", config)
-    assert first.notes == ()
-    write(site, {"own/compiler.py": compiler + "    num_warps = 8\n"})
-    assert identified(tmp_path / "one", config).digest != first.digest
-
-
 def test_a_wrapped_assembler_is_another_one(irdiff, newest: Toolchain, tmp_path: Path) -> None:
     """The same release, once with its assembler replaced by one of the same name that adds a flag."""
     real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")

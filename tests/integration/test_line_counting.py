@@ -15,6 +15,7 @@ from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.building.line_counting import ROOT
+from tests.texts import text_of
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
     (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
@@ -24,15 +25,7 @@ pytestmark = [
     pytest.mark.skipif(CLANG is None, reason="no clang++: apt-get install clang-22 libclang-rt-22-dev"),
 ]
 
-COUNTED = """\
-#include "twice.h"
-// a comment holds no code
-extern "C" __attribute__((visibility("default"))) int f(int x) {
-  if (x > 3)
-    return twice(x);
-  return x;
-}
-"""
+COUNTED = text_of("line_counting/counted.cpp")
 HEADER = """\
 inline int twice(int x) {
   return x + x;
@@ -40,19 +33,7 @@ inline int twice(int x) {
 """
 OTHER = 'extern "C" __attribute__((visibility("default"))) int g(int x) { return x; }\n'
 
-DRIVER = """\
-import ctypes, os, sys
-library = ctypes.CDLL(sys.argv[1])
-library.f(1)                        # as the library is loaded
-library.irdiff_coverage_mark()
-library.f(5)                        # the capture of another launch
-for name, value in (("low", 2), ("high", 5)):
-    if os.fork() == 0:
-        library.irdiff_coverage_begin(f"{sys.argv[2]}/{name}".encode())
-        library.f(value)
-        os._exit(library.irdiff_coverage_end())
-    assert os.wait()[1] == 0
-"""
+DRIVER = text_of("line_counting/driver.py")
 
 
 @pytest.fixture(scope="module")

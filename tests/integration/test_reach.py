@@ -11,35 +11,12 @@ import pytest
 
 from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
-KERNEL = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    x = tl.load(x_ptr + offsets, mask=mask)
-    tl.store(out_ptr + offsets, {value}, mask=mask)
-"""
-WORKLOAD = """\
-import triton
-from irdiff_corpus import empty, launch, tensor
-from kernels.{name} import kernel
-
-
-def run(x):
-    out = empty(x.shape, x.dtype)
-    kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
-    return out
-
-
-LAUNCHES = {{label: launch(run, tensor((4096,), label)) for label in {labels}}}
-"""
+KERNEL = text_of("reach/kernel.py")
+WORKLOAD = text_of("reach/workload.py")
 VALUES = {
     "matmul": "x * 2.0",
     "softmax": "tl.exp(x)",

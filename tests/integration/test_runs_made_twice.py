@@ -21,6 +21,7 @@ from irdiff.run import run_folder
 from tests import dask_machines, edited_toolchain
 from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, new_repository, write
 from tests.integration.conftest import Result
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
@@ -36,39 +37,10 @@ def _planted(*_):
 
 HIPBackend.make_amdgcn = staticmethod(_planted)
 """
-IR = """\
-module {
-  tt.func public @double(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
-    %range = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
-    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
-    %from = tt.addptr %xs, %range : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
-    %value = tt.load %from : tensor<128x!tt.ptr<f32>>
-    %result = arith.addf %value, %value : tensor<128xf32>
-    %outs = tt.splat %out : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
-    %to = tt.addptr %outs, %range : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
-    tt.store %to, %result : tensor<128x!tt.ptr<f32>>
-    tt.return
-  }
-}
-"""
+IR = text_of("runs_made_twice/ir.ttir")
 ADDED = "%result = arith.addf %value, %value"
 FOLDED = "%one = arith.constant dense<1.0> : tensor<128xf32>\n    %same = arith.mulf %value, %one : tensor<128xf32>\n"
-PROGRAM = """\
-from mykernels import square
-
-
-class Array:
-    dtype, shape = "fp32", (1 << 20,)
-
-    def data_ptr(self):
-        return 1 << 32
-
-    def stride(self):
-        return (1,)
-
-
-square[(1024,)](Array(), Array(), 1 << 20, BLOCK=1024)
-"""
+PROGRAM = text_of("runs_made_twice/program.py")
 
 
 @dataclass(kw_only=True)

@@ -15,6 +15,7 @@ from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 WORDS = ("--target", "sm_90", "--no-recheck", "--no-attribute")
@@ -23,36 +24,8 @@ NVIDIA = "triton/backends/nvidia/compiler.py"
 FRONTEND = "triton/testing.py"
 COMPILE = "triton/compiler/compiler.py"
 
-KERNEL = """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    x = tl.load(x_ptr + offsets, mask=mask)
-    y = tl.load(y_ptr + offsets, mask=mask)
-    tl.store(out_ptr + offsets, x + y, mask=mask)
-"""
-WORKLOAD = """\
-import os
-import triton
-from irdiff_corpus import empty, launch, tensor
-from triton.backends.nvidia import compiler
-from MODULE import kernel
-
-
-def plain(x, y, BLOCK=1024, **options):
-    kernel[(4,)](x, y, empty(x.shape, x.dtype), x.numel(), BLOCK=BLOCK, **options)
-
-
-RUN
-
-X = tensor((4096,), "fp32"), tensor((4096,), "fp32")
-LAUNCHES = {"a": launch(run, *X)}
-"""
+KERNEL = text_of("what_stages_see/kernel.py")
+WORKLOAD = text_of("what_stages_see/workload.py")
 
 
 def workload(run: str, module: str = "k") -> str:
@@ -67,86 +40,9 @@ def corpus(folder: Path, text: str) -> tuple[str, str]:
 
 # what stages do besides what their options say; each launch below has another number of pipeline stages
 
-STAGES = """
-
-import dataclasses as _dataclasses
-from concurrent.futures import ThreadPoolExecutor as _Pool
-
-from triton import _instrumentation as _i
-
-OWN, LEVEL = NUMBER, 3
-_make_ptx, _make_cubin, _given = CUDABackend.make_ptx, CUDABackend.make_cubin, _i._callbacks
-
-
-def _ptx(self, src, metadata, opt, capability):
-    made = _make_ptx(self, src, metadata, opt, capability)
-    self.level = 0 if "renamed" in made else 3
-    if opt.num_stages == 5:
-        with _Pool(1) as pool:
-            return pool.submit(_given["thread", "nvidia"], made).result()
-    return _given["ptx", "nvidia"](made) if opt.num_stages == 4 else made
-
-
-def _cubin(self, src, metadata, opt, capability):
-    def at(level):
-        changed = _dataclasses.replace(opt, ptx_options=f"--opt-level {level}")
-        return _make_cubin(self, src, metadata, changed, capability)
-
-    if opt.num_stages == 6:
-        return at(_given["flags", "nvidia"]())
-    if opt.num_stages == 9:
-        return at(LEVEL)
-    if opt.num_stages == 10:
-        return at(self.level)
-    made = _make_cubin(self, src, metadata, opt, capability)
-    if opt.num_stages == 7:
-        return _given["cubin", "nvidia"](made, at(0))
-    return at(OWN) if opt.num_stages == 8 else made
-
-
-CUDABackend.make_ptx, CUDABackend.make_cubin = _ptx, _cubin
-"""
-GIVEN = """
-
-from triton import _instrumentation as _i
-from triton.backends.nvidia import compiler as _compiler
-
-_compiler.LEVEL = NUMBER
-
-
-def _edit(text):
-    return text.replace("add.f32", "OP.f32").replace("add.rn.f32", "OP.rn.f32")
-
-
-class _Edit:
-    def __call__(self, text):
-        return _edit(text)
-
-
-class _Choose:
-    def __call__(self, *made):
-        return made[NUMBER == 0]
-
-
-def _flags():
-    return NUMBER
-
-
-for _point, _callback in (("ptx", _edit), ("thread", _Edit()), ("cubin", _Choose()), ("flags", _flags)):
-    _i.register_instrumentation(point=_point, backend="nvidia", callback=_callback)
-"""
-BEHIND = """
-
-_compile = compile
-
-
-def compile(src, target=None, options=None, **more):
-    made = _compile(src, target=target, options=options, **more)
-    stage = {11: "launcher_src", 12: "launch.json", ALONE: "launcher_src"}.get((options or {}).get("num_stages"))
-    if stage:
-        get_cache_manager("0" * 64).put("void f() { NUMBER; }", "kernel." + stage, binary=False)
-    return made
-"""
+STAGES = text_of("what_stages_see/stages.py")
+GIVEN = text_of("what_stages_see/given.py")
+BEHIND = text_of("what_stages_see/behind.py")
 LAUNCHES = {
     "nothing_differs": 3,
     "a_function_of_the_frontend_edits_one_launch": 4,
@@ -183,28 +79,7 @@ def test_what_stages_do_and_call(irdiff, newest: Toolchain, tmp_path: Path) -> N
     assert verdicts == {f"{name}@sm_90": "changed" for name in LAUNCHES if name != "nothing_differs"}
 
 
-LOADED = """
-
-_add_stages = CUDABackend.add_stages
-
-
-def _with_another(self, stages, options, *language):
-    _add_stages(self, stages, options, *language)
-    stages["elf"] = lambda cubin, metadata: cubin + b"SIDE"
-    self.binary_ext = "elf"
-
-
-CUDABackend.add_stages = _with_another
-_init = CUDABackend.__init__
-
-
-def __init__(self, target):
-    _init(self, target)
-    self.binary_ext = "elf"
-
-
-CUDABackend.__init__ = __init__
-"""
+LOADED = text_of("what_stages_see/loaded.py")
 
 
 def test_a_stage_after_the_machine_code_makes_what_is_loaded(

@@ -47,22 +47,14 @@ from irdiff.timing.results import (
     TimingProtocol,
     TimingResults,
 )
+from tests.texts import text_of
 from tests.unit.findings import findings as of_names
 
 findings = of_names
 FAILURE = Failure(
     kind=FailureKind.ERROR, stage="ttgir", message="PassManager::run failed", signal=None, stderr="…"
 )
-TTGIR = """\
-#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>
-module {
-  tt.func public @kernel(%x: !tt.ptr<f16>) {
-    %c = arith.constant dense<1.0> : tensor<32x128xf16, #blocked>
-    %d = arith.addf %c, %c : tensor<32x128xf16, #blocked>
-    tt.return
-  }
-}
-"""
+TTGIR = text_of("runs/ttgir.ttgir")
 TTGIR_AT_HEAD = TTGIR.replace("addf %c, %c", "mulf %c, %c").replace(
     "    tt.return", "    ttng.fence_async_shared {bCluster = false}\n    tt.return"
 )

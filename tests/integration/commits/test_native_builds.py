@@ -21,48 +21,12 @@ from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import checkout, commits, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
-SETUP = """\
-import os, subprocess, time
-from setuptools import Extension, find_packages, setup
-from setuptools.command.build_ext import build_ext
-
-
-class Slow(build_ext):
-    def run(self):
-        print("[1/3] Configuring", flush=True)
-        if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
-            subprocess.Popen(["sleep", "61"], process_group=0)
-        if gate := os.environ.get("STAND_IN_GATE"):  # until the test closes it
-            subprocess.run(["cat", gate], process_group=0, check=True)
-        time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
-        print("[2/3] Building C object native.c.o", flush=True)
-        super().run()
-        print("[3/3] Linking", flush=True)
-
-
-setup(
-    name="triton",
-    version="9.9.9",
-    packages=[*find_packages("python"), "triton.backends.stand"],
-    package_dir={"": "python", "triton.backends.stand": "third_party/stand/backend"},
-    ext_modules=[Extension("triton._C.native", ["lib/native.c"], include_dirs=["include"])],
-    entry_points={"triton.backends": ["stand = triton.backends.stand"]},
-    cmdclass={"build_ext": Slow},
-)
-"""
-NATIVE = """\
-#include <Python.h>
-#include "value.h"
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "native", 0, -1, 0};
-PyMODINIT_FUNC PyInit_native(void) {
-  PyObject *it = PyModule_Create(&module);
-  PyModule_AddIntConstant(it, "VALUE", VALUE);
-  return it;
-}
-"""
+SETUP = text_of("native_builds/setup.py")
+NATIVE = text_of("native_builds/native.c")
 PYPROJECT = """\
 [build-system]
 requires = ["setuptools<81"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irdiff.attribute import lit_text
+from irdiff.attribute import line_counter, lit_text
 from irdiff.attribute.kernel_lines import Locations
 from tests.unit.golden import GOLDEN
 
@@ -34,3 +34,17 @@ def test_locations_that_double_end_soon() -> None:
 
 def test_brackets_that_filecheck_would_read_are_escaped() -> None:
     assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
+
+
+# how often lines ran
+
+
+PATH, BARE = "lib/Fence.cpp", "lib/Bare.cpp"
+
+
+def test_lines_have_how_often_they_ran() -> None:
+    """A file that is listed twice is one."""
+    found = {"/source/lib/a.cpp": {3: 1, 9: 0}, "/source/lib/a.h": {2: 2, 7: 0}}
+    recorded = (GOLDEN / "locations/llvm-cov.lcov").read_text()  # by LLVM 22, of a small library
+    assert line_counter.line_counts(recorded) == found
+    assert line_counter.line_counts(recorded + recorded)["/source/lib/a.h"] == {2: 4, 7: 0}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from irdiff.attribute.attribution import Attribution, ResponsiblePass
-from irdiff.attribute.llvm_passes import is_quiet, with_llvm_pass
+from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.pass_states import END, State
 from irdiff.model import Component, Origin, Sides
 from tests.unit.attribute.conftest import FakeReplayer, states
@@ -48,20 +48,6 @@ def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_orig
 def lowered(operation: str) -> State:
     text = f"module {{\n  llvm.func @k() {{\n    {operation}\n    llvm.return\n  }}\n}}\n"
     return State.of(END, text.encode())
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "quiet"),
-    [
-        (lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32"), True),
-        (lowered("%0 = rocdl.workitem.id.x : i32"), lowered("%0 = nvvm.read.ptx.sreg.tid.x : i32"), True),
-        (lowered("nvvm.barrier0"), lowered("llvm.return"), False),
-        (lowered("llvm.call @f() : () -> ()"), lowered("llvm.return"), False),
-        (State.of(END, b"module {"), lowered("nvvm.barrier0"), False),
-    ],
-)
-def test_an_edit_of_address_arithmetic_alone_is_quiet(base: State, head: State, quiet: bool) -> None:
-    assert is_quiet(base, head) is quiet
 
 
 BOTH_DIFFER = [PLAIN, PLAIN, DEFINE.format("", "2")], [PLAIN, NOFREE, DEFINE.format("nofree ", "3")]

@@ -13,6 +13,7 @@ from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Failure, FailureKind, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
+from tests.texts import text_of
 
 CHANGED = FileChange.CHANGED
 
@@ -153,3 +154,41 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions: Rev
     revisions.capture("a/b", called=("a/b.py:6",))
     found = revisions.reach()
     assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"
+
+
+# what a function does
+
+
+TEXT = text_of("changed_files/text.py")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", []),
+        ("How a kernel is launched.", "Other words.", []),
+        ("    return 4", "    # why\n    return 4", []),
+        ("import triton\n", "import triton\n\nEPS = 1\n", []),
+        ("4096", "2048", [("settings", (5, 5))]),
+        ("import triton\n", "import triton\nimport torch\n", []),
+        ("            return x", "            return x + 1", [("Gate.forward", (11, 11))]),
+        ("def settings(n)", "def other(n)", []),
+    ],
+)
+def test_what_a_function_does_counts(old: str, new: str, found: list[tuple[str, tuple[int, int]]]) -> None:
+    rows = changed_files.changed_functions(TEXT, TEXT.replace(old, new, 1))
+    assert [(row.name, row.lines) for row in rows] == found
+
+
+def test_lines_are_those_of_each_side() -> None:
+    (row,) = changed_files.changed_functions(TEXT, "\n\n" + TEXT.replace("8", "16"))
+    assert row.lines == (5, 7)
+
+
+def test_what_the_frontend_runs_where_nobody_notes_it_is_not_said_to_be_idle() -> None:
+    text = "@triton.constexpr_function\ndef half(n):\n    return n // 2\n"
+    assert changed_files.changed_functions(text, text.replace("2", "3")) == []
+
+
+def test_no_python() -> None:
+    assert changed_files.changed_functions("def", "def f(): pass") == []

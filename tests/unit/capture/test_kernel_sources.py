@@ -10,20 +10,9 @@ import pytest
 from irdiff.capture import kernel_sources
 from irdiff.model import Launch
 from irdiff.resolve.corpus import Corpus
+from tests.texts import text_of
 
-KERNEL = '''
-import triton
-
-@triton.jit
-def k(x):
-    """What it is for."""
-    return x + 1  # a comment
-
-class Holder:
-    def other(self): return 2
-
-def bare(): "nothing but a docstring"
-'''
+KERNEL = text_of("kernel_sources/kernel.py")
 
 
 @pytest.fixture

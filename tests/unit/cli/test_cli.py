@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import click
 import pytest
 
 from irdiff import cli as command_line
-from irdiff.errors import BuildInterrupted
+from irdiff import config as configuration
+from irdiff.cli import init_command
+from irdiff.cli.run_argument import find_case
+from irdiff.errors import BuildInterrupted, UsageError
+from irdiff.model import Run, Verdict
+from irdiff.report import group_names
+from tests.unit import runs
+from tests.unit.runs import large_run
 
 
 def test_history_without_its_extra_says_which(
@@ -42,3 +52,62 @@ def test_an_interruption_says_what_is_kept(
             command_line.main()
         assert ended.value.code == 130
         assert capsys.readouterr().err.strip() == words
+
+
+COMMIT = "c" * 40
+HERE = (
+    *("https://github.com/o/irdiff", "https://github.com/o/irdiff.git", "git@github.com:o/irdiff.git"),
+    *("ssh://git@github.com/o/irdiff.git", "https://user:token@github.example/o/irdiff/"),
+)
+INSTALLED = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
+
+
+@pytest.mark.parametrize(
+    ("origin", "action"),
+    [
+        *(({"url": address, **INSTALLED}, f"o/irdiff@{COMMIT}") for address in HERE),
+        *((origin, None) for origin in (None, {}, {"url": "file:///nowhere", "dir_info": {}})),
+    ],
+)
+def test_jobs_run_the_commit_that_was_installed_or_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
+) -> None:
+    installed = SimpleNamespace(read_text=lambda _: None if origin is None else json.dumps(origin))
+    monkeypatch.setattr(init_command.metadata, "distribution", lambda _: installed)
+    monkeypatch.setattr(init_command.irdiff, "__file__", "/nowhere/irdiff/__init__.py")
+    assert init_command.own_action(configuration.load()) == action
+    if action is None:
+        with pytest.raises(UsageError, match="not known which commit of irdiff"):
+            init_command.github_files(None, None, configuration.load(), is_compiler=True, timing=False)
+
+
+# cases of a run
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return large_run(60, 6)
+
+
+def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run: Run) -> None:
+    assert find_case(run, run.cases[3].id) is run.cases[3]
+    for row in group_names.named(run):
+        for text in (str(row.number), row.short, row.group.id):
+            assert find_case(run, text).id == row.group.representative
+    case = runs.numbered(0, Verdict.CHANGED)
+    longer = runs.run(case, replace(case, id=case.id + "0"))
+    assert find_case(longer, case.id).id == case.id, "a whole id wins over ids that contain it"
+
+
+def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_near(run: Run) -> None:
+    misspelt = run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention")
+    reasons = {
+        "matmul": r"'matmul' means \d+ cases:\n    matmul/",
+        "nothing": "matches no case of the run",
+        **dict.fromkeys(("7", "0", "g:ffff", "g:"), "no change group"),
+        misspelt: f"did you mean .*{run.cases[0].id}",
+    }
+    for text, reason in reasons.items():
+        with pytest.raises(UsageError) as raised:
+            find_case(run, text)
+        assert raised.match(reason)

@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli import hook_commands, options
+from irdiff.cli import hook_commands
 from irdiff.cli.gate_commands import gate_command
 from irdiff.cli.init_command import init_command
 from irdiff.cli.report_command import report_command
@@ -51,16 +51,6 @@ def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_fi
     path.write_text("the report of yesterday")
     invoke(report_command, str(folder), "--html", str(path))
     assert path.read_text().startswith("<!doctype html>")
-
-
-def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("mine")
-    for path, reason in (
-        (tmp_path / "file/out", "Not a directory"),
-        (tmp_path / ("x" * 300), "cannot be written"),
-    ):
-        with pytest.raises(UsageError, match=reason):
-            options.write_output(path, "text")
 
 
 def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from irdiff.codegen.readable import rewritten
 from irdiff.codegen.tool_runner import TRANSIENT, failure_of, ptxas_flags, unknown_intrinsics
 from irdiff.model import FailureKind
 from irdiff.process import EndedCommand
@@ -44,3 +47,20 @@ def test_calls_of_unknown_intrinsics_are_no_code() -> None:
     )
     assert unknown_intrinsics(ptx, "LLVM 19") == "LLVM 19 does not know llvm.nvvm.ex2.approx.f32 (and 1 more)"
     assert unknown_intrinsics(".extern .func vprintf\n", "LLVM 19") == ""
+
+
+# constructs that other LLVMs spell differently
+
+
+GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings.toml").read_text())
+
+
+@pytest.mark.parametrize("row", GOLDEN["rewritten"], ids=lambda row: row["before"])
+def test_a_construct_is_taken_out(row: dict[str, str]) -> None:
+    assert rewritten(row["before"], [row["name"]]) == (row["after"], (row["name"],))
+    assert rewritten(row["before"], []) == (row["before"], ())
+
+
+@pytest.mark.parametrize("row", GOLDEN["stays"], ids=lambda row: row["text"])
+def test_what_means_something_else_stays(row: dict[str, str]) -> None:
+    assert rewritten(row["text"], [row["name"]]) == (row["text"], ())

@@ -15,12 +15,6 @@ def test_real_compilations_have_the_facts_of_every_row() -> None:
         assert any(row.of(side) is not None for side in facts), row
 
 
-def test_a_direction_says_what_is_worse() -> None:
-    worse = {Better.LESS: (True, False), Better.MORE: (False, True), Better.NEITHER: (False, False)}
-    for row in STATISTICS:
-        assert (row.worsened(1, 2), row.worsened(2, 1)) == worse[row.better]
-
-
 def test_rows_by_name_or_fact_and_their_values() -> None:
     facts = {row.facts for row in statistics.named("occupancy")}
     assert facts == {("warps_per_multiprocessor",), ("waves_per_simd",)}

@@ -107,20 +107,6 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
     assert all(f"`#ttg.{kind}` layout: `order` [0] → [1]" in title for kind in ("nvidia_mma", "linear"))
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "title"),
-    [
-        ("sizePerThread = [4]", "sizePerThread = [8]", "`#ttg.blocked` layout: `sizePerThread` [4] → [8]"),
-        ("ttg.blocked", "ttg.linear", "layouts `#ttg.blocked` → `#ttg.linear`"),
-    ],
-)
-def test_a_change_of_layouts_alone_is_one(before: str, after: str, title: str) -> None:
-    base = loop_of(load(8), f"%9 = arith.addf %8, %8 : tensor<4xf32, {LAYOUT}>")
-    head = [line.replace(before, after) for line in base]
-    ((group,), _) = grouped({"a": edits.between("ttgir", base, head)})
-    assert group.title == title
-
-
 def test_swapped_operands_are_an_edit_where_nothing_else_differs() -> None:
     of = edits.between("ttgir", ["%2 = arith.subf %0, %1 : f32"], ["%2 = arith.subf %1, %0 : f32"])
     assert sorted(abstraction.abstract(of)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
@@ -228,11 +214,6 @@ def test_without_texts_a_case_is_described_by_what_is_known_to_differ(
     assert (list(found.counts), found.size) == (lines, 1)
 
 
-def test_a_changed_case_is_not_described_by_a_failure() -> None:
-    odd = case(failures=Sides(base=None, head=failing("x")))
-    assert list(describe(odd, ONE_FENCE).counts) == ["+ttng.fence"]
-
-
 # what a group says
 
 
@@ -266,11 +247,6 @@ def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it() -> No
     assert made.charged == (Component.FRONTEND, Component.PTXAS)
     assert made.likeness == round((1 / 3 + 1 / 2 + 1) / 3, 4)
     assert len(made.id) == 16
-
-
-def test_a_group_without_lines_or_an_origin() -> None:
-    (made,) = groups_of(a=described(), b=described())
-    assert (made.likeness, made.origin_stage, made.pass_name, made.charged) == (1.0, "", None, ())
 
 
 def test_lines_of_one_operation_stand_together_what_is_gone_first_and_are_bounded() -> None:

@@ -12,26 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.texts import text_of
 from tests.unit.worker import tiny_triton
 
-HEADER = """import triton
-from irdiff_corpus import empty, launch, launch_ir, program, tensor, values
-
-
-@triton.jit
-def scale(x, out, n, BLOCK):
-    # what it does
-    pass
-
-
-@triton.jit
-def refused(x):
-    pass
-
-
-X, OUT = tensor((64,), "fp32"), empty((64,), "fp32")
-ARGUMENTS = X, OUT, 64
-"""
+HEADER = text_of("worker/header.py")
 
 
 class InProcess:

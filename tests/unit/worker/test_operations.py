@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import py_compile
 import sys
+from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
@@ -338,3 +339,25 @@ def test_the_stages_of_a_backend_of_an_older_interface(worker: InProcess) -> Non
     backend = tiny_triton.Backend(tiny_triton.GPUTarget("tiny", "t1", 32))
     source = type("Source", (), {"language": "triton"})
     assert list(staged.of_backend(backend, tiny_triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]
+
+
+PROGRAM = """import sys
+sys.audit("subprocess.Popen", None, ["/usr/bin/python3.11", "child.py"], None, None)
+sys.audit("subprocess.Popen", "/bin/sh", ["/bin/sh", "-c", "python child.py"], None, None)
+sys.audit("subprocess.Popen", "git", ["git", "rev-parse"], None, None)
+sys.audit("os.fork")
+sys.audit("import", "multiprocessing.popen_spawn_posix", None, None, None, None)
+sys.audit("import", "multiprocessing.pool", None, None, None, None)
+"""
+
+
+def test_processes_that_a_program_starts_are_named(load: Callable[[str], Any], tmp_path: Path) -> None:
+    noted = load("noted")
+    noted.watch_files()
+    noted.begin_files(str(tmp_path))
+    exec(compile(PROGRAM, "bench/run.py", "exec"), {})
+    exec(compile(PROGRAM, "/site-packages/torch/_inductor/cpu_vec_isa.py", "exec"), {})
+    noted.end_files()
+    sys.audit("os.fork")
+    lines = [row.partition(" starts another Python process")[0] for row in noted.caveats()]
+    assert lines == [f"bench/run.py:{number}" for number in (2, 3, 5, 6)]

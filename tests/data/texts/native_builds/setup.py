@@ -1,0 +1,27 @@
+import os, subprocess, time
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
+
+
+class Slow(build_ext):
+    def run(self):
+        print("[1/3] Configuring", flush=True)
+        if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
+            subprocess.Popen(["sleep", "61"], process_group=0)
+        if gate := os.environ.get("STAND_IN_GATE"):  # until the test closes it
+            subprocess.run(["cat", gate], process_group=0, check=True)
+        time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
+        print("[2/3] Building C object native.c.o", flush=True)
+        super().run()
+        print("[3/3] Linking", flush=True)
+
+
+setup(
+    name="triton",
+    version="9.9.9",
+    packages=[*find_packages("python"), "triton.backends.stand"],
+    package_dir={"": "python", "triton.backends.stand": "third_party/stand/backend"},
+    ext_modules=[Extension("triton._C.native", ["lib/native.c"], include_dirs=["include"])],
+    entry_points={"triton.backends": ["stand = triton.backends.stand"]},
+    cmdclass={"build_ext": Slow},
+)
