@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from irdiff.worker_client import diagnosis
+from tests.unit.golden import golden
 
 MODULE = "\n".join(f"    %{n} = arith.addi %a, %b : i32" for n in range(2000))
 ASSERTION = (
@@ -18,44 +20,12 @@ FAILED_PASS = (
     "/work/matmul.py:12:0: note: Pipeline failed while executing [`TritonAMDGPUConvertToBufferOps` on "
     "'builtin.module' operation]: reproducer generated at `std::errs, please share the reproducer`"
 )
-CASES = {
-    "an assertion": (
-        f"warning: something\n{ASSERTION}\nStack dump:\n{MODULE}\n#0 0x00007f llvm::sys::PrintStackTrace",
-        'Assertion offset.getType() == expected && "no offset" (ConvertToBufferOps.cpp:486)',
-    ),
-    "a diagnostic before the module": (
-        "/work/matmul.py:31:20: error: 'tt.dot' op expected the same encoding\n"
-        "/work/matmul.py:12:0: error: Failures have been detected while processing an MLIR pass pipeline\n"
-        f"{FAILED_PASS}\n{MODULE}\nTraceback (most recent call last):\nRuntimeError: PassManager::run failed",
-        "'tt.dot' op expected the same encoding (matmul.py:31)",
-    ),
-    "an unknown place": (
-        "<unknown>:0: error: failed to legalize operation 'tt.fp_to_fp'",
-        "failed to legalize operation 'tt.fp_to_fp'",
-    ),
-    "a location": (
-        "loc(\"-\":3:4): error: 'tt.load' op requires a mask\n" + MODULE,
-        "'tt.load' op requires a mask",
-    ),
-    "LLVM": (
-        "LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.x\nPLEASE submit",
-        "Cannot select: intrinsic",
-    ),
-    "unreachable": (
-        "Unsupported layout\nUNREACHABLE executed at /tmp/source/lib/Layout.cpp:77!",
-        "unreachable:",
-    ),
-    "ptxas": (
-        "ptxas /tmp/x.ptx, line 39; error   : Illegal operand type to instruction 'ld'\n"
-        "ptxas fatal   : Ptx assembly aborted due to errors",
-        "Illegal operand type to instruction 'ld'",
-    ),
-}
 
 
-@pytest.mark.parametrize(("text", "reason"), CASES.values(), ids=CASES.keys())
-def test_the_first_reason_leads(text: str, reason: str) -> None:
-    assert diagnosis.of_text(text).text.startswith(reason)
+@pytest.mark.parametrize("row", golden("diagnosis")["case"], ids=itemgetter("name"))
+def test_the_first_reason_leads(row: dict[str, str]) -> None:
+    said = row["stderr"].replace("<MODULE>", MODULE)
+    assert diagnosis.of_text(said).text.startswith(row["reason"])
 
 
 def test_the_pass_and_the_ending_follow_the_reason() -> None:
