@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.store import Store, key_of
+from irdiff.store import Store, interning, key_of
 from irdiff.store.interning import interned, read_once
 from irdiff.worker import assembling
 
@@ -59,7 +59,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert not first.exists()
 
 
-def test_keys_and_interned_values_tell_different_ones_apart() -> None:
+def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     parts: list[tuple[object, ...]] = [("a", 1), ("a", 2), ("a", "1"), ("a1",), (["a", 1],), ("a", [1])]
     assert len({key_of(*row) for row in parts}) == 6
     first = interned({"num_warps": 4, "arch": "sm_90"})
@@ -69,6 +69,11 @@ def test_keys_and_interned_values_tell_different_ones_apart() -> None:
     text = f'{{"a": {time.time_ns()}}}'
     assert read_once("one", str(text.encode(), "utf-8"), json.loads) is read_once("one", text, json.loads)
     assert read_once("other", text, len) == len(text)
+    interning._held.clear()
+    monkeypatch.setattr(interning, "_MOST", 2)
+    for number in range(3):
+        interned({"number": number})
+        assert len(interning._held) <= interning._MOST
 
 
 # damage
@@ -81,6 +86,7 @@ def test_damaged_blob_counts_as_absent(tmp_path: Path, damage: bytes | None) -> 
     path = store.object_path(digest)
     # None: whole and valid, but another artifact's content
     path.write_bytes(store.object_path(other).read_bytes() if damage is None else damage)
+    assert store.has(digest) is (damage != b""), "an empty one is none; another is found out as it is read"
     assert store.get(digest) is None
     assert not path.exists()
     assert store.put(b"one") == digest
@@ -127,6 +133,7 @@ def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(
     for same in (store, Store(tmp_path)):
         assert (same.get_record("kind", KEY), same.get(digest)) == (1, b"one")
     assert any("records-1.sqlite3 is damaged" in note for note in store.notes())
+    assert (tmp_path / "records-2.sqlite3").is_file()
     assert path.read_bytes() == damaged
     store.prune(None, max_age_s=DAY_S)
     assert not path.exists()
