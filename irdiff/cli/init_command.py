@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from importlib import metadata
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import click
 
@@ -131,24 +129,14 @@ def github_files(
 
 
 def own_action(config: Config) -> str | None:
-    """OWNER/NAME@COMMIT of the irdiff that runs: as it was installed (PEP 610), or as its checkout says."""
-    try:
-        text = metadata.distribution("irdiff").read_text("direct_url.json")
-        origin = json.loads(text) if text else {}
-    except (metadata.PackageNotFoundError, ValueError):
-        origin = {}
-    commit = origin.get("vcs_info", {}).get("commit_id")
-    if commit:
-        return _at(str(origin.get("url", "")), str(commit))
-    parts = urlsplit(str(origin.get("url", "")))
-    installed_from = [Path(unquote(parts.path))] if parts.scheme == "file" else []
-    for folder in (Path(irdiff.__file__).parents[1], *installed_from):
-        if (folder / _ACTION).is_file() and (folder / ".git").exists():
-            return _of_checkout(folder, config)
-    return None
-
-
-def _of_checkout(folder: Path, config: Config) -> str | None:
+    """OWNER/NAME@COMMIT of the irdiff that runs: as it was built (`hatch_build.py`), or its checkout says."""
+    built_from = config.shipped / "built_from.json"
+    if built_from.is_file():
+        origin = json.loads(built_from.read_text(encoding="utf-8"))
+        return _at(origin["url"], origin["vcs_info"]["commit_id"])
+    folder = Path(irdiff.__file__).parents[1]
+    if not (folder / _ACTION).is_file() or not (folder / ".git").exists():
+        return None
     try:
         store = repository.open_store(folder, config)
         address = store.git("config", "--get", "remote.origin.url").decode().strip()

@@ -64,6 +64,35 @@ def _described(captured):
     }
 
 
+def tensors(values):
+    """Those among the arguments of a launch, those below tuples and descriptors too."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from tensors(value)
+            continue
+        tensor = getattr(value, "base", value)
+        if hasattr(tensor, "data_ptr") or hasattr(tensor, "storage"):
+            yield tensor
+
+
+def shape_of_first(values):
+    """What a launch is called next to its kernel, so that one in between moves no other: `fp16-512x4096`."""
+    first = next(tensors(values), None)
+    if first is None:
+        return "scalars"
+    return (
+        f"{corpus_api.dtype_name(first.dtype)}-{'x'.join(map(str, corpus_api.shape_of(first))) or 'scalar'}"
+    )
+
+
+def numbered(names):
+    """With `#1`, `#2`, … where several are the same."""
+    return [
+        f"{name}#{names[:place].count(name)}" if names.count(name) > 1 else name
+        for place, name in enumerate(names, 1)
+    ]
+
+
 def specialization_of(captured):
     """SHA-256 of the kernel's own text and specialization: what tells launches of one entry apart."""
     src = captured.src

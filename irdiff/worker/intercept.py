@@ -22,7 +22,7 @@ import triton.runtime.autotuner
 import triton.runtime.jit
 
 from . import corpus_api, frontend, launching, run_program, settings, staged_compile, stub_driver
-from .describe import kernel_name, specialization_of
+from .describe import kernel_name, numbered, shape_of_first, specialization_of
 from .kernel_functions import jit_function
 from .staged_compile import real_compile
 from .stub_driver import NoKernel
@@ -263,12 +263,10 @@ def launches_of(entry, target, with_frontend, configs=None):
     is_program = entry.function is run_program.run
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
-    names = [_name_in_program(captured) if is_program else kernel_name(captured) for captured in kept]
-    rows = []
-    for place, (name, captured) in enumerate(zip(names, kept), 1):
-        number = f"#{names[:place].count(name)}" if names.count(name) > 1 else ""
-        rows.append((f"/{name}{number}", captured))
-    return Launches(rows, ended, left_out)
+    names = [kernel_name(captured) for captured in kept]
+    if is_program:
+        names = [f"{name}-{shape_of_first(row.bound.values())}" for name, row in zip(names, kept)]
+    return Launches([(f"/{name}", row) for name, row in zip(numbered(names), kept)], ended, left_out)
 
 
 def _file_of(entry, gpu):
@@ -309,13 +307,3 @@ def _without_memory(value, storages):
     )
     storages[name] = fake.storage
     return fake
-
-
-def _name_in_program(captured):
-    """The kernel with the type and shape of its first tensor: another launch in between moves no other."""
-    tensors = (value for value in captured.bound.values() if hasattr(value, "data_ptr"))
-    first = next(tensors, None)
-    if first is None:
-        return kernel_name(captured)
-    shape = "x".join(map(str, getattr(first, "shape", ()))) or "scalar"
-    return f"{kernel_name(captured)}-{corpus_api.dtype_name(first.dtype)}-{shape}"

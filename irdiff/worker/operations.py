@@ -208,9 +208,9 @@ def _captured_in(rows):
 
 def _is_selected(label, entry, select):
     """select: `tiers` and `labels` (globs of labels, or of launches below them), none means all."""
-    heads = [re.split("[/#]", pattern, maxsplit=1)[0] for pattern in select["labels"]]
+    own, *heads = (re.split("[/#]", text, maxsplit=1)[0] for text in (label, *select["labels"]))
     return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
-        not heads or any(fnmatch.fnmatchcase(label, head) for head in heads)
+        not heads or any(fnmatch.fnmatchcase(own, head) for head in heads)
     )
 
 

@@ -17,14 +17,13 @@ import re
 
 import triton
 
-from . import corpus_api, written_files
+from . import corpus_api, describe, written_files
 from .importable import Importable
 from .kernel_functions import given_by_wrappers
 from .record import Descriptor, Tensor
 from .sources import SourceFile, Unwritable
 
 _LAUNCH_KEYWORDS = frozenset(inspect.signature(corpus_api.launch).parameters)
-_LABEL_AT_MOST = 90
 _WIDTH = 100
 
 
@@ -80,7 +79,7 @@ class Workload:
 
     def _shared_names(self, recorded):
         """{storage and dtype: name} of tensors that lie in one storage; each is written once, above."""
-        tensors = list(_tensors(recorded.arguments.values()))
+        tensors = list(describe.tensors(recorded.arguments.values()))
         shared = {}
         for key, group in _grouped(tensors, lambda tensor: (tensor.storage, tensor.dtype)).items():
             if len(group) > 1:
@@ -103,7 +102,7 @@ class Workload:
             name = value.type.__name__
             self.source.bind(name, value.type)
             return f"{name}({self._word(value.base, shared)}, {', '.join(fields)})"
-        if isinstance(value, (tuple, list)) and any(True for _ in _tensors([value])):
+        if isinstance(value, (tuple, list)) and any(True for _ in describe.tensors([value])):
             return "(" + "".join(self._word(item, shared) + ", " for item in value) + ")"
         if hasattr(value, "item") and not hasattr(value, "fn"):  # a number of numpy's or torch's
             value = value.item()
@@ -124,7 +123,8 @@ class Workload:
 
     def text(self, about):
         rows = list(self.rows.values())
-        labels = _labels([row.recorded for row in rows], self.given)
+        arguments = (row.recorded.arguments.values() for row in rows)
+        labels = describe.numbered([describe.shape_of_first(values) for values in arguments])
         calls = [self._call(row) for row in rows]
         self.source.imports["irdiff_corpus"] = f"from irdiff_corpus import {', '.join(sorted(self.imports))}"
         parts = [f'"""{about}"""', ""]
@@ -264,50 +264,8 @@ def _readme(program, asked, rows, skipped):
     return "\n".join(lines) + "\n"
 
 
-def _labels(launches, given):
-    """One for each launch: type and shape of its first tensor, then what tells it from its like."""
-    bases = [_base_label(recorded) for recorded in launches]
-    labels = list(bases)
-    for base, indices in _grouped(range(len(bases)), lambda index: bases[index]).items():
-        if len(indices) < 2:
-            continue
-        facts = [_facts(launches[index], given) for index in indices]
-        names = list(dict.fromkeys(name for row in facts for name in row))
-        varying = [name for name in names if len({repr(row.get(name)) for row in facts}) > 1]
-        for index, row in zip(indices, facts):
-            parts = [f"{name}{row[name]}" for name in varying if name in row]
-            label = re.sub(r"[^A-Za-z0-9._-]+", "", "-".join([base, *parts]))
-            labels[index] = label[:_LABEL_AT_MOST].rstrip("-")
-    unique: list = []
-    for label in labels:
-        unique.append(next(text for text in _numbered(label, "-") if text not in unique))
-    return unique
-
-
-def _base_label(recorded):
-    first = next(_tensors(recorded.arguments.values()), None)
-    if first is None:
-        return "scalars"
-    return "-".join([first.dtype, "x".join(map(str, first.shape)) or "scalar"])
-
-
-def _facts(recorded, given):
-    """What a label may name: constexprs and options, which tell configs apart, then specialized values.
-
-    given: names of what an autotuner gives, which is not the call's.
-    """
-    names = {
-        name: getattr(getattr(value, "fn", value), "__name__", value)
-        for name, value in recorded.constexprs.items()
-    }
-    chosen = {parameter.name for parameter in recorded.function.params if parameter.is_constexpr}
-    first = {name: value for name, value in names.items() if name in chosen}
-    facts = {**first, **recorded.options, **names}
-    return {name: value for name, value in facts.items() if name not in given}
-
-
-def _numbered(name, separator="_"):
-    return itertools.chain([name], (f"{name}{separator}{number}" for number in itertools.count(2)))
+def _numbered(name):
+    return itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
 
 
 def _filled(words):
@@ -318,16 +276,6 @@ def _filled(words):
             lines.append("")
         lines[-1] += (" " if lines[-1] else "") + word + ","
     return ["        " + line for line in lines if line]
-
-
-def _tensors(values):
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, Descriptor):
-            yield value.base
-        elif isinstance(value, (tuple, list)):
-            yield from _tensors(value)
 
 
 def _end(tensor):

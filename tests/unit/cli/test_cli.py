@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from pathlib import Path
 
 import click
 import pytest
@@ -59,26 +59,27 @@ HERE = (
     *("https://github.com/o/irdiff", "https://github.com/o/irdiff.git", "git@github.com:o/irdiff.git"),
     *("ssh://git@github.com/o/irdiff.git", "https://user:token@github.example/o/irdiff/"),
 )
-INSTALLED = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
+BUILT = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
 
 
 @pytest.mark.parametrize(
     ("origin", "action"),
     [
-        *(({"url": address, **INSTALLED}, f"o/irdiff@{COMMIT}") for address in HERE),
-        *((origin, None) for origin in (None, {}, {"url": "file:///nowhere", "dir_info": {}})),
+        *(({"url": address, **BUILT}, f"o/irdiff@{COMMIT}") for address in HERE),
+        *((origin, None) for origin in (None, {"url": "", **BUILT}, {"url": "/nowhere", **BUILT})),
     ],
 )
-def test_jobs_run_the_commit_that_was_installed_or_that_is_named(
-    monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
+def test_jobs_run_the_commit_that_the_package_is_built_from_or_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
 ) -> None:
-    installed = SimpleNamespace(read_text=lambda _: None if origin is None else json.dumps(origin))
-    monkeypatch.setattr(init_command.metadata, "distribution", lambda _: installed)
+    if origin:
+        (tmp_path / "built_from.json").write_text(json.dumps(origin))
     monkeypatch.setattr(init_command.irdiff, "__file__", "/nowhere/irdiff/__init__.py")
-    assert init_command.own_action(configuration.load()) == action
+    config = replace(configuration.load(), shipped=tmp_path)
+    assert init_command.own_action(config) == action
     if action is None:
         with pytest.raises(UsageError, match="not known which commit of irdiff"):
-            init_command.github_files(None, None, configuration.load(), is_compiler=True, timing=False)
+            init_command.github_files(None, None, config, is_compiler=True, timing=False)
 
 
 # cases of a run
