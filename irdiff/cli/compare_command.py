@@ -24,7 +24,7 @@ from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.github.checks import may_fail
-from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
+from irdiff.model import Edited, Failure, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
 from irdiff.resolve import ir_files
@@ -139,6 +139,10 @@ def compare_command(**given: Any) -> int:
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
     report_command.write(run, part, made, outputs)
+    for name, failure in _failed_programs(run):
+        say(f"irdiff: the program of {name} failed:")
+        for line in failure.stderr.splitlines():
+            say(line)
     if "-" not in map(str, outputs.files):
         report_command.print_report(part, made, outputs)
     if isinstance(comparison, pipeline.Comparison):
@@ -208,13 +212,19 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
+def _failed_programs(run: Run) -> Iterator[tuple[str, Failure]]:
+    """What a reader needs first, each error once."""
+    found = {failure.stderr: (case.id, failure) for case in run.cases if (failure := failed_program(case))}
+    yield from found.values()
+
+
 def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     for case in run.cases:
         if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
             raise NothingComparedError(
-                f"the program of {case.id} failed on both sides:\n{ended.stderr.strip() or ended.message}",
+                f"the program of {case.id} failed on both sides: {ended.message}",
                 hint="what it launched before is in the run; run it by itself, then compare again",
             )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads

@@ -15,6 +15,7 @@ from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import diff_command, diff_view, options, run_argument, screen
 from irdiff.cli.diff_view import View
+from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
@@ -199,7 +200,10 @@ class CaseStory:
         if case.error:
             self.say(case.error, "red")
         head = case.failures.head
-        if case.verdict is Verdict.BROKEN and head and head.stage == "capture" and run.head.revision:
+        if ended := failed_program(case):
+            for line in ended.stderr.splitlines():
+                self.say(line, "dim")
+        elif case.verdict is Verdict.BROKEN and head and head.stage == "capture" and run.head.revision:
             self.say(_RECORDED, "dim")
         stages = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
         self.say("stages:  " + " → ".join(stages))
