@@ -90,8 +90,8 @@ def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
     """What accesses of one buffer have in common, and the first byte and the one after the last."""
     if not event.address or not event.effect.size:
         return (), 0, 0
-    key = values.keys[event.address[-1]]
-    constant, terms = values.linear(key[1] if key[0] == "sum" else 64, event.address[-1])
+    width = 64 if event.effect.space in ("", "global") else 32
+    constant, terms = values.linear(width, event.address[-1])
     return (event.address[:-1], terms), constant, constant + event.effect.size
 
 

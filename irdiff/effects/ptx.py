@@ -319,14 +319,17 @@ def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, 
         width = 1 if kind == "pred" else int(digits or 0)
         if name == "selp":
             return ("select", width), opcode
-        if kind == "f" or not width or (name == "bfe" and kind == "s"):
+        if kind == "f" or not width:
             return None, opcode
         if name.endswith("wide"):
             sign = "s" if kind == "s" else "z"
             return (f"wide {sign}", 2 * width), opcode
-        name = {"bfe": "field", "mul.lo": "mul", "mad.lo": "mad", "shr": "sar" if kind == "s" else "shr"}.get(
-            name, name
-        )
+        name = {
+            "bfe": "sfield" if kind == "s" else "field",
+            "mul.lo": "mul",
+            "mad.lo": "mad",
+            "shr": "sar" if kind == "s" else "shr",
+        }.get(name, name)
         return (name, width), opcode
     if found := _CVT.match(opcode):
         width, sign, source = int(found.group(2)), found.group(3), int(found.group(4))

@@ -13,10 +13,12 @@ from irdiff.effects.values import Key
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all; what is left then differs somewhere."""
 _WITH_WIDTH = frozenset(
-    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "zext", "eq", "lt", "field"}
+    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
 )
 """Nodes whose first part is a width."""
-_COMMUTES = frozenset(["sum", "mul", "and", "or", "xor", "eq"])
+Linear = tuple[int, tuple[tuple[int, int], ...]]
+_LINEAR = frozenset(["sum", "bits"])
+_COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
 
 
 class Root(NamedTuple):
@@ -88,8 +90,8 @@ class Roots:
             return Root(base, head, (ours, theirs))
         if (one[0] == "select" and head in one[2:]) or (other[0] == "select" and base in other[2:]):
             return Root(base, head, None, is_select=True)
-        if one[0] == "sum" or other[0] == "sum":
-            (a, mine), (b, its) = (self._linear(key, number) for key, number in ((one, base), (other, head)))
+        if one[0] in _LINEAR or other[0] in _LINEAR:
+            (a, mine), (b, its) = self._linear(base, head)
             if a != b and all(self._may_be_one(x, y) for x, y in zip_longest(mine, its)):
                 return Root(base, head, (a, b))
             factors, others = dict(mine), dict(its)
@@ -105,13 +107,17 @@ class Roots:
         keys = self._values.keys[one[0]], self._values.keys[other[0]]
         return one[1] == other[1] and keys[0][0] == keys[1][0] == "join" and keys[0][1] == keys[1][1]
 
-    @staticmethod
-    def _linear(key: Key, number: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-        return (key[2], key[3]) if key[0] == "sum" else (0, ((number, 1),))
+    def _linear(self, *numbers: int) -> list[Linear]:
+        keys = [self._values.keys[number] for number in numbers]
+        width = next((key[1] for key in keys if key[0] == "sum"), 64)
+        return [self._values.linear(width, number) for number in numbers]
 
     def _below(self, base: int, head: int) -> list[tuple[int, int]] | None:
         """The pairs of operands that may differ; None where the operations themselves do."""
         one, other = self._values.keys[base], self._values.keys[head]
+        if {one[0], other[0]} <= _LINEAR:
+            of_bits = self._of_bits(one, other) if one[0] == other[0] == "bits" else None
+            return of_bits or self._of_sums(*self._linear(base, head))
         if (
             one[0] != other[0]
             or len(one) != len(other)
@@ -128,8 +134,6 @@ class Roots:
                 if one[1] != other[1] or ours is None or theirs is None or len(ours) != len(theirs):
                     return None
                 return list(zip(ours, theirs, strict=True))
-            case "sum":
-                return self._of_sums(one, other)
             case "select" if one[2:] == other[:1:-1]:  # the same two values, the other way around
                 return [(one[1], self._values.invert(other[1]))]
             case "select" if self._is_guarded(one) and self._is_guarded(other):
@@ -155,13 +159,25 @@ class Roots:
         return any(each[0] == "event" and each[2] in (key[1], self._values.invert(key[1])) for each in events)
 
     @staticmethod
-    def _of_sums(one: Key, other: Key) -> list[tuple[int, int]] | None:
-        ours, theirs = dict(one[3]), dict(other[3])
+    def _of_sums(one: Linear, other: Linear) -> list[tuple[int, int]] | None:
+        ours, theirs = dict(one[1]), dict(other[1])
         left = sorted((f, a) for a, f in ours.items() if theirs.get(a) != f)
         right = sorted((f, a) for a, f in theirs.items() if ours.get(a) != f)
-        if one[1:3] != other[1:3] or [f for f, _ in left] != [f for f, _ in right]:
+        if one[0] != other[0] or [f for f, _ in left] != [f for f, _ in right]:
             return None
         return [(a, b) for (_, a), (_, b) in zip(left, right, strict=True)]
+
+    @staticmethod
+    def _of_bits(one: Key, other: Key) -> list[tuple[int, int]] | None:
+        if one[1] != other[1]:
+            return None
+        (ours, mine), (theirs, its) = (list(zip(*key[2], strict=True)) for key in (one, other))
+        is_same = mine == its and [n for _, n in ours] == [n for _, n in theirs]
+        return (
+            [pair for pair in zip((a for a, _ in ours), (b for b, _ in theirs)) if pair[0] != pair[1]]
+            if is_same
+            else None
+        )
 
 
 def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:

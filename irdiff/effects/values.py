@@ -9,6 +9,7 @@ LangRef "add"; flags like `nsw` promise more and are not used). A constant is it
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +18,13 @@ from typing import Any
 Key = tuple[Any, ...]
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
-_THREAD = re.compile(r"(?:.*\.)?%?tid\.[xyz]$|.*workitem\.id\.[xyz]$")
-"""At most 1023."""
+_SPECIAL = re.compile(
+    r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>ctaid\.x)|(?P<block>ctaid\.[yz])|(?P<lane>laneid))$"
+)
+_MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
+"""PTX ISA "Special Registers"; CUDA C++ Programming Guide "Technical Specifications per Compute Capability"."""
+_MAX_PRODUCTS = 16
+"""A product of sums with more terms stays one."""
 
 
 def _ones(width: int) -> int:
@@ -32,6 +38,7 @@ class Values:
         self._numbers: dict[Key, int] = {}
         self.keys: list[Key] = []
         self._masks: dict[int, int] = {}
+        self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
 
     def node(self, *key: Any) -> int:
         number = self._numbers.get(key)
@@ -57,17 +64,98 @@ class Values:
         key = self.keys[number]
         if key[0] == "const":
             return key[1], ()
-        return (key[2], key[3]) if key[0] == "sum" and key[1] == width else (0, ((number, 1),))
+        if key[0] == "sum" and key[1] == width:
+            return key[2], key[3]
+        return self._split(width, number) if key[0] == "bits" else (0, ((number, 1),))
+
+    def _split(self, width: int, number: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """A form of bits as a sum: bits that one term has alone, and those where terms meet as one atom."""
+        found = self._linear.get((width, number))
+        if found is not None:
+            return found
+        first, terms = self.form(width, number)
+        seen, meeting = first, 0
+        for mask in terms.values():
+            meeting |= seen & mask
+            seen |= mask
+        constant, rows = first & ~meeting, dict[int, int]()
+        for (atom, places), mask in terms.items():
+            own = mask & ~meeting
+            if not own:
+                continue
+            if places >= 0 and own == self.bits(atom) << places & _ones(width):
+                offset, below = self.linear(width, atom)
+                constant += offset << places
+                for value, factor in below:
+                    rows[value] = rows.get(value, 0) + (factor << places)
+            else:
+                factor = own & -own
+                places -= factor.bit_length() - 1
+                value = self.xored(width, 0, {(atom, places): own // factor})
+                rows[value] = rows.get(value, 0) + factor
+        if meeting:
+            factor = meeting & -meeting
+            down = factor.bit_length() - 1
+            met = {(a, n - down): m // factor for (a, n), mask in terms.items() if (m := mask & meeting)}
+            value = self.xored(width, (first & meeting) // factor, met)
+            rows[value] = rows.get(value, 0) + factor
+        found = self._linear[width, number] = constant, tuple(sorted(rows.items()))
+        return found
 
     def _sum(self, width: int, constant: int, terms: Mapping[int, int]) -> int:
-        ones = (1 << width) - 1
-        kept = tuple(sorted((atom, factor & ones) for atom, factor in terms.items() if factor & ones))
-        constant = int(self.keys[self.constant(constant, width)][1])
+        ones = _ones(width)
+        constant &= ones
+        kept = {atom: factor & ones for atom, factor in terms.items() if factor & ones}
         if not kept:
             return self.constant(constant, width)
-        if not constant and len(kept) == 1 and kept[0][1] == 1:
-            return kept[0][0]
-        return self.node("sum", width, constant, kept)
+        if not constant and len(kept) == 1 and 1 in kept.values():
+            return next(iter(kept))
+        whole = self._joined(width, constant, kept)
+        if whole is not None:
+            return whole
+        if len(known := {atom: factor for atom, factor in kept.items() if self.bits(atom) >= 0}) > 1:
+            apart = self._apart(width, known)
+            joined = self._joined(width, 0, apart) if len(apart) > 1 else None
+            if joined is not None:
+                kept = {atom: factor for atom, factor in kept.items() if atom not in apart}
+                for atom, factor in self.linear(width, joined)[1]:
+                    kept[atom] = kept.get(atom, 0) + factor & ones
+        constant = int(self.keys[self.constant(constant, width)][1])
+        return self.node("sum", width, constant, tuple(sorted(kept.items())))
+
+    def _joined(self, width: int, constant: int, terms: Mapping[int, int]) -> int | None:
+        """A sum as a form of bits; None where terms may have bits in common, so bits are carried."""
+        seen, found = constant, dict[tuple[int, int], int]()
+        for atom, factor in terms.items():
+            most = self.bits(atom) & _ones(width)
+            if factor & 1 and most & seen:
+                return None
+            flipped, form = self.form(width, atom)
+            while factor:
+                one = factor & -factor
+                places, factor = one.bit_length() - 1, factor ^ one
+                mask = most << places & _ones(width)
+                if mask & seen:
+                    return None
+                seen |= mask
+                constant ^= flipped << places & _ones(width)
+                for (each, n), own in form.items():
+                    where = each, n + places
+                    found[where] = found.get(where, 0) ^ own << places & _ones(width)
+        return self.xored(width, constant, found)
+
+    def _apart(self, width: int, terms: Mapping[int, int]) -> dict[int, int]:
+        """The terms that have no bit in common with another."""
+        seen, twice, masks = 0, 0, dict[int, int]()
+        for atom, factor in terms.items():
+            most, mask = self.bits(atom), 0
+            while factor:
+                one = factor & -factor
+                part, factor = most * one & _ones(width), factor ^ one
+                twice |= mask & part
+                mask |= part
+            masks[atom], twice, seen = mask, twice | seen & mask, seen | mask
+        return {atom: factor for atom, factor in terms.items() if not masks[atom] & twice}
 
     def add(self, width: int, left: int, right: int, factor: int = 1) -> int:
         (a, ours), (b, theirs) = self.linear(width, left), self.linear(width, right)
@@ -90,9 +178,18 @@ class Values:
             factor = self.value_of(other)
             if factor is not None:
                 return self.scaled(width, one, factor)
-        return self.node("mul", width, *sorted((left, right)))
+        (a, ours), (b, theirs) = self.linear(width, left), self.linear(width, right)
+        if not a and not b and len(ours) == len(theirs) == 1 or len(ours) * len(theirs) > _MAX_PRODUCTS:
+            return self.node("mul", width, *sorted((left, right)))
+        total = self.add(width, self.scaled(width, right, a), self.scaled(width, left, b))
+        total = self.add(width, total, self.constant(a * b, width), -1)
+        for (one, times), (other, factor) in itertools.product(ours, theirs):
+            product = self.node("mul", width, *sorted((one, other)))
+            total = self.add(width, total, self.scaled(width, product, times * factor))
+        return total
 
-    # bits: what is known to be 0 decides whether a sum is an `or`, and whether it may wrap around
+    # forms of bits: ("bits", constant, (((atom, places), mask), ...)), the `xor` of the constant and of each
+    # atom shifted to the left, under its mask
 
     def bits(self, number: int) -> int:
         """A mask of the bits that may be 1; negative where all beyond may be."""
@@ -109,77 +206,46 @@ class Values:
                 return 1
             case "and", _, one, other:
                 return self.bits(one) & self.bits(other)
-            case (("or" | "xor"), _, one, other):
+            case (("or" | "select"), _, one, other):
                 return self.bits(one) | self.bits(other)
-            case "select", _, one, other:
-                return self.bits(one) | self.bits(other)
-            case "zext", _, source, value:
-                return self.bits(value) & _ones(source)
-            case "shr", width, value, places if (count := self.value_of(places)) is not None:
-                return (self.bits(value) & _ones(width)) >> count
+            case "bits", constant, terms:
+                return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
             case "sum", width, constant, terms:
                 ones = _ones(width)
                 rows = [(constant & ones, 1), *((self.bits(atom) & ones, times) for atom, times in terms)]
                 aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
-                if self._parts(width, self.node(*key)):
-                    return functools.reduce(operator.or_, (int(most * times & ones) for most, times in rows))
                 total = sum(int(most * times) for most, times in rows)
                 return int(aligned & (ones if total > ones else _ones(total.bit_length())))
-        return 1023 if _THREAD.match(str(key[-1])) and len(key) < 3 else -1
+        found = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
+        return _MOST[str(found.lastgroup)] if found else -1
 
-    def _parts(self, width: int, number: int) -> list[tuple[int, int]]:
-        """Values and how far each is shifted to the left, where no two have a bit in common."""
-        constant, terms = self.linear(width, number)
-        rows, seen = [(self.constant(constant, width), 0)] if constant else [], constant & _ones(width)
-        for atom, times in terms:
-            most = self.bits(atom) * times & _ones(width)
-            if times & (times - 1) or most & seen:
-                return []
-            seen |= most
-            rows.append((atom, times.bit_length() - 1))
-        return rows
+    def form(self, width: int, number: int) -> tuple[int, dict[tuple[int, int], int]]:
+        key, ones = self.keys[number], _ones(width)
+        if key[0] == "const":
+            return key[1] & ones, {}
+        if key[0] == "bits":
+            return key[1] & ones, {where: mask & ones for where, mask in key[2] if mask & ones}
+        return 0, {(number, 0): self.bits(number) & ones}
 
-    def _total(self, width: int, constant: int, terms: Iterable[tuple[int, int]]) -> int:
-        total = self.constant(constant, width)
-        for value, times in terms:
-            total = self.add(width, total, self.scaled(width, value, times))
-        return total
+    def xored(self, width: int, constant: int, terms: Mapping[tuple[int, int], int]) -> int:
+        kept = sorted(item for item in terms.items() if item[1])
+        if not kept:
+            return self.constant(constant, width)
+        ((atom, places), mask), most = kept[0], self.bits(kept[0][0][0])
+        is_whole = mask == most or (most < 0 and mask == _ones(width))
+        is_here = self.keys[atom][0] != "sum" or self.keys[atom][1] == width
+        if len(kept) == 1 and not constant and not places and is_whole and is_here:
+            return atom
+        return self.node("bits", constant, tuple(kept))
 
-    def masked(self, width: int, value: int, mask: int) -> int:
-        key, most, mask = self.keys[value], self.bits(value) & _ones(width), mask & _ones(width)
-        if most & mask == most:
-            return value
-        if key[0] == "const" or not most & mask:
-            return self.constant(most & mask, width)
-        if key[1:2] == (width,):
-            if key[0] == "sum" and (parts := self._parts(width, value)):
-                found = (
-                    (self.masked(width, part, self._beyond(width, part, n, mask)), 1 << n)
-                    for part, n in parts
-                )
-                return self._total(width, 0, found)
-            if key[0] == "and" and (inner := self._under(key)):
-                return self.masked(width, inner[0], mask & inner[1])
-            if key[0] == "zext":
-                return self.extend("z", key[2] * 1000 + width, self.masked(key[2], key[3], mask))
-        return self.node("and", width, *sorted((value, self.constant(most & mask, width))))
-
-    def _beyond(self, width: int, part: int, places: int, mask: int) -> int:
-        """The mask of a part before it is shifted; bits that the shift drops stay where all others do."""
-        left = _ones(width - places)
-        kept = self.bits(part) & left
-        return -1 if kept & mask >> places == kept else mask >> places & left
-
-    def _under(self, key: Key) -> tuple[int, int] | None:
-        """What an `and` with a constant has bits of, and the constant."""
-        for value, other in (key[2:], key[:1:-1]):
-            known = self.value_of(other)
-            if known is not None:
-                return value, known
-        return None
+    def masked(self, width: int, value: int, mask: int, places: int = 0) -> int:
+        """The value shifted to the right, under a mask."""
+        constant, terms = self.form(width, value)
+        found = {(atom, n - places): own >> places & mask for (atom, n), own in terms.items()}
+        return self.xored(width, constant >> places & mask, found)
 
     def shift(self, name: str, width: int, value: int, places: int) -> int:
-        count, known, most = self.value_of(places), self.value_of(value), self.bits(value) & _ones(width)
+        count, known = self.value_of(places), self.value_of(value)
         if count is None or not 0 <= count < width:
             return self.node(name, width, value, places)
         if name == "shl":
@@ -188,39 +254,19 @@ class Values:
             return self.constant(known >> count, width)
         if not count:
             return value
-        if name == "sar" and most >> (width - 1):
+        if name == "sar" and self.bits(value) >> (width - 1) & 1:
             return self.node(name, width, value, places)
-        if not most >> count or known is not None:
-            return self.constant(most >> count, width)
-        return self._shifted(width, value, count)
+        return self.masked(width, value, _ones(width), count)
 
-    def _shifted(self, width: int, value: int, count: int) -> int:
-        """To the right, with zeros."""
-        key = self.keys[value]
-        if key[1:2] != (width,):
-            return self.node("shr", width, value, self.constant(count))
-        if key[0] == "sum" and (parts := self._parts(width, value)):
-            places = [(self.masked(width, part, _ones(width - n)), n) for part, n in parts]
-            down = [
-                (self.shift("shr", width, part, self.constant(max(count - n, 0))), n) for part, n in places
-            ]
-            return self._total(width, 0, ((part, 1 << max(n - count, 0)) for part, n in down))
-        if key[0] == "and" and (inner := self._under(key)):
-            shifted = self.shift("shr", width, inner[0], self.constant(count))
-            return self.masked(width, shifted, (inner[1] & _ones(width)) >> count)
-        if key[0] == "zext":
-            shifted = self.shift("shr", key[2], key[3], self.constant(count))
-            return self.extend("z", key[2] * 1000 + width, shifted)
-        if key[0] == "shr" and (before := self.value_of(key[3])) is not None:
-            return self.shift("shr", width, key[2], self.constant(before + count))
-        return self.node("shr", width, value, self.constant(count))
-
-    def field(self, width: int, value: int, first: int, count: int) -> int:
+    def field(self, width: int, value: int, first: int, count: int, sign: str = "z") -> int:
         """Some bits of a value."""
         places, length = self.value_of(first), self.value_of(count)
         if places is None or length is None or not 0 <= places < width or not 0 <= length < 32:
-            return self.node("field", width, value, first, count)
-        return self.masked(width, self.shift("shr", width, value, first), _ones(length))
+            return self.node(f"{sign}field", width, value, first, count)
+        found = self.masked(width, value, _ones(length), places)
+        if sign == "s" and length > 1:
+            return self.node("sfield", width, value, first, count)
+        return self.scaled(width, found, -1) if sign == "s" else found
 
     def bitwise(self, name: str, width: int, left: int, right: int) -> int:
         ours, theirs = self.value_of(left), self.value_of(right)
@@ -229,18 +275,36 @@ class Values:
             return self.constant(found, width)
         if left == right:
             return self.constant(0, width) if name == "xor" else left
+        ones = _ones(width)
         for value, known in ((left, theirs), (right, ours)):
-            if width == 1 and known is not None:
+            if known is None:
+                continue
+            if width == 1:
                 return {
                     "and": value if known else self.constant(0, 1),
                     "or": self.constant(1, 1) if known else value,
                     "xor": self.invert(value) if known else value,
                 }[name]
-            if name == "and" and known is not None:
-                return self.masked(width, value, known)
-        if name != "and" and width > 1 and not self.bits(left) & self.bits(right) & _ones(width):
-            return self.add(width, left, right)
+            if name == "and":
+                return self.masked(width, value, known & ones)
+            if name == "or":
+                return self._xor(width, self.masked(width, value, ~known & ones), self.constant(known, width))
+            if known & ones == ones:
+                return self.invert_all(width, value)
+        is_apart = name == "or" and not self.bits(left) & self.bits(right) & ones
+        if width > 1 and (name == "xor" or is_apart):
+            return self._xor(width, left, right)
         return self.node(name, width, *sorted((left, right)))
+
+    def _xor(self, width: int, left: int, right: int) -> int:
+        (a, ours), (b, theirs) = self.form(width, left), self.form(width, right)
+        for where, mask in theirs.items():
+            ours[where] = ours.get(where, 0) ^ mask
+        constant, terms = self.linear(width, self.xored(width, a ^ b, ours))
+        return self._sum(width, constant, dict(terms))
+
+    def invert_all(self, width: int, value: int) -> int:
+        return self.add(width, self.constant(-1), value, -1)
 
     def extend(self, sign: str, widths: int, value: int) -> int:
         """The widths are in one number: 32064 extends 32 bits to 64."""
@@ -248,32 +312,33 @@ class Values:
         known, key, ones = self.value_of(value), self.keys[value], _ones(source)
         if known is not None:
             return self.constant(known if sign == "s" and source > 1 else known & ones, width)
-        if source > 1 and not self.bits(value) >> (source - 1) & 1:
-            sign = "z"
-        if key[0] == "sum" and key[1] == source and sign == "z":
+        if sign == "s" and (source == 1 or self.bits(value) >> (source - 1) & 1):
+            return self.node("sext", width, source, value)
+        if key[0] == "sum" and key[1] == source:
             most = (key[2] & ones) + sum((self.bits(atom) & ones) * times for atom, times in key[3])
             if most <= ones:
-                terms = [(self.extend("z", widths, atom), times) for atom, times in key[3]]
-                return self._total(width, key[2] & ones, terms)
-        if key[0] == "zext" and key[1] == source and sign == "z":
-            return self.extend("z", key[2] * 1000 + width, key[3])
-        return self.node(f"{sign}ext", width, source, value)
+                total = self.constant(key[2] & ones, width)
+                for atom, times in key[3]:
+                    total = self.add(width, total, self.extend("z", widths, atom), times)
+                return total
+        return self.xored(width, *self.form(source, value))
 
     def trunc(self, width: int, value: int) -> int:
         known, key = self.value_of(value), self.keys[value]
         if known is not None:
             return self.constant(known, width)
-        if key[0] in ("zext", "sext") and key[2] == width:
-            return int(key[3])
-        if key[0] in ("zext", "sext"):
-            is_wider = width > key[2]
-            return (
-                self.extend(key[0][0], key[2] * 1000 + width, key[3])
-                if is_wider
-                else self.trunc(width, key[3])
-            )
+        if key[0] == "sext":
+            source = key[2]
+            if source < width:
+                return self.extend("s", source * 1000 + width, key[3])
+            return int(key[3]) if source == width else self.trunc(width, key[3])
         if key[0] == "sum" and key[1] > width:
-            return self._total(width, key[2], [(self.trunc(width, atom), times) for atom, times in key[3]])
+            total = self.constant(key[2], width)
+            for atom, times in key[3]:
+                total = self.add(width, total, self.trunc(width, atom), times)
+            return total
+        if key[0] == "bits" or self.bits(value) >= 0:
+            return self.xored(width, *self.form(width, value))
         return self.node("trunc", width, value)
 
     def widening(self, sign: str, width: int, left: int, right: int, added: int | None = None) -> int:
@@ -350,9 +415,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "mul": Values.mul,
     "mad": lambda values, width, one, other, added: values.add(width, values.mul(width, one, other), added),
     "not": lambda values, width, value: (
-        values.invert(value)
-        if width == 1
-        else values.add(width, values.constant(-1), values.scaled(width, value, -1))
+        values.invert(value) if width == 1 else values.invert_all(width, value)
     ),
     "zext": _ext("z"),
     "sext": _ext("s"),
@@ -363,6 +426,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "half": lambda values, place, value: values.half(value, place),
     "piece": lambda values, code, value: values.part(value, *divmod(code, PIECES)),
     "field": Values.field,
+    "sfield": functools.partial(Values.field, sign="s"),
     "mask": lambda values, _, truth, lanes: values.node("mask", truth, lanes),
     "put": lambda values, place, value, part: values.node("put", value, place, part),
     **{

@@ -210,8 +210,11 @@ def evaluated(values: Values, number: int, given: dict[str, int]) -> int:
         case "sum", width, constant, terms:
             total = constant + sum(evaluated(values, atom, given) * times for atom, times in terms)
             return int(total & (1 << width) - 1)
-        case "zext", _, source, value:
-            return evaluated(values, value, given) & int((1 << source) - 1)
+        case "bits", constant, terms:
+            for (atom, places), mask in terms:
+                value = evaluated(values, atom, given)
+                constant ^= (value << places if places > 0 else value >> -places) & mask
+            return int(constant)
         case "trunc", width, value:
             return evaluated(values, value, given) & int((1 << width) - 1)
         case name, width, one, other:
