@@ -71,7 +71,7 @@ def _between(stage: str, values: Values, base: Program, head: Program) -> Iterat
 
 
 def _of_functions(stage: str, values: Values, base: Function, head: Function) -> list[EffectDiffers]:
-    graphs = blocks.graph(base), blocks.graph(head)
+    graphs = blocks.graphs(base, head)
     if not blocks.same_shape(*graphs):
         return list(difference.of_shapes(*graphs))
     made_by: dict[int, Instruction] = {}

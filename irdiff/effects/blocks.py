@@ -1,14 +1,16 @@
 """Blocks in an order that follows from the edges alone. Pure.
 
 Blocks are numbered depth first from the entry, the target where the condition is true first, so neither the
-order in a text nor labels count. A block that only jumps is left out, and a block is one with its only
-successor that nothing else enters.
+order in a text nor labels count. Where both sides take a branch by opposite conditions, head's is turned
+around. A block that only jumps is left out, and a block is one with its only successor that nothing else
+enters. Each edge from a branch to a block that others enter too has a block of its own: one side may compute
+there what the other computes before.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.program import CodeBlock, Function, Instruction, Operand, ReadError
@@ -19,6 +21,8 @@ BRANCH = "branch"
 
 class BlockNode(NamedTuple):
     block: CodeBlock
+    is_turned: bool
+    """Whether its branch is taken by the opposite condition."""
     targets: tuple[int, ...]
     sources: tuple[int, ...]
     """The blocks that lead here, by number, each as often as it does."""
@@ -79,31 +83,120 @@ def with_copies(found: Sequence[CodeBlock], phis: Phis) -> Iterator[CodeBlock]:
         yield from edges
 
 
-def graph(function: Function) -> Graph:
+def graphs(base: Function, head: Function) -> tuple[Graph, Graph]:
     """Raises ReadError for a jump to a label that is not there."""
+    ours, theirs = _normal(base), _normal(head)
+    return _graph(ours, frozenset()), _graph(theirs, _turned(ours, theirs))
+
+
+_Blocks = dict[str, CodeBlock]
+"""By label, the entry first."""
+
+
+def _normal(function: Function) -> _Blocks:
     blocks = {block.label: block for block in function.blocks}
     entry = function.blocks[0].label
     blocks = _joined(_without_jumps(blocks, entry), entry)
-    order: dict[str, int] = {}
+    reached = dict[str, CodeBlock]()
     waiting = [entry]
     while waiting:
         label = waiting.pop()
         if label not in blocks:
             raise ReadError(f"a jump to {label}, which is not there")
+        if label not in reached:
+            reached[label] = blocks[label]
+            waiting += blocks[label].targets
+    entered = Counter(target for block in reached.values() for target in block.targets)
+    for label, block in [*reached.items()]:
+        if len(block.targets) > 1:
+            targets = [
+                f"{label} to {n}" if entered[each] > 1 else each for n, each in enumerate(block.targets)
+            ]
+            for new, old in zip(targets, block.targets, strict=True):
+                if new != old:
+                    reached[new] = CodeBlock(new, (), JUMP, None, (old,))
+            reached[label] = block._replace(targets=tuple(targets))
+    return reached
+
+
+def _graph(blocks: _Blocks, turned: Collection[str]) -> Graph:
+    targets = {
+        label: block.targets[::-1] if label in turned else block.targets for label, block in blocks.items()
+    }
+    order: dict[str, int] = {}
+    waiting = [next(iter(blocks))]
+    while waiting:
+        label = waiting.pop()
         if label not in order:
             order[label] = len(order)
-            waiting += blocks[label].targets[::-1]
-    edges = [tuple(order[each] for each in blocks[label].targets) for label in order]
+            waiting += targets[label][::-1]
+    edges = [tuple(order[each] for each in targets[label]) for label in order]
     live = _live([blocks[label] for label in order], edges)
     return tuple(
         BlockNode(
             block=blocks[label],
+            is_turned=label in turned,
             targets=edges[n],
             sources=tuple(source for source, own in enumerate(edges) for target in own if target == n),
             live=frozenset(live[n]),
         )
         for label, n in order.items()
     )
+
+
+def _turned(base: _Blocks, head: _Blocks) -> set[str]:
+    """Head's branches whose two targets look like base's, the other way around."""
+    looks = _looks(base), _looks(head)
+    place: dict[str, str] = {}
+    turned = set[str]()
+    waiting = [(next(iter(base)), next(iter(head)))]
+    while waiting:
+        one, other = waiting.pop()
+        if one in place:
+            continue
+        place[one] = other
+        ours, theirs = base[one].targets, head[other].targets
+        if base[one].exit == head[other].exit == BRANCH:
+            alike = [
+                sum(
+                    2 * (place.get(a) == b)
+                    + sum(x == y for x, y in zip(looks[0][a], looks[1][b], strict=True))
+                    for a, b in zip(ours, order, strict=True)
+                )
+                for order in (theirs, theirs[::-1])
+            ]
+            if alike[1] > alike[0]:
+                turned.add(other)
+                theirs = theirs[::-1]
+        waiting += zip(ours, theirs, strict=False)
+    return turned
+
+
+def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
+    """Of each block: what leads to and from it, the nearest first, and its effects."""
+    sources: dict[str, list[str]] = {label: [] for label in blocks}
+    for label, block in blocks.items():
+        for each in block.targets:
+            sources[each].append(label)
+    now = {label: hash((block.exit, len(block.targets))) for label, block in blocks.items()}
+    found = {
+        label: (hash(tuple(each.effect[:2] for each in block.instructions if each.effect)),)
+        for label, block in blocks.items()
+    }
+    for _ in range(_NEAR):
+        now = {
+            label: hash(
+                (look, *sorted(now[each] for each in blocks[label].targets), 0,
+                 *sorted(now[each] for each in sources[label]))
+            )
+            for label, look in now.items()
+        }  # fmt: skip
+        found = {label: (now[label], *rows) for label, rows in found.items()}
+    return found
+
+
+_NEAR = 6
+"""Over how many edges two blocks have to look alike."""
 
 
 def same_shape(base: Graph, head: Graph) -> bool:

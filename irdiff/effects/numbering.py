@@ -157,8 +157,11 @@ class _Block:
             self._write(each, results)
             if events and each.effect:
                 self._function.waited(events[-1], self._state)
-        condition = self._node.block.condition
-        return NumberedBlock(tuple(events), None if condition is None else self._read(condition))
+        operand = self._node.block.condition
+        condition = None if operand is None else self._read(operand)
+        if self._node.is_turned and condition is not None:
+            condition = self._values.invert(condition)
+        return NumberedBlock(tuple(events), condition)
 
     def _read(self, operand: Operand) -> int:
         if isinstance(operand, str):
