@@ -179,7 +179,7 @@ def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
         for each in block.targets:
             sources[each].append(label)
     now = {label: hash((block.exit, len(block.targets))) for label, block in blocks.items()}
-    found = {
+    found: dict[str, tuple[int, ...]] = {
         label: (hash(tuple(each.effect[:2] for each in block.instructions if each.effect)),)
         for label, block in blocks.items()
     }

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from irdiff.effects.blocks import BlockNode, Graph, read_by
-from irdiff.effects.program import Effect, Function, Instruction, Operand, ReadError
+from irdiff.effects.lanes import Lanes
+from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, ReadError
 from irdiff.effects.values import Values
 
 _MAX_ROUNDS = 60
@@ -70,6 +71,7 @@ class NumberedFunction:
         """The class of each join, by block and register."""
         self.blocks: list[NumberedBlock] = []
         self.computed: set[int] = set()
+        self.lanes = Lanes(values, made_by)
         self._asynchronous = function.asynchronous
         self._entered: dict[int, _State] = {}
         self._out: list[_State] = []
@@ -232,6 +234,12 @@ class _Block:
             self._values.moved(width, self._read(part), offset) for part, offset in effect.address
         )
         operands, guard = _ordered(each, operands), self._guard(each)
+        if effect.act is Act.MATRIX:  # an accumulator that it sets to 0 first, whatever was there
+            keys = self._values.keys
+            nothing = self._values.node("undefined", "")
+            operands = tuple([nothing if keys[part][0] == "undefined" else part for part in operands])
+        if guard is not None and effect.act is Act.STORE and effect.space == "shared":
+            guard = self._function.lanes.relevant(guard, (*address, *operands))
         lanes = self._state[EXEC] if each.masked else None
         assert not isinstance(lanes, _MaskedValue)
         like = self._values.node("like", self._number, each.name, guard, lanes, address, operands)

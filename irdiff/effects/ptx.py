@@ -292,6 +292,10 @@ def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:
 
 def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     opcode, results = facts.opcode, operands[0].registers
+    if opcode in ("ld.param.s32", "ld.param.u32") and results[0].startswith("%rd"):  # into 64 bits
+        narrow, kind = _PtxOperand(("_narrow",)), "sext" if "s32" in opcode else "zext"
+        made = _pure(_facts("ld.param.u32"), [narrow, *operands[1:]])
+        return [*made, Instruction(opcode, results, narrow.values, (kind, 32_064))]
     values = tuple(value for each in operands[1:] for value in _with_offset(each))
     values += tuple(value for each in operands[1:] for part in each.address for value in _with_offset(part))
     if opcode.startswith("mov") and operands[0].is_vector:

@@ -8,14 +8,10 @@ from typing import NamedTuple
 
 from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.program import Instruction
-from irdiff.effects.values import Key
+from irdiff.effects.values import WITH_WIDTH, Key
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all; what is left then differs somewhere."""
-_WITH_WIDTH = frozenset(
-    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
-)
-"""Nodes whose first part is a width."""
 Linear = tuple[int, tuple[tuple[int, int], ...]]
 _LINEAR = frozenset(["sum", "bits"])
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
@@ -138,7 +134,7 @@ class Roots:
                 return [(one[1], self._values.invert(other[1]))]
             case "select" if self._is_guarded(one) and self._is_guarded(other):
                 return list(zip(one[2:], other[2:], strict=True))
-        skipped = 1 + (one[0] in _WITH_WIDTH)
+        skipped = 1 + (one[0] in WITH_WIDTH)
         ours, theirs = one[skipped:], other[skipped:]
         if one[:skipped] != other[:skipped] or sorted(ours) == sorted(theirs):  # they changed places
             return None

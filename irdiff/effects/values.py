@@ -23,6 +23,10 @@ _SPECIAL = re.compile(
 )
 _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
 """PTX ISA "Special Registers"; CUDA C++ Programming Guide "Technical Specifications per Compute Capability"."""
+WITH_WIDTH = frozenset(
+    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
+)
+"""Nodes whose first part is a width."""
 _MAX_PRODUCTS = 16
 """A product of sums with more terms stays one."""
 

@@ -1,0 +1,115 @@
+"""Which values are the same in several lanes of a warp, so that it does not matter which lane stores them. Pure.
+
+A value is described by the bits of the lane's number that it may depend on. A butterfly that combines a value
+with that of the lane whose number differs in one bit, by an operation that commutes, gives both the same. A
+store under the predicate that those bits are 0 then writes what all lanes would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from irdiff.effects.program import Instruction
+from irdiff.effects.values import WITH_WIDTH, Values
+
+_ALL = 31
+_LANE = frozenset({"%tid.x", "%laneid"})
+_SAME = frozenset({"const", "parameter", "undefined"})
+
+
+class Lanes:
+    def __init__(self, values: Values, made_by: Mapping[int, Instruction]) -> None:
+        self._values = values
+        self._made_by = made_by
+        self._known: dict[int, int] = {}
+
+    def relevant(self, guard: int, stored: Collection[int]) -> int | None:
+        """The predicate of a store of these values without lanes that write the same; None: all may write."""
+        key = self._values.keys[guard]
+        if key[0] == "and":
+            one, other = (self.relevant(part, (*stored, *key[2:])) for part in key[2:])
+            for left, part in ((one, key[3]), (other, key[2])):
+                if left is None:
+                    return self.relevant(part, stored)
+        bits = self._zero_bits(guard)
+        if bits and not any(self.varies(each) & bits for each in stored if each != guard):
+            return None
+        return guard
+
+    def _zero_bits(self, guard: int) -> int:
+        """The bits of the lane that a predicate wants to be 0, where it wants nothing else."""
+        key = self._values.keys[guard]
+        if key[0] != "eq":
+            return 0
+        zero, form = sorted(
+            (self._values.keys[each] for each in key[2:]), key=lambda each: each[0] != "const"
+        )
+        if zero != ("const", 0) or form[0] != "bits" or form[1] or len(form[2]) > 1:
+            return 0
+        ((atom, places), mask), *_ = form[2]
+        return self._lane_bits(atom, places, mask)
+
+    def _lane_bits(self, atom: int, places: int, mask: int) -> int:
+        key = self._values.keys[atom]
+        found = mask << -places if places < 0 else mask >> places
+        return found if key[0] == "text" and key[1] in _LANE and not found & ~_ALL else 0
+
+    def varies(self, number: int) -> int:
+        """The bits of the lane's number that a value may depend on."""
+        found = self._known.get(number)
+        if found is None:
+            self._known[number] = _ALL
+            found = self._known[number] = self._of(number)
+        return found
+
+    def _of(self, number: int) -> int:
+        key, values = self._values.keys[number], self._values
+        match key:
+            case "text", name:
+                return _ALL if name in _LANE else 0
+            case "bits", _, terms:
+                found = 0
+                for (atom, places), mask in terms:
+                    used = mask << -places if places < 0 else mask >> places
+                    is_lane = values.keys[atom][0] == "text" and values.keys[atom][1] in _LANE
+                    found |= used & _ALL if is_lane else self.varies(atom)
+                return found
+            case "sum", _, _, terms:
+                return self._any(atom for atom, _ in terms)
+            case "part", value, _, _:
+                made = self._butterfly(value)
+                return (
+                    self.varies(made[0])
+                    if made
+                    else _ALL
+                    if values.keys[value][0] == "event"
+                    else self.varies(value)
+                )
+            case name, *_ if name in _SAME:
+                return 0
+            case (("join" | "event" | "waited for" | "like"), *_):
+                return _ALL
+        operands = key[1 + (key[0] in WITH_WIDTH) :]
+        found = self._any(operands)
+        if len(operands) == 2 and (made_by := self._made_by.get(number)) and made_by.commutes:
+            for one, other in (operands, operands[::-1]):
+                part = values.keys[other]
+                made = self._butterfly(part[1]) if part[0] == "part" else None
+                if made and made[0] == one:
+                    return found & ~made[1]
+        return found
+
+    def _any(self, numbers: Iterable[int]) -> int:
+        found = 0
+        for each in numbers:
+            found |= self.varies(each)
+        return found
+
+    def _butterfly(self, number: int) -> tuple[int, int] | None:
+        """What lanes exchange whose numbers differ in one bit, and the bit."""
+        key = self._values.keys[number]
+        if key[0] != "event" or not key[1].startswith("shfl.sync.bfly") or key[2] is not None:
+            return None
+        value, bit, *rest = self._values.keys[key[3]][-1]
+        found = [self._values.value_of(each) for each in (bit, *rest)]
+        return (value, int(found[0] or 0)) if found[0] in (1, 2, 4, 8, 16) and found[1:] == [31, -1] else None
