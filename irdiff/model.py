@@ -386,7 +386,7 @@ class EffectClass(StrEnum):
     UNKNOWN = "not understood"
     """Both sides may do the same; that is not shown."""
     COST = "more synchronization"
-    """Nothing else differs than order, registers and how addresses are computed."""
+    """Or less, where what is left keeps the same accesses apart. Nothing else differs than for motion."""
     MOTION = "code motion"
     """Nothing differs but these: proved."""
 

@@ -12,12 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from irdiff.compare import alignment
-from irdiff.effects import order
+from irdiff.effects import order, separation
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.program import Act, Instruction
 from irdiff.effects.roots import Root, Roots
-from irdiff.effects.values import Values
 from irdiff.effects.waits import MARK
 from irdiff.model import EffectClass
 
@@ -31,13 +30,12 @@ _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
 _MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
 _MAX_CODE = 70
-_FAR = 24
-"""How far from a barrier accesses are looked for that it separates."""
-_ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX})
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|llvm\..*(?:barrier|bar\.)")
+_BARRIER = re.compile(r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|llvm\..*barrier(?!\.cluster)")
+"""Of all threads of a block."""
 _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
@@ -74,6 +72,7 @@ class Differences:
         self._roots = Roots(base, head)
         self._is_rearranged = False
         self._subjects: set[str] = set()
+        self._lost: dict[object, separation.Lost] = {}
         self._both = base.computed & head.computed
         self._names = [
             {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
@@ -87,7 +86,7 @@ class Differences:
         for number, (one, other) in enumerate(zip(self._base.blocks, self._head.blocks, strict=True)):
             gone, new = _unequal(one.events, other.events), _unequal(other.events, one.events)
             is_same = is_same and not gone and not new and one.condition == other.condition
-            found += self._of_block(number, gone, new)
+            found += self._of_block(gone, new)
             if one.condition != other.condition and one.condition is not None and other.condition is not None:
                 for root in self._roots.between(one.condition, other.condition):
                     words = "branch or loop ends by another condition"
@@ -101,7 +100,7 @@ class Differences:
             found += [self._of_order(*pair)] if pair else []
         return found
 
-    def _of_block(self, number: int, gone: list[Event], new: list[Event]) -> Iterator[EffectDiffers]:
+    def _of_block(self, gone: list[Event], new: list[Event]) -> Iterator[EffectDiffers]:
         found: list[tuple[str, EffectDiffers]] = []
         only: dict[bool, set[str]] = {True: set(), False: set()}
         unclear: set[str] = set()
@@ -116,7 +115,7 @@ class Differences:
                 ):
                     unclear.add(space)
             else:
-                rows = [self._gone(number, one)] if one else [_new(other)] if other else []
+                rows = [self._gone(one)] if one else [_new(other)] if other else []
                 space = _space(one or other or gone[0])
                 only[one is None].add(space)
             found += [(space, row) for row in rows]
@@ -241,62 +240,36 @@ class Differences:
 
     # synchronization
 
-    def _gone(self, block: int, event: Event) -> EffectDiffers:
+    def _gone(self, event: Event) -> EffectDiffers:
         act, kind, words = event.effect.act, _kind_of(event), f"{_noun(event)} is gone"
         if act is Act.STATES:
             words += ": fewer wait states before what reads a result"
         elif act is Act.SYNC:
-            return self._unsynchronized(block, event)
+            return self._unsynchronized(event)
         return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
 
-    def _unsynchronized(self, block: int, event: Event) -> EffectDiffers:
+    def _unsynchronized(self, event: Event) -> EffectDiffers:
         name, noun = event.instruction.name, _noun(event)
-        pair, lost = self._separated(block, event)
         counts = [
             sum(each.instruction.name == name for code in side.blocks for each in code.events)
             for side in self._sides
         ]
-        words = f"{noun} is gone"
-        if pair and (lost or (lost is None and counts[0] > counts[1])):
-            words = f"{noun} that separated a {_short(pair[0])} from a {_short(pair[1])} is gone"
-            return EffectDiffers(SYNC, words, event.number, "" if lost else _UNPAIRED)
-        if pair and lost is False:
-            words += ": another separates the same"
-        elif counts[0] <= counts[1]:
-            words = f"{noun} is in another place"
-        elif _SEPARATES.match(name):
-            words += ": no accesses that may meet stand around it"
-        else:
-            return EffectDiffers(SYNC, words, event.number, _UNPAIRED)
-        return EffectDiffers(UNKNOWN, words, event.number)
-
-    def _separated(self, block: int, event: Event) -> tuple[tuple[Event, Event] | None, bool | None]:
-        """Two accesses that it stands between at base, and whether none of its kind does at head.
-
-        None where head has no such two.
-        """
-        ours, theirs = (self._line(side, block) for side in self._sides)
-        name, at = event.instruction.name, next(n for n, each in enumerate(ours) if each is event)
-        found: tuple[Event, Event] | None = None
-        lost: bool | None = None
-        for end in (name, ""):  # up to the next of its name; beyond it, where nothing else is found
-            for one in _until(ours[:at][::-1], end) if not found else ():
-                for other in _until(ours[at + 1 :], end):
-                    if _may_race(self._values, one, other, name):
-                        is_between = _is_between(theirs, one, other, name)
-                        if is_between is False:
-                            return (one, other), True
-                        if not found or (is_between and lost is None):
-                            found, lost = (one, other), False if is_between else None
-        return found, lost
-
-    def _line(self, side: NumberedFunction, block: int) -> list[Event]:
-        """All effects in the order of blocks, those of the block twice if it may run again."""
-        graph = side.graph
-        loops = any(target <= block for node in graph[block:] for target in node.targets)
-        repeated = [*side.blocks[block].events] if loops else []
-        before = [event for each in side.blocks[: block + 1] for event in each.events]
-        return [*before, *repeated, *(event for each in side.blocks[block + 1 :] for event in each.events)]
+        if not _SEPARATES.match(name):
+            kind, words = (SYNC, "is gone") if counts[0] > counts[1] else (UNKNOWN, "is in another place")
+            return EffectDiffers(kind, f"{noun} {words}", event.number, _UNPAIRED)
+        like = separation.kind_of(event)
+        if like not in self._lost:
+            self._lost[like] = separation.lost(self._base, self._head, event)
+        found = self._lost[like]
+        if found.pair:
+            one, other = map(_short, found.pair)
+            words = f"{noun} that separated a {one} from a {other} is gone"
+            return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
+        if found.is_complete and _BARRIER.match(name):
+            words = f"{noun} is gone: what is left keeps the same accesses apart"
+            return EffectDiffers(COST, words, event.number)
+        words = f"{noun} is {'gone' if counts[0] > counts[1] else 'in another place'}"
+        return EffectDiffers(UNKNOWN, f"{words}: no accesses that may meet are seen around it", event.number)
 
     def _of_order(self, one: Event, other: Event) -> EffectDiffers:
         acts = {one.effect.act, other.effect.act}
@@ -460,36 +433,6 @@ def _waits_for_more(
         return False
     found = [(value_of(a), value_of(b)) for a, b in pairs if a != b]
     return bool(found) and all(a is not None and b is not None and b < a for a, b in found)
-
-
-def _until(events: Sequence[Event], name: str) -> Sequence[Event]:
-    end = next((n for n, each in enumerate(events) if each.instruction.name == name), len(events))
-    return events[: min(end, _FAR)]
-
-
-def _is_between(line: Sequence[Event], one: Event, other: Event, name: str) -> bool | None:
-    """None where one of the two is not there."""
-    firsts = [n for n, each in enumerate(line) if each.number == one.number]
-    for first in reversed(firsts):
-        last = next((n for n in range(first + 1, len(line)) if line[n].number == other.number), None)
-        if last is not None:
-            return any(each.instruction.name == name for each in line[first + 1 : last])
-    return None
-
-
-def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
-    """Two that may touch the same bytes, a writer among them; for the fence of a proxy, one by that proxy."""
-    acts = one.effect.act, other.effect.act
-    if not {*acts} <= _ACCESSES or acts[0] is acts[1] in (Act.LOAD, Act.MATRIX):
-        return False
-    if order.never_meet(values, one, other):
-        return False
-    if "proxy" in fence and not any(
-        each.effect.act is Act.MATRIX or "bulk" in each.instruction.name for each in (one, other)
-    ):
-        return False
-    spaces = [each.effect.space or "shared" for each in (one, other)]  # a copy has shared memory at one end
-    return spaces[0] == spaces[1]
 
 
 # words

@@ -1,4 +1,4 @@
-"""Which values are the same in several lanes of a warp, so that it does not matter which lane stores them. Pure.
+"""Which values are the same in several lanes of a warp: it does not matter which of these stores them. Pure.
 
 A value is described by the bits of the lane's number that it may depend on. A butterfly that combines a value
 with that of the lane whose number differs in one bit, by an operation that commutes, gives both the same. A

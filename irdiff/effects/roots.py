@@ -169,11 +169,10 @@ class Roots:
             return None
         (ours, mine), (theirs, its) = (list(zip(*key[2], strict=True)) for key in (one, other))
         is_same = mine == its and [n for _, n in ours] == [n for _, n in theirs]
-        return (
-            [pair for pair in zip((a for a, _ in ours), (b for b, _ in theirs)) if pair[0] != pair[1]]
-            if is_same
-            else None
-        )
+        if not is_same:
+            return None
+        atoms = [a for a, _ in ours], [b for b, _ in theirs]
+        return [(a, b) for a, b in zip(*atoms, strict=True) if a != b]
 
 
 def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:

@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Key = tuple[Any, ...]
@@ -22,7 +22,7 @@ _SPECIAL = re.compile(
     r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>ctaid\.x)|(?P<block>ctaid\.[yz])|(?P<lane>laneid))$"
 )
 _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
-"""PTX ISA "Special Registers"; CUDA C++ Programming Guide "Technical Specifications per Compute Capability"."""
+"""Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
 WITH_WIDTH = frozenset(
     {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
 )
@@ -33,6 +33,13 @@ _MAX_PRODUCTS = 16
 
 def _ones(width: int) -> int:
     return (1 << width) - 1
+
+
+def _places(factor: int) -> Iterator[int]:
+    """Of the bits that are 1, the lowest first."""
+    while factor:
+        yield (factor & -factor).bit_length() - 1
+        factor &= factor - 1
 
 
 class Values:
@@ -94,8 +101,8 @@ class Values:
                     rows[value] = rows.get(value, 0) + (factor << places)
             else:
                 factor = own & -own
-                places -= factor.bit_length() - 1
-                value = self.xored(width, 0, {(atom, places): own // factor})
+                where = atom, places - factor.bit_length() + 1
+                value = self.xored(width, 0, {where: own // factor})
                 rows[value] = rows.get(value, 0) + factor
         if meeting:
             factor = meeting & -meeting
@@ -135,9 +142,7 @@ class Values:
             if factor & 1 and most & seen:
                 return None
             flipped, form = self.form(width, atom)
-            while factor:
-                one = factor & -factor
-                places, factor = one.bit_length() - 1, factor ^ one
+            for places in _places(factor):
                 mask = most << places & _ones(width)
                 if mask & seen:
                     return None
@@ -153,9 +158,8 @@ class Values:
         seen, twice, masks = 0, 0, dict[int, int]()
         for atom, factor in terms.items():
             most, mask = self.bits(atom), 0
-            while factor:
-                one = factor & -factor
-                part, factor = most * one & _ones(width), factor ^ one
+            for places in _places(factor):
+                part = most << places & _ones(width)
                 twice |= mask & part
                 mask |= part
             masks[atom], twice, seen = mask, twice | seen & mask, seen | mask
@@ -183,7 +187,7 @@ class Values:
             if factor is not None:
                 return self.scaled(width, one, factor)
         (a, ours), (b, theirs) = self.linear(width, left), self.linear(width, right)
-        if not a and not b and len(ours) == len(theirs) == 1 or len(ours) * len(theirs) > _MAX_PRODUCTS:
+        if (not a and not b and len(ours) == len(theirs) == 1) or len(ours) * len(theirs) > _MAX_PRODUCTS:
             return self.node("mul", width, *sorted((left, right)))
         total = self.add(width, self.scaled(width, right, a), self.scaled(width, left, b))
         total = self.add(width, total, self.constant(a * b, width), -1)
