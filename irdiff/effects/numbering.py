@@ -67,7 +67,7 @@ class NumberedFunction:
         self.graph = graph
         self.made_by = made_by
         """What computes a value, the first that does."""
-        self.joins: dict[tuple[int, str], int] = {}
+        self.joins: list[dict[str, int]] = [{} for _ in graph]
         """The class of each join, by block and register."""
         self.blocks: list[NumberedBlock] = []
         self.computed: set[int] = set()
@@ -107,9 +107,8 @@ class NumberedFunction:
 
     def _entering(self, number: int, node: BlockNode) -> _State:
         state = dict(self._out[min(node.sources)]) if number else self._first()
-        for (block, register), class_ in self.joins.items():
-            if block == number:
-                state[register] = self.values.node("join", number, class_)
+        for register, class_ in self.joins[number].items():
+            state[register] = self.values.node("join", number, class_)
         return state
 
     def flat(self, state: _State, register: str) -> int:
@@ -271,7 +270,7 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
         found: list[tuple[NumberedFunction, tuple[int, str], int]] = []
         for side in (base, head):
             for place, register in [(n, r) for n in range(len(side.graph)) for r in side.registers(n)]:
-                own, entering = side.joins.get((place, register), -1), side.entering(place, register)
+                own, entering = side.joins[place].get(register, -1), side.entering(place, register)
                 if own < 0 and len(set(entering)) == 1:
                     continue
                 key = place, own, entering
@@ -281,8 +280,8 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
                     classes += not is_heir
                     known[key] = own if is_heir else classes
                 found.append((side, (place, register), known[key]))
-        if all(side.joins.get(where) == class_ for side, where, class_ in found):
+        if all(side.joins[place].get(register) == class_ for side, (place, register), class_ in found):
             return
-        for side, where, class_ in found:
-            side.joins[where] = class_
+        for side, (place, register), class_ in found:
+            side.joins[place][register] = class_
     raise ReadError("joins that do not settle")

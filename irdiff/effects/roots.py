@@ -11,7 +11,7 @@ from irdiff.effects.program import Instruction
 from irdiff.effects.values import WITH_WIDTH, Key
 
 _MAX_PAIRS = 50_000
-"""The most pairs of values that are looked at in all; what is left then differs somewhere."""
+"""The most pairs of values that are looked at in all, however often; what is left then differs somewhere."""
 Linear = tuple[int, tuple[tuple[int, int], ...]]
 _LINEAR = frozenset(["sum", "bits"])
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
@@ -38,6 +38,7 @@ class Roots:
         self._made_by = base.made_by
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
+        self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
         """The pairs that a pair leads to, after whether they are a guess, or the root that it is."""
 
@@ -55,12 +56,13 @@ class Roots:
     def _walk(self, base: int, head: int) -> Iterator[Root]:
         waiting, seen = [(base, head, False)], set[tuple[int, int]]()
         while waiting:
+            self._looked += 1
             ours, theirs, is_guess = waiting.pop()
             pair = ours, theirs
             if ours == theirs or pair in seen:
                 continue
             seen.add(pair)
-            step = self._steps.get(pair)
+            step = self._steps.get(pair) if self._looked < _MAX_PAIRS else self._root(*pair)
             if step is None:
                 step = self._steps[pair] = self._step(*pair)
             if isinstance(step, Root):
@@ -70,7 +72,7 @@ class Roots:
                 waiting += [(one, other, is_guess) for one, other in step[1]]
 
     def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
-        below = self._below(base, head) if len(self._steps) < _MAX_PAIRS else None
+        below = self._below(base, head)
         if below is None:
             return self._root(base, head)
         return len(below) > 1 and self._commutes(base), below
@@ -179,5 +181,6 @@ def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:
     """What enters the joins of each class, by the join's number."""
     return {
         side.values.node("join", block, class_): side.entering(block, register)
-        for (block, register), class_ in side.joins.items()
+        for block, joins in enumerate(side.joins)
+        for register, class_ in joins.items()
     }
