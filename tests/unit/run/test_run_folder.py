@@ -106,7 +106,9 @@ def test_a_cut_document_and_one_of_other_fields_are_refused(folder: Path) -> Non
         _refused(folder, f"'{entry}': Field required: another version of irdiff wrote it")
 
 
-@pytest.mark.parametrize("name", ["broken", "kernel-option", "one-pass", "release"])
+@pytest.mark.parametrize(
+    "name", ["broken", "kernel-option", "one-pass", pytest.param("release", marks=pytest.mark.slow)]
+)
 def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name: str, tmp_path: Path) -> None:
     run, path = recorded(name), tmp_path / "run.json"
     path.write_bytes(run_folder.dump(run))
