@@ -21,6 +21,7 @@ from irdiff import case_ids, normalize
 from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
 from irdiff.capture import catalogs, changed_files, kernel_sources, launch_texts, notices, pairing, renames
 from irdiff.capture.catalogs import Catalog, Wanted
@@ -312,7 +313,7 @@ def opened(
         inner = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
         compiler = ToolCompiler(inner, tools, store, config, reuse=reuse) if tools else inner
-        replayer = Replayer(compiler)
+        replayer, reader = Replayer(compiler), EditReader(comparator)
         yield ComparisonSteps(
             config=config,
             store=store,
@@ -320,9 +321,9 @@ def opened(
             comparator=comparator,
             compiler=compiler,
             comparer=CaseComparer(compiler, comparator, asked.sides, asked.options),
-            describer=CaseDescriber(comparator),
+            describer=CaseDescriber(reader),
             case_results=None if tools else CaseResults(store, asked.sides, asked.options),
-            attributor=Attributor(comparator, replayer),
+            attributor=Attributor(reader, replayer),
             rechecker=Rechecker(compiler, replayer, comparator),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,

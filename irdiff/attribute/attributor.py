@@ -19,11 +19,12 @@ from pydantic import TypeAdapter
 
 from irdiff.attribute import llvm_passes, responsible_pass
 from irdiff.attribute.attribution import FAILED, Attribution, CaseToReplay, ResponsiblePass, agree
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
-from irdiff.compare.artifact_comparator import ArtifactComparator, made_by
+from irdiff.compare.artifact_comparator import made_by
 from irdiff.compare.edits import EditSource
 from irdiff.findings import FindingKind
 from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
@@ -56,9 +57,9 @@ _adapter = TypeAdapter(Attribution)
 class Attributor:
     """Thread-safe."""
 
-    def __init__(self, comparator: ArtifactComparator, replayer: Replayer) -> None:
-        self._comparator = comparator
-        self._store = comparator.store
+    def __init__(self, reader: EditReader, replayer: Replayer) -> None:
+        self._reader = reader
+        self._store = reader.comparator.store
         self._replayer = replayer
 
     def attribute(self, subject: CaseToReplay) -> Attribution:
@@ -78,7 +79,7 @@ class Attributor:
             found = _adapter.validate_python(known)
             if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
                 return replace(found, case_id=case.id)
-        found = _CaseAttribution(subject, self._comparator, self._replayer).attributed()
+        found = _CaseAttribution(subject, self._reader, self._replayer).attributed()
         if not found.transient:
             self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
         return found
@@ -87,12 +88,13 @@ class Attributor:
 class _CaseAttribution:
     """One case."""
 
-    def __init__(self, subject: CaseToReplay, comparator: ArtifactComparator, replayer: Replayer) -> None:
+    def __init__(self, subject: CaseToReplay, reader: EditReader, replayer: Replayer) -> None:
         self.case = subject.case
         self.subject = subject
         self.stages = subject.stages
-        self.comparator = comparator
-        self.store = comparator.store
+        self.reader = reader
+        self.comparator = reader.comparator
+        self.store = self.comparator.store
         self.replayer = replayer
         self._states = StateComparer()
         self._culprit: Culprit | None = None
@@ -246,8 +248,8 @@ class _CaseAttribution:
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
         if self._culprit is None:
             self._culprit, self._step = culprit, self._kept(culprit, base, head)
-            left = base[culprit.leaving[0]], head[culprit.leaving[1]]
-            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(*left)
+            leaving = EditSource(ir="mlir", base=self._step.leaving.base, head=self._step.leaving.head)
+            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(leaving))
             if self._is_quiet:
                 self._charges.append((Component.LLVM_CODEGEN, ""))
                 note = f"{culprit.name} differs in address arithmetic alone, which LLVM's optimizer may undo"

@@ -11,17 +11,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from irdiff.attribute import responsible_pass, syntax_drift
+from irdiff.attribute import responsible_pass
 from irdiff.attribute.attribution import Attribution, CaseToReplay
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayer
 from irdiff.attribute.responsible_pass import Culprit
-from irdiff.compare import abstraction, edits, instructions
-from irdiff.compare.edits import EditSource
-from irdiff.errors import NormalizeError
+from irdiff.compare import abstraction, instructions
+from irdiff.compare.edits import Edit, EditSource
 from irdiff.model import Component
-from irdiff.normalize.compressed_text import PackedLines
-from irdiff.parallel import LARGE_TEXT, of_both
+from irdiff.parallel import of_both
 from irdiff.stages import Stage
 
 _PRINTS_FAST = (3, 7)
@@ -70,15 +68,9 @@ def _prints_fast(version: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= _PRINTS_FAST
 
 
-def is_quiet(base: State, head: State) -> bool:
+def is_quiet(edit: Edit | None) -> bool:
     """Whether two lowerings differ in address arithmetic and the like alone."""
-    try:
-        with LARGE_TEXT:
-            texts = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
-            edit = edits.between("mlir", *texts)
-    except NormalizeError:
-        return False
-    return set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
+    return edit is not None and set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
 
 
 def _same(base: State, head: State) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from irdiff import process
 from irdiff.attribute.attribution import Attribution, CaseToReplay, is_attributed
 from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
@@ -92,7 +93,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
-        found = Attributor(ArtifactComparator(store, llvm.reprint), replayer).attribute(subject)
+        found = Attributor(EditReader(ArtifactComparator(store, llvm.reprint)), replayer).attribute(subject)
         return with_llvm_pass(found, subject, replayer)
 
 

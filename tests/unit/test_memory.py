@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import END, State, read_mlir_log
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
@@ -71,7 +72,7 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) ->
     store = Store(tmp_path)
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
-    describer = CaseDescriber(ArtifactComparator(store, no_llvm))
+    describer = CaseDescriber(EditReader(ArtifactComparator(store, no_llvm)))
     with at_most(5 * (len(base) + len(head))):
         describer.describe(build.case(), source)
 

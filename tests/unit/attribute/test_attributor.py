@@ -10,6 +10,7 @@ import pytest
 
 from irdiff.attribute.attribution import Attribution, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump
 from irdiff.compare.artifact_comparator import ArtifactComparator
@@ -51,7 +52,7 @@ UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
 
 def attribute(replayer: FakeReplayer, case: Case, **of_head: Any) -> Attribution:
     given: Any = replayer
-    attributor = Attributor(ArtifactComparator(replayer.store, no_llvm), given)
+    attributor = Attributor(EditReader(ArtifactComparator(replayer.store, no_llvm)), given)
     return attributor.attribute(replayer.subject(case, **of_head))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff import gate
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare import cases, edit_digest
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
@@ -113,7 +114,7 @@ def changed(comparator: ArtifactComparator, base: Texts, head: Texts, **changes:
 
 def run_of(comparator: ArtifactComparator, stage: str, base: str, head: str) -> Run:
     made = changed(comparator, {stage: base}, {stage: head})
-    groups, _ = grouping.group([made], lambda row: CaseDescriber(comparator).describe(row, None))
+    groups, _ = grouping.group([made], lambda row: CaseDescriber(EditReader(comparator)).describe(row, None))
     return run(made, groups=groups)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
@@ -51,7 +52,7 @@ def source(store: Store, base: bytes, head: bytes, ir: str = "ttgir") -> EditSou
 
 
 def describe(store: Store, case: Case, source: EditSource | None = None, **given: Any) -> Description:
-    return CaseDescriber(ArtifactComparator(store, no_llvm)).describe(case, source, **given)
+    return CaseDescriber(EditReader(ArtifactComparator(store, no_llvm))).describe(case, source, **given)
 
 
 def lines(store: Store, case: Case, source: EditSource | None = None) -> list[str]:

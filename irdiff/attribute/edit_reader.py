@@ -1,0 +1,56 @@
+"""Edits between two texts of the store: for attribution, and for what groups and titles say of a case."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from irdiff.attribute import syntax_drift
+from irdiff.compare import edits, line_forms
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.edits import Edit, EditSource
+from irdiff.errors import NormalizeError
+from irdiff.normalize.compressed_text import PackedLines
+from irdiff.parallel import LARGE_TEXT
+
+_KEPT = 8
+"""The steps of one case ask for its edit one after another, while a few threads have a case each."""
+
+
+class EditReader:
+    """Thread-safe."""
+
+    def __init__(self, comparator: ArtifactComparator) -> None:
+        self.comparator = comparator
+        self._known: OrderedDict[EditSource, Edit | None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def edit(self, source: EditSource) -> Edit | None:
+        """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
+        with self._lock:
+            if source in self._known:
+                return self._known[source]
+        with LARGE_TEXT:
+            made = self._made(source)
+        with self._lock:
+            self._known[source] = made
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return made
+
+    def _made(self, source: EditSource) -> Edit | None:
+        try:
+            base, head = (
+                PackedLines(self._lines(source.ir, digest)) for digest in (source.base, source.head)
+            )
+            return edits.between(source.ir, base, head)
+        except (NormalizeError, DamagedArtifactError, UnicodeDecodeError):
+            return None
+
+    def _lines(self, ir: str, digest: str) -> Iterable[str]:
+        """The canonical lines, one after another where they may be many."""
+        if ir == "mlir":
+            return syntax_drift.canonical(ir, self.comparator.content(digest).decode())
+        lines = self.comparator.text(ir, digest).lines
+        return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
