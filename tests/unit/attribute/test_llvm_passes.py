@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.attribute.attribution import Attribution, ResponsiblePass
 from irdiff.attribute.llvm_passes import with_llvm_pass
-from irdiff.attribute.pass_states import END, State
+from irdiff.attribute.pass_states import END
 from irdiff.model import Component, Origin, Sides
 from tests.unit.attribute.conftest import FakeReplayer, states
 
@@ -43,11 +43,6 @@ def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_orig
     assert found.origin.masked == ("Early", "Convert")
     stays = named(replayer, attribution(LOWERING, CODEGEN, step="Convert"), "123", "456")
     assert (stays.origin.pass_name, stays.edit and stays.edit.ir) == ("Convert", "mlir")
-
-
-def lowered(operation: str) -> State:
-    text = f"module {{\n  llvm.func @k() {{\n    {operation}\n    llvm.return\n  }}\n}}\n"
-    return State.of(END, text.encode())
 
 
 BOTH_DIFFER = [PLAIN, PLAIN, DEFINE.format("", "2")], [PLAIN, NOFREE, DEFINE.format("nofree ", "3")]
