@@ -21,7 +21,7 @@ import triton.compiler.compiler
 import triton.runtime.autotuner
 import triton.runtime.jit
 
-from . import corpus_api, frontend, launching, run_program, settings, staged_compile, stub_driver
+from . import corpus_api, frontend, launching, noted, run_program, settings, staged_compile, stub_driver
 from .describe import kernel_name, numbered, shape_of_first, specialization_of
 from .kernel_functions import jit_function
 from .staged_compile import real_compile
@@ -162,6 +162,7 @@ class _Interception:
 
     def take(self, function, bound, given, grid, compile_now, sources=()):
         """Captures the launch of a kernel that `compile_now` hands to the compiler."""
+        noted.has_launched = True
         _running.append(function)
         try:
             with _torch_to_ask():

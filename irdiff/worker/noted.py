@@ -20,6 +20,8 @@ _below = None
 _opened: set = set()
 _caveats: dict = {}
 """{sentence: None}"""
+has_launched = False
+"""Whether a kernel was launched, and so not run."""
 _PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
 _INDUCTOR = os.path.join("torch", "_inductor", "")
 

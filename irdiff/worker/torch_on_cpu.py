@@ -63,6 +63,8 @@ def _redirector(torch):
     # their values may decide what is launched next: the same in every process
     unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
     takes_device = {torch.Tensor.to, torch.nn.Module.to}
+    read = {torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__bool__, torch.Tensor.__int__}
+    read |= {torch.Tensor.__float__, torch.Tensor.__index__}
 
     class Redirector(TorchFunctionMode):
         def __torch_function__(self, function, types, args=(), kwargs=None):
@@ -73,6 +75,8 @@ def _redirector(torch):
                 return answers[function]
             if function in made_up:
                 return _made_up(f"torch.{function.__name__}", made_up[function])()
+            if function in read and noted.has_launched:
+                noted.caveat("reads a value after a launch: no kernel computed it, a GPU may give another")
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
