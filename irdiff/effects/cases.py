@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irdiff import effects
-from irdiff.effects.difference import detail_of
+from irdiff.effects.wording import detail_of
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Cause, CauseKind, EffectClass, Effects, Verdict
 from irdiff.stages import Stage

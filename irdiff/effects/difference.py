@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from irdiff.compare import alignment
-from irdiff.effects import order, separation
+from irdiff.effects import order, pairing, separation, wording
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.program import Act, Instruction
@@ -28,8 +27,6 @@ _UNPAIRED = "synchronization without a pair"
 _ADDRESS = "uses another address"
 _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
-_MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
-_MAX_CODE = 70
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
@@ -84,7 +81,7 @@ class Differences:
         found: list[EffectDiffers] = []
         is_same = True
         for number, (one, other) in enumerate(zip(self._base.blocks, self._head.blocks, strict=True)):
-            gone, new = _unequal(one.events, other.events), _unequal(other.events, one.events)
+            gone, new = pairing.unequal(one.events, other.events), pairing.unequal(other.events, one.events)
             is_same = is_same and not gone and not new and one.condition == other.condition
             found += self._of_block(gone, new)
             if one.condition != other.condition and one.condition is not None and other.condition is not None:
@@ -104,7 +101,7 @@ class Differences:
         found: list[tuple[str, EffectDiffers]] = []
         only: dict[bool, set[str]] = {True: set(), False: set()}
         unclear: set[str] = set()
-        for one, other in _pairs(gone, new):
+        for one, other in pairing.paired(gone, new):
             if one and other:
                 rows, space = list(self._of_pair(one, other)), _space(one)
                 is_other = one.instruction.name != other.instruction.name and one.address != other.address
@@ -153,7 +150,7 @@ class Differences:
         ]
 
     def _of_pair(self, one: Event, other: Event) -> Iterator[EffectDiffers]:
-        act, noun = one.effect.act, _noun(one)
+        act, noun = one.effect.act, wording.noun(one)
         if one.instruction.name != other.instruction.name:
             yield self._respelled(one.instruction, other.instruction, _renamed(one, other))
         another = f"{noun} has another predicate"
@@ -212,7 +209,7 @@ class Differences:
 
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         made = [each for each in self._roots.made(root) if each]
-        names, pair = [_code(each) for each in made], (root.base, root.head)
+        names, pair = [wording.code(each) for each in made], (root.base, root.head)
         early = [each for each in made if MARK in each.name]
         if early and len(set(names)) == 1:
             return _early(early[0], pair)
@@ -222,7 +219,7 @@ class Differences:
             and (len(set(names)) == 1 or all(each.is_float for each in made))
         ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(_unpacked, names)})
+            is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(wording.unpacked, names)})
             kind = UNKNOWN if is_packed else FLOAT
             row = EffectDiffers(kind, f"floating-point operation differs: {detail}", pair)
             return self._respelled(made[0], made[-1], row)
@@ -231,7 +228,9 @@ class Differences:
             detail = f"constant {root.constants[0]} → {root.constants[1]}"
         elif root.is_select:
             detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
-        elif len({*map(_unsigned, names)}) == 2 and all("cmp" in name or "setp" in name for name in names):
+        elif len({*map(wording.unsigned, names)}) == 2 and all(
+            "cmp" in name or "setp" in name for name in names
+        ):
             detail = " → ".join(names)
         if detail:
             return EffectDiffers(kind, f"{subject}: {detail}", what)
@@ -241,7 +240,7 @@ class Differences:
     # synchronization
 
     def _gone(self, event: Event) -> EffectDiffers:
-        act, kind, words = event.effect.act, _kind_of(event), f"{_noun(event)} is gone"
+        act, kind, words = event.effect.act, _kind_of(event), f"{wording.noun(event)} is gone"
         if act is Act.STATES:
             words += ": fewer wait states before what reads a result"
         elif act is Act.SYNC:
@@ -249,7 +248,7 @@ class Differences:
         return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
 
     def _unsynchronized(self, event: Event) -> EffectDiffers:
-        name, noun = event.instruction.name, _noun(event)
+        name, noun = event.instruction.name, wording.noun(event)
         counts = [
             sum(each.instruction.name == name for code in side.blocks for each in code.events)
             for side in self._sides
@@ -262,7 +261,7 @@ class Differences:
             self._lost[like] = separation.lost(self._base, self._head, event)
         found = self._lost[like]
         if found.pair:
-            one, other = map(_short, found.pair)
+            one, other = map(wording.short, found.pair)
             words = f"{noun} that separated a {one} from a {other} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
         if found.is_complete and _BARRIER.match(name):
@@ -273,7 +272,7 @@ class Differences:
 
     def _of_order(self, one: Event, other: Event) -> EffectDiffers:
         acts = {one.effect.act, other.effect.act}
-        words = f"{_noun(one)} now stands behind the {_noun(other)} that followed"
+        words = f"{wording.noun(one)} now stands behind the {wording.noun(other)} that followed"
         if Act.SYNC in acts:
             return EffectDiffers(SYNC, words, one.number)
         if order.same_bytes(self._values, one, other):
@@ -315,86 +314,30 @@ def _several(subjects: Iterable[str]) -> set[str]:
     return {words for words, distances in found.items() if len(distances) > 2 and len({*distances}) > 1}
 
 
-def _unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
-    """Those that the other side has fewer of: of equal ones those that stand where it has none."""
-    if {event.number for event in events} <= {event.number for event in others}:
-        return []
-    pairs = alignment.matching([event.like for event in events], [event.like for event in others])
-    matched, left = {n for n, _ in pairs}, Counter(event.like for event in others)
-    left.subtract(events[n].like for n in matched)
-    found = []
-    for n, event in enumerate(events):
-        left[event.like] -= n not in matched
-        found += [event] if n not in matched and left[event.like] < 0 else []
-    return found
-
-
-def _pairs(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, Event | None]]:
-    """The likeliest first: the same operation and address, the same operation, the same act and space."""
-    units = [[event for event in side if event.effect.act is Act.MATRIX] for side in (gone, new)]
-    if len(units[0]) == len(units[1]):  # these work in their order
-        yield from zip(*units, strict=True)
-        gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
-    keys: tuple[Callable[[Event], object], ...] = (
-        lambda event: (event.instruction.name, event.address, _texts(event)),
-        lambda event: (event.instruction.name, event.guard, event.operands),
-        lambda event: event.instruction.name,
-        lambda event: (
-            event.effect.act,
-            event.effect.space,
-            re.split(rf"[. {MARK}]", event.instruction.name)[:2],
-        ),
-        lambda event: (
-            event.effect.act,
-            event.effect.space if event.effect.act is not Act.SYNC else event.number,
-        ),
-    )
-    for key in keys:
-        waiting: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in new[::-1]:
-            waiting[repr(key(event))].append(event)
-        left = []
-        for event in gone:
-            if rows := waiting[repr(key(event))]:
-                other = rows.pop()
-                new = [each for each in new if each is not other]
-                yield event, other
-            else:
-                left.append(event)
-        gone = left
-    yield from ((event, None) for event in gone)
-    yield from ((None, event) for event in new)
-
-
-def _texts(event: Event) -> list[object]:
-    """The operands that are no registers."""
-    return [each for each in event.instruction.operands if not isinstance(each, str)]
-
-
 def _early(each: Instruction, what: object) -> EffectDiffers:
-    return EffectDiffers(SYNC, f"{_code(each)} comes too early: {each.name.partition(MARK)[2]}", what)
+    return EffectDiffers(SYNC, f"{wording.code(each)} comes too early: {each.name.partition(MARK)[2]}", what)
 
 
 def _renamed(one: Event, other: Event) -> EffectDiffers:
     ours, theirs = one.instruction, other.instruction
     if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
         return _early(next(each for each in (theirs, ours) if MARK in each.name), one.number)
-    words = f"{_code(ours)} → {_code(theirs)}"
+    words = f"{wording.code(ours)} → {wording.code(theirs)}"
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
     paired = [bool(_TWO.match(each.name)) for each in (ours, theirs)]
     if paired[0] != paired[1]:
         return EffectDiffers(
-            UNKNOWN, f"{_noun(one)} stands in one instruction with another: {words}", one.number
+            UNKNOWN, f"{wording.noun(one)} stands in one instruction with another: {words}", one.number
         )
     if len(kinds) == 1 and one.effect.size == other.effect.size and one.address == other.address:
-        words = f"{_noun(one)} has the same bytes in other pieces: {words}"
+        words = f"{wording.noun(one)} has the same bytes in other pieces: {words}"
         return EffectDiffers(UNKNOWN, words, one.number)
     ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
     states = Act.STATES if one.effect.act is Act.STATES else ""
-    return EffectDiffers(kind, f"{_noun(one)} differs: {words}", one.number, states)
+    return EffectDiffers(kind, f"{wording.noun(one)} differs: {words}", one.number, states)
 
 
 def _is_joined(one: Event, other: Event) -> bool:
@@ -407,7 +350,7 @@ def _new(event: Event) -> EffectDiffers:
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
     return EffectDiffers(
         kind,
-        f"{_noun(event)} is new",
+        f"{wording.noun(event)} is new",
         event.number,
         event.effect.act if event.effect.act is Act.STATES else "",
     )
@@ -435,46 +378,11 @@ def _waits_for_more(
     return bool(found) and all(a is not None and b is not None and b < a for a, b in found)
 
 
-# words
-
-
-def _noun(event: Event) -> str:
-    effect = event.effect
-    if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
-        return _code(event.instruction)
-    return f"{effect.space} {effect.act}"
-
-
-def _short(event: Event) -> str:
-    """Without the modifiers of PTX: `cp.async`, `tcgen05.st`."""
-    return _MODIFIERS.sub(r"\1`", _noun(event))
-
-
-def _unsigned(name: str) -> str:
-    return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
-
-
-def _unpacked(name: str) -> str:
-    """AMD's vector instruction of one lane or two."""
-    return name.strip("`").split(" ")[0].replace("v_pk_", "v_")
-
-
-def _code(each: Instruction) -> str:
-    name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
-    return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
-
-
-def detail_of(subject: str) -> tuple[str, str]:
-    """A sentence without what is each case's own, and that."""
-    words, colon, detail = subject.partition(": ")
-    return (words, detail) if colon else (subject, "")
-
-
 def of_shapes(base: Graph, head: Graph) -> Iterator[EffectDiffers]:
     """Of two functions whose blocks do not correspond: what one has more of."""
     ours, theirs = (
         Counter(
-            (each.effect.act, _code(each))
+            (each.effect.act, wording.code(each))
             for node in side
             for each in node.block.instructions
             if each.effect and each.effect.act in (Act.SYNC, Act.MATRIX)

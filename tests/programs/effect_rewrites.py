@@ -155,7 +155,9 @@ _MUTATIONS: dict[str, dict[str, list[tuple[str, str | Callable[[re.Match[str]], 
             (r"(= select i1 %\d+, )(\w+ [^,]+), (\w+ [^,]+)$", r"\1\3, \2"),
         ],
         "predicate negated": [(r"br i1 (%\d+), (label %\S+), (label %\S+)", r"br i1 \1, \3, \2"), (r"@\$", "@!$")],
-        "constant": [(r"(?<=, )(\d+)$", lambda m: str(int(m[1]) + 1)), (r"(i32 )(\d+)$", lambda m: f"{m[1]}{int(m[2]) + 1}")],
+        "constant": [
+            (r"^(.* = and .*, )(\d+)$", lambda m: f"{m[1]}{int(m[2]) // 2}"),  # one more may be a bit that is 0
+            (r"^(?!.* = and )(.*, )(\d+)$", lambda m: f"{m[1]}{int(m[2]) + 1}"), (r"(i32 )(\d+)$", lambda m: f"{m[1]}{int(m[2]) + 1}")],
         "dropped": [(r"^(?:tail call void .*(?:barrier|bar\.|fence|wait)|fence|store ).*", "")],
         "width": [(r"(= load )i32", r"\1i16"), (r"icmp slt", "icmp sle"), (r"fadd", "fsub"), (r"maxnum", "minnum")],
         "register": [(r"(= (?:add|sub|mul|and|or|xor|shl|icmp \w+) .*, )%(\d+)$", lambda m: f"{m[1]}%{max(int(m[2]) - 1, 0)}")],

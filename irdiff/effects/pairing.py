@@ -1,0 +1,68 @@
+"""Which effects only one side of a block has, and which of them are likely the same, edited. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+
+from irdiff.compare import alignment
+from irdiff.effects.numbering import Event
+from irdiff.effects.program import Act
+from irdiff.effects.waits import MARK
+
+
+def unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
+    """Those that the other side has fewer of: of equal ones those that stand where it has none."""
+    if {event.number for event in events} <= {event.number for event in others}:
+        return []
+    pairs = alignment.matching([event.like for event in events], [event.like for event in others])
+    matched, left = {n for n, _ in pairs}, Counter(event.like for event in others)
+    left.subtract(events[n].like for n in matched)
+    found = []
+    for n, event in enumerate(events):
+        left[event.like] -= n not in matched
+        found += [event] if n not in matched and left[event.like] < 0 else []
+    return found
+
+
+def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, Event | None]]:
+    """The likeliest first: the same operation and address, the same operation, the same act and space."""
+    units = [[event for event in side if event.effect.act is Act.MATRIX] for side in (gone, new)]
+    if len(units[0]) == len(units[1]):  # these work in their order
+        yield from zip(*units, strict=True)
+        gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
+    keys: tuple[Callable[[Event], object], ...] = (
+        lambda event: (event.instruction.name, event.address, _texts(event)),
+        lambda event: (event.instruction.name, event.guard, event.operands),
+        lambda event: event.instruction.name,
+        lambda event: (
+            event.effect.act,
+            event.effect.space,
+            re.split(rf"[. {MARK}]", event.instruction.name)[:2],
+        ),
+        lambda event: (
+            event.effect.act,
+            event.effect.space if event.effect.act is not Act.SYNC else event.number,
+        ),
+    )
+    for key in keys:
+        waiting: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in new[::-1]:
+            waiting[repr(key(event))].append(event)
+        left = []
+        for event in gone:
+            if rows := waiting[repr(key(event))]:
+                other = rows.pop()
+                new = [each for each in new if each is not other]
+                yield event, other
+            else:
+                left.append(event)
+        gone = left
+    yield from ((event, None) for event in gone)
+    yield from ((None, event) for event in new)
+
+
+def _texts(event: Event) -> list[object]:
+    """The operands that are no registers."""
+    return [each for each in event.instruction.operands if not isinstance(each, str)]

@@ -1,0 +1,44 @@
+"""What sentences call effects and instructions. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from irdiff.effects.numbering import Event
+from irdiff.effects.program import Act, Instruction
+from irdiff.effects.waits import MARK
+
+_MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
+_MAX_CODE = 70
+
+
+def noun(event: Event) -> str:
+    effect = event.effect
+    if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
+        return code(event.instruction)
+    return f"{effect.space} {effect.act}"
+
+
+def short(event: Event) -> str:
+    """Without the modifiers of PTX: `cp.async`, `tcgen05.st`."""
+    return _MODIFIERS.sub(r"\1`", noun(event))
+
+
+def unsigned(name: str) -> str:
+    return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
+
+
+def unpacked(name: str) -> str:
+    """AMD's vector instruction of one lane or two."""
+    return name.strip("`").split(" ")[0].replace("v_pk_", "v_")
+
+
+def code(each: Instruction) -> str:
+    name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
+    return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
+
+
+def detail_of(subject: str) -> tuple[str, str]:
+    """A sentence without what is each case's own, and that."""
+    words, colon, detail = subject.partition(": ")
+    return (words, detail) if colon else (subject, "")
