@@ -98,9 +98,13 @@ def caveat(what):
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
         path = frame.f_code.co_filename
         if not os.path.isabs(path) and not path.startswith("<"):
-            _caveats[f"{path}:{frame.f_lineno} {what}"] = None
+            add_caveat(f"{path}:{frame.f_lineno} {what}")
             return
         frame = frame.f_back
+
+
+def add_caveat(sentence):
+    _caveats[sentence] = None
 
 
 def caveats():

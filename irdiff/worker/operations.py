@@ -152,6 +152,9 @@ def _entries(request):
     extra_packages.check()
     with noted.calls() if request.get("note_calls") else contextlib.nullcontext():
         module = workloads.load(request["root"], workload, folder, request["imports"])
+        recorded_for, target = getattr(module, "RECORDED_FOR", None), request["target"]["name"]
+        if recorded_for not in (None, target):
+            noted.add_caveat(f"workloads recorded for {recorded_for} are replayed for {target}")
         rows = [
             (label, entry, _launched(entry, request))
             for label, entry in module.LAUNCHES.items()

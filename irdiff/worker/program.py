@@ -114,7 +114,9 @@ def _record(arguments):
         _say("  what it launched before is recorded")
     elif failed and not lacks:
         _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
-    rows, skipped, copied = ([], [], []) if is_empty else _write(arguments, recorder)
+    arch = gpu.split()[1] if gpu else ""
+    target = (arch if arch.startswith("gfx") else f"sm_{arch}") if gpu else name
+    rows, skipped, copied = ([], [], []) if is_empty else _write(arguments, recorder, target)
     for kernel, why in copied:
         _say(f"copied, not imported: {kernel}: {why}")
     reported = _report(arguments, recorder.count, rows, skipped, failed)
@@ -127,11 +129,12 @@ def _record(arguments):
     return code or reported
 
 
-def _write(arguments, recorder):
+def _write(arguments, recorder, target):
     program = os.path.basename(arguments.program[0])
     repository = importable.Importable(arguments.repo)
     launches, failures = recorder.launches.values(), recorder.failures
-    return workload_files.write(arguments.out, _family(arguments), program, launches, failures, repository)
+    family = _family(arguments)
+    return workload_files.write(arguments.out, family, program, launches, failures, repository, target)
 
 
 def _find_gpu():

@@ -121,7 +121,7 @@ class Workload:
         words += [f'fill="{tensor.fill}"'] if tensor.fill != "normal" else []
         return f"tensor({', '.join(words)})"
 
-    def text(self, about):
+    def text(self, about, target):
         rows = list(self.rows.values())
         arguments = (row.recorded.arguments.values() for row in rows)
         labels = describe.numbered([describe.shape_of_first(values) for values in arguments])
@@ -130,7 +130,8 @@ class Workload:
         parts = [f'"""{about}"""', ""]
         parts += ["from __future__ import annotations", ""] if self.source.future_annotations else []
         shared = [f"{name} = {word}" for word, name in self.shared.items()]
-        launches = [*shared, *([""] if shared else []), "LAUNCHES = {"]
+        launches = [f'RECORDED_FOR = "{target}"'] if target else []
+        launches += [*shared, *([""] if shared else []), "LAUNCHES = {"]
         for label, words in zip(labels, calls):
             launches += [f'    "{label}": launch(', *_filled(words), "    ),"]
         parts += [self.source.text("\n".join(launches)), *launches]
@@ -164,11 +165,11 @@ class _Row:
         self.grids: list = []
 
 
-def write(folder, family, program, launches, failures=(), importable=None):
+def write(folder, family, program, launches, failures=(), importable=None, target=None):
     """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)], [(kernel, why it
     was copied)]).
 
-    failures: (kernel, why) of what could not be recorded.
+    failures: (kernel, why) of what could not be recorded. target: the name of what was recorded for.
     """
     workloads: list = []
     skipped = list(failures)
@@ -185,7 +186,7 @@ def write(folder, family, program, launches, failures=(), importable=None):
     for workload in workloads:
         kernel = workload.function.fn.__name__.strip("_") or "kernel"
         name = next(n for n in _numbered(kernel) if f"{family}/{n}.py" not in files)
-        text, labels = workload.text(_about(workload, program))
+        text, labels = workload.text(_about(workload, program), target)
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
         rows += zip(ids, (row.recorded for row in workload.rows.values()))

@@ -58,6 +58,7 @@ def test_what_is_written_launches_the_same_again(
         'shared_1 = tensor((64,), "fp32", fill="zeros")' in text
         and "shared_2.as_strided((2,), (1,), 4)" in text
     )
+    assert f'RECORDED_FOR = "{tiny_triton.TARGET["name"]}"\n' in text
     assert "strides=(1, 8)), " in text and "num_warps=8" in text
     assert "functools.partial(scale[(1, 1, 1)], flops=1)" in text
     assert {"train/tuned:fp16-64x8#1", "train/tuned:fp16-64x8#2"} <= {row["id"] for row in seen["launches"]}
