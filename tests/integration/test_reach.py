@@ -16,7 +16,7 @@ from tests.texts import text_of
 pytestmark = pytest.mark.integration
 
 KERNEL = text_of("reach/kernel.py")
-WORKLOAD = text_of("reach/workload.py")
+WORKLOAD = text_of("reach/workload.py.template")
 VALUES = {
     "matmul": "x * 2.0",
     "softmax": "tl.exp(x)",

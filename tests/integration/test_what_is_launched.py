@@ -19,7 +19,7 @@ from tests.unit.golden import golden
 
 pytestmark = pytest.mark.integration
 
-HEADER = text_of("what_is_launched/header.py")
+HEADER = text_of("what_is_launched/header.py.template")
 
 
 DIFFERENT, SAME = ({row["name"]: row for row in golden("launches")[kind]} for kind in ("different", "same"))
