@@ -25,7 +25,6 @@ DEFAULTS = {  # what is taken where no config is tuned
     name: dict(zip(("BLOCK_SIZE_M", "BLOCK_SIZE_N", "BLOCK_SIZE_K", "GROUP_SIZE_M"), sizes))
     for name, sizes in [("decode", (16, 32, 64, 1)), ("prefill", (64, 64, 32, 8))]
 }
-FLOAT8 = ",dtype=fp8_w8a8,block_shape=[128, 128]"
 CONFIGS = Path(sglang.__path__[0]) / "srt/layers/moe/moe_runner/triton_utils/configs"
 
 
@@ -41,23 +40,6 @@ def of_file(path):
             config.pop("USE_TMA", None)  # the wrapper's own
             first.setdefault(json.dumps(config), int(tokens))
     return {tokens: json.loads(text) for text, tokens in first.items()}
-
-
-def tuned():
-    """{label: (tokens, config, block of float8 scales)}: each config for any model on an H100, once."""
-    rows = {}
-    for path in sorted(CONFIGS.glob("*/*H100*HBM3*.json")):
-        kind = path.stem.partition("HBM3")[2].removesuffix("_down")
-        if kind in ("", FLOAT8):
-            for tokens, config in of_file(path).items():
-                sizes = "-".join(str(config[name]) for name in sorted(config))
-                rows.setdefault(f"tuned-{'fp8' if kind else 'bf16'}-{sizes}", (tokens, config, 128 if kind else None))
-    return rows
-
-
-def experts_tuned(tokens, config, block):
-    MODELS["tuned"] = (8, 2, 4096, 1792, block, "")
-    experts("tuned", min(tokens, 1024), config, False)
 
 
 def experts(model, tokens, config, second):
@@ -110,8 +92,6 @@ LAUNCHES = {
     for model, row in MODELS.items()
     for tokens, config in configs(row[-1]).items()
     for second in (False, True)
-} | {
-    name: launch(experts_tuned, *words) for name, words in tuned().items()
 } | {
     f"kimi-k2.5-int4-tp8-{name}-{'down' if second else 'up'}": launch(experts_int4, config, second)
     for name, config in DEFAULTS.items()
