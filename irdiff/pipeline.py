@@ -594,7 +594,7 @@ def _exercised(
     if not isinstance(steps.compiler, WorkerCompiler):
         return (), None
     if not asked.exercised:
-        return exercise.named(asked.sides.base), None
+        return exercise.named(asked.sides.head), None
     notes = exercise.of_edited(asked.sides, pairs, steps.compiler, steps.report)
     return notes, line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
 

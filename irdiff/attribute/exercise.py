@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import product
 
+from irdiff.attribute.operation_kinds import MASKABLE, OperationKind, class_of, kinds
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replay, Replayer
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled, Launch, Pair, Sides, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
+from irdiff.resolve.tree_edits import EditedCode
 from irdiff.stages import Stage
 from irdiff.words import first_few
 
@@ -30,7 +33,8 @@ _STAGES = (
 )
 """Stages that are made of MLIR passes, with what enters them."""
 _SHOWN = 3
-_NEVER = "never reached, unless head alone has it"
+_ELEMENTS_SHOWN = 6
+_UNKNOWN = "names no pass or operation; whether it was exercised is not known"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +45,9 @@ class CaseExercise:
     ran: frozenset[str]
     acted: frozenset[str]
     """Those after which the text was another one."""
+    entering: Mapping[str, Set[OperationKind]]
+    """By the path of an edited source that matches operations, the kinds of those that are there where a pass
+    of it begins, or anywhere, if it defines none."""
     is_whole: bool
     """Whether every stage could be run again. What ran in the others is not known."""
 
@@ -62,7 +69,7 @@ def of_launches(
     compiler: WorkerCompiler,
     report: Report,
 ) -> list[CaseExercise]:
-    """Of those that compile."""
+    """Of those that compile; with the kinds of operations that the side's edited sources see."""
 
     def one(job: tuple[Launch, Target]) -> CaseExercise | None:
         launch, target = job
@@ -81,6 +88,9 @@ def _of_launch(
 ) -> CaseExercise:
     ran: set[str] = set()
     acted: set[str] = set()
+    entering: dict[str, set[OperationKind]] = {
+        path: set() for path, code in side.edited.items() if code.operations
+    }
     is_whole = True
     for before, stage in _STAGES:
         if before not in compiled.artifacts or stage not in compiled.artifacts:
@@ -100,8 +110,16 @@ def _of_launch(
         for name, did in steps(replayed.states):
             ran.add(name)
             acted |= {name} if did else set()
+        texts: dict[str, set[OperationKind]] = {}
+        for state, path in product(replayed.states, entering):
+            if not side.edited[path].passes or state.name in side.edited[path].passes:
+                if state.digest not in texts:
+                    texts[state.digest] = kinds(state.text)
+                entering[path] |= texts[state.digest]
     case_id = f"{launch.id}@{target.name}"
-    return CaseExercise(case_id=case_id, ran=frozenset(ran), acted=frozenset(acted), is_whole=is_whole)
+    return CaseExercise(
+        case_id=case_id, ran=frozenset(ran), acted=frozenset(acted), entering=entering, is_whole=is_whole
+    )
 
 
 def steps(states: Sequence[State]) -> Iterable[tuple[str, bool]]:
@@ -124,21 +142,26 @@ def summarize(found: Iterable[CaseExercise]) -> list[PassUse]:
     ]
 
 
-def named(base: Side) -> tuple[str, ...]:
-    """A note of the edited sources and the passes that they define; none where no source is edited."""
-    rows = [f"{path}: {first_few(names, _SHOWN) or 'no pass'}" for path, names in base.edited.items()]
-    first = "edited sources and the passes that they define (--exercised counts the cases)"
-    return (f"{first}: {'; '.join(rows)}",) if rows else ()
+def named(head: Side) -> tuple[str, ...]:
+    """A note of the edited sources with their passes and operations; none where no source is edited."""
+    rows = [
+        f"{path}: {first_few([*code.passes, *code.operations], _SHOWN) or 'no pass or operation'}"
+        for path, code in head.edited.items()
+    ]
+    first = "edited sources, the passes that they define and the operations that the edited functions match"
+    return (f"{first} (--exercised counts the cases): {'; '.join(rows)}",) if rows else ()
 
 
 def of_edited(
     sides: Sides[Side], pairs: Sequence[Pair], compiler: WorkerCompiler, report: Report
 ) -> tuple[str, ...]:
-    """For each edited source how many cases run a pass that it defines: one more compilation of base."""
-    if not sides.base.edited:
+    """For each edited source how many cases run a pass that it defines, and have an operation that its edited
+    functions match: counted at head, which alone has a new pass.
+    """
+    if not sides.head.edited:
         return ()
-    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
-    rows = sentences(sides.base.edited, of_launches(sides.base, launches, compiler, report))
+    launches = [(pair.head, pair.target) for pair in pairs if isinstance(pair.head, Launch)]
+    rows = sentences(sides.head.edited, of_launches(sides.head, launches, compiler, report))
     if sides.head.counting is None:
         # as they were typed: a label is `main (1a2b3c4d5e)`
         base, head = (side.toolchain.spec.partition(" ")[0] for side in sides)
@@ -147,23 +170,42 @@ def of_edited(
     return tuple(rows)
 
 
-def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[CaseExercise]) -> list[str]:
-    """For each edited file how many cases run the passes that it defines, and in how many these act."""
+def sentences(edited: Mapping[str, EditedCode], found: Sequence[CaseExercise]) -> list[str]:
+    """For each edited file how many cases run the passes that it defines, in how many these act, and how many
+    have each operation that its edited functions match.
+    """
     rows = []
-    for path, names in sorted(passes_of_files.items()):
-        if not names:
-            rows.append(f"{path}: defines no pass; whether it was exercised is not known")
-            continue
-        wanted = set(names)
-        ran = sum(bool(case.ran & wanted) for case in found)
-        acted = sum(bool(case.acted & wanted) for case in found)
-        passes = names[0] if len(names) == 1 else f"{len(names)} passes"
-        counted = f"at base {ran} of {len(found)} cases run it, and in {acted} it does something"
-        silent = "" if acted else f": {'nothing came of it' if ran else _NEVER}"
-        rows.append(f"{path}: defines {passes}; {counted}{silent}")
+    for path, code in sorted(edited.items()):
+        parts = []
+        if wanted := set(code.passes):
+            ran = sum(bool(case.ran & wanted) for case in found)
+            acted = sum(bool(case.acted & wanted) for case in found)
+            passes = code.passes[0] if len(wanted) == 1 else f"{len(wanted)} passes"
+            silent = "" if acted else f": {'nothing came of it' if ran else 'never reached'}"
+            counted = f"of {len(found)} cases {ran} run it, {acted} change by it"
+            parts.append(f"defines {passes}; {counted}{silent}")
+        parts += [_seen(name, [case.entering[path] for case in found]) for name in code.operations]
+        rows.append(f"{path}: {'; '.join(parts) or _UNKNOWN}")
     unknown = sum(not case.is_whole for case in found)
     if unknown:
         rows.append(
             f"in {unknown} of {len(found)} cases a stage cannot be run again: its passes are not known"
         )
     return rows
+
+
+def _seen(operation: str, cases: Sequence[Set[OperationKind]]) -> str:
+    """`AtomicRMWOp: 3 of 28 cases (add i32, fadd f32), with a mask: 0 of 28 cases`."""
+    name = class_of(operation)
+    # LLVM's namesakes are what it became: `llvm.atomicrmw`
+    had = [
+        [kind for kind in case if class_of(kind.operation) == name and not kind.operation.startswith("llvm.")]
+        for case in cases
+    ]
+    elements = sorted({kind.element for case in had for kind in case} - {""})
+    text = f"{operation}: {sum(map(bool, had))} of {len(cases)} cases"
+    text += f" ({first_few(elements, _ELEMENTS_SHOWN)})" if elements else ""
+    if name in map(class_of, MASKABLE):
+        masked = sum(any(kind.masked for kind in case) for case in had)
+        text += f", with a mask: {masked} of {len(cases)} cases"
+    return text

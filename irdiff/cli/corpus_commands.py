@@ -14,7 +14,7 @@ import click
 from rich.text import Text
 
 from irdiff import process
-from irdiff.attribute import exercise
+from irdiff.attribute import exercise, kind_table
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
@@ -36,6 +36,7 @@ _toolchain_option = click.option(
     help="The toolchain that captures launches and compiles them.",
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
+_KIND_COLUMNS = tuple(Column(name=name) for name in ("operation", "gate", "later tiers alone", "none"))
 _PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", "launches", "compiled"))
 
 
@@ -212,30 +213,46 @@ def verify_command(
 @corpus_group.command("gaps")
 @_toolchain_option
 @options.selection
-@click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases are enough.")
-@click.option("--all", "show_all", is_flag=True, help="Show every pass, not only gaps.")
+@click.option("--passes", is_flag=True, help="List passes that hardly do anything in place of operations.")
+@click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases of a pass are enough.")
+@click.option("--all", "show_all", is_flag=True, help="Show every operation or pass, not only gaps.")
 @options.json_option
 @options.limited
 def gaps_command(
     *,
     spec: str,
     selection: CaseArguments,
+    passes: bool,
     fewest: int,
     show_all: bool,
     json_path: Path | None,
     config: Config,
 ) -> int:
-    """List passes that run and do something in too few cases: an edit there would not be seen.
+    """List what the gate tier's cases lack: an edit there would not be seen.
 
-    Ends with 1 where there is one. A pass does something where the IR after it is another text than before.
+    These are operations of Triton's dialects by element type and mask; with `--passes` passes that do
+    something in too few cases (the IR after it is another text than before). Ends with 1 where there is one.
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(tiers=selection.tiers, cases=cases)
         with corpus_check.opened(side, targets, wanted, config, report) as check:
             captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
-            found = exercise.of_launches(side, captured, check.compiler, report)
-    if not found:
+            if passes:
+                ran = exercise.of_launches(side, captured, check.compiler, report)
+            else:
+                had = kind_table.of_launches(side, captured, check.compiler, report)
+    if not (ran if passes else had):
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
+    if passes:
+        return _pass_gaps(ran, fewest, show_all, json_path)
+    return _operation_gaps(
+        kind_table.table(had, kind_table.registered(side.toolchain.root)), show_all, json_path
+    )
+
+
+def _pass_gaps(
+    found: Sequence[exercise.CaseExercise], fewest: int, show_all: bool, json_path: Path | None
+) -> int:
     rows = exercise.summarize(found)
     if json_path:
         options.write_json(json_path, [asdict(row) for row in rows])
@@ -246,6 +263,31 @@ def gaps_command(
         click.echo(f"{row.name:44} {ran}, does something in {row.acted:4}{examples}")
     click.echo(f"{len(rows)} passes run; {len(gaps)} of them do something in fewer than {fewest} cases")
     return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
+
+
+def _operation_gaps(rows: Sequence[kind_table.Row], show_all: bool, json_path: Path | None) -> int:
+    if json_path:
+        options.write_json(json_path, [asdict(row) for row in rows])
+    gaps = [row for row in rows if row.later or row.none]
+    cells = [
+        [
+            Text(row.operation),
+            *(Text(", ".join(map(_element, kind))) for kind in (row.gate, row.later, row.none)),
+        ]
+        for row in (rows if show_all else gaps)
+    ]
+    screen.print_table(_KIND_COLUMNS, cells)
+    gate, later, none = (
+        sum(len(column) for column in columns)
+        for columns in ([row.gate for row in rows], [row.later for row in rows], [row.none for row in rows])
+    )
+    click.echo(f"kinds of operations: {gate} in the gate tier, {later} in later tiers alone, {none} in none")
+    return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
+
+
+def _element(name: str) -> str:
+    """An operation without an element type is there or not."""
+    return name or "yes"
 
 
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too

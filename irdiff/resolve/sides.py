@@ -33,6 +33,7 @@ from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
+from irdiff.resolve.tree_edits import EditedCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +48,8 @@ class Side:
     """What a reader must know before reading anything else."""
     substitute: Substitute | None = None
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
-    edited: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Native sources in which the two sides differ, with the passes that each defines; at base alone."""
+    edited: Mapping[str, EditedCode] = field(default_factory=dict)
+    """Native sources in which the two sides differ, and what each is about; at head alone."""
     counting: CountingToolchain | None = None
     """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
@@ -225,9 +226,9 @@ class Resolver:
         if not self._checkouts.keys() >= {*specs}:
             return sides
         both = specs.map(self._checkouts.__getitem__)
-        passes = tree_edits.passes_of_edits(both)
-        counts = counting.find(both, self.config) if passes and self.options.exercised else None
-        return Sides(base=replace(sides.base, edited=passes), head=replace(sides.head, counting=counts))
+        edited = tree_edits.edited_code(both)
+        counts = counting.find(both, self.config) if edited and self.options.exercised else None
+        return replace(sides, head=replace(sides.head, edited=edited, counting=counts))
 
     def _release(self, spec: str, other: str) -> Side:
         toolchain = self._resolve(spec)

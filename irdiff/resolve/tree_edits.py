@@ -16,11 +16,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.model import Edited, EditedFile, FileChange, Sides
-from irdiff.resolve import kernel_repository, programs
+from irdiff.resolve import edited_functions, kernel_repository, programs
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
@@ -79,8 +80,18 @@ def _fed_by(path: str, sides: Sides[Checkout]) -> set[str]:
     return words | {f"Python of the backend {folders[2]}" if of_backend else "Python"}
 
 
-def passes_of_edits(sides: Sides[Checkout]) -> dict[str, list[str]]:
-    """The MLIR passes that each edited native source defines, by their names at head.
+@dataclass(frozen=True, kw_only=True)
+class EditedCode:
+    """What an edited native source is about, by names at head."""
+
+    passes: list[str]
+    """MLIR passes that it defines."""
+    operations: list[str]
+    """C++ classes of the operations that the edited functions match: `AtomicRMWOp`."""
+
+
+def edited_code(sides: Sides[Checkout]) -> dict[str, EditedCode]:
+    """Of each edited native source.
 
     A `.td` file defines a pass with `def NAME : Pass<…>`, and the file that implements it names `NAMEBase`.
     Only a file's own text counts: which passes call a function of it is not known.
@@ -89,9 +100,15 @@ def passes_of_edits(sides: Sides[Checkout]) -> dict[str, list[str]]:
     head = sides.head
     tables = checkouts.texts(head.files, (path for path in head.native if path.endswith(".td") and edited))
     known = {name for text in tables.values() for name in _PASS.findall(text)}
-    texts = checkouts.texts(head.files, edited)
+    before, after = (checkouts.texts(side.files, edited) for side in sides)
     patterns = {path: _PASS if path.endswith(".td") else _BASE for path in edited}
-    return {path: sorted(known.intersection(patterns[path].findall(texts.get(path, "")))) for path in edited}
+    return {
+        path: EditedCode(
+            passes=sorted(known.intersection(patterns[path].findall(after.get(path, "")))),
+            operations=edited_functions.operations(before.get(path, ""), after.get(path, "")),
+        )
+        for path in edited
+    }
 
 
 # kernels
