@@ -15,3 +15,11 @@ def first_few(names: Sequence[str], shown: int) -> str:
     """`a, b and 3 more`."""
     few = ", ".join(names[:shown])
     return f"{few} and {len(names) - shown} more" if len(names) > shown else few
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters, cut between two words where there are any."""
+    if len(text) <= limit:
+        return text
+    whole = text[:limit].rpartition(" ")[0]
+    return f"{whole if len(whole) > limit // 2 else text[: limit - 1]}…"

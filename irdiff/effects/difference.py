@@ -24,6 +24,7 @@ SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
     EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
 )  # fmt: skip
 _UNPAIRED = "synchronization without a pair"
+FLOAT_DIFFERS = "floating-point operation differs"
 _ADDRESS = "uses another address"
 _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 """Of the operands; lanes are exchanged where a reduction combines."""
@@ -221,7 +222,7 @@ class Differences:
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
             is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(wording.unpacked, names)})
             kind = UNKNOWN if is_packed else FLOAT
-            row = EffectDiffers(kind, f"floating-point operation differs: {detail}", pair)
+            row = EffectDiffers(kind, f"{FLOAT_DIFFERS}: {detail}", pair)
             return self._respelled(made[0], made[-1], row)
         detail = ""
         if root.constants is not None:
@@ -262,7 +263,7 @@ class Differences:
         found = self._lost[like]
         if found.pair:
             one, other = map(wording.short, found.pair)
-            words = f"{noun} that separated a {one} from a {other} is gone"
+            words = f"{noun} between a {one} and a {other} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
         if found.is_complete and _BARRIER.match(name):
             words = f"{noun} is gone: what is left keeps the same accesses apart"

@@ -93,7 +93,8 @@ def _of_groups(run: Run, root: str) -> Iterator[Annotation]:
         if path := _path(run, cases[group.representative], root):
             level = "warning" if phrases.is_loud(group) else "notice"
             where = f"{counted(len(group.members), 'case')} ({phrases.members_by_target(group, cases)})"
-            first = f"first in {phrases.group_origin(group)}; for example {group.representative}"
+            place = phrases.place(group.origin_stage, group.pass_name)
+            first = f"first in {place}; for example {group.representative}"
             yield _annotation(path, level, group.title, f"{where}, {first}")
 
 

@@ -13,10 +13,12 @@ from dataclasses import replace
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
+from irdiff.effects.difference import FLOAT_DIFFERS
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
+from irdiff.words import shortened
 
 MAX_TITLE = 160
 _MAX_CAUSES = 3
@@ -26,6 +28,8 @@ _MAX_AHEAD = 2
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 """What differs between two messages of one failure: numbers, names, paths."""
 _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
+_CODE = re.compile(r"`[^`]*`")
+_MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """Of an operand without a name: what a constant of the program was, and is."""
 _STAGE_WORDS: Mapping[str, str] = {
@@ -69,7 +73,8 @@ def of_group(rows: Sequence[CaseCauses]) -> str:
     members = [case for case, _ in rows]
     moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
     room = len(moved[0]) + 2 if moved and len(words) > 1 else 0
-    of_causes = _joined(words, "", ", ", MAX_TITLE - room)
+    first = min(len(words[0]) if words else 0, MAX_TITLE)
+    of_causes = _joined(words, "", ", ", max(MAX_TITLE - room, first))
     return _joined(moved[:_MAX_FIGURES], of_causes, ", ", MAX_TITLE) or "other code"
 
 
@@ -79,7 +84,7 @@ def _joined(parts: Iterable[str], text: str, comma: str, limit: int) -> str:
         longer = f"{text}{'; ' if first else comma if text else ''}{part}"
         if len(longer) > limit:
             if not text:
-                text = part[: limit - 1] + "…"
+                text = shortened(part, limit)
             continue
         text, first = longer, False
     return text
@@ -188,13 +193,26 @@ def _words(found: Sequence[Cause], *, in_all: bool) -> str:
         case CauseKind.VALUE:
             return f"{first.subject}{_differently([row.detail for row in found])}{place}"
         case CauseKind.EFFECT:
-            details = {row.detail for row in found}
-            how = f": {first.detail}" if len(details) == 1 and first.detail else ""
-            return f"{first.subject}{how}{_times([replace(row, detail='') for row in found])}"
+            return f"{_effect(found)}{_times([replace(row, detail='') for row in found])}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
             return f"{first.subject}{_differently([row.detail for row in found])}"
         case CauseKind.STATE:
             return first.subject
+
+
+def _effect(found: Sequence[Cause]) -> str:
+    subject = _without_modifiers(found[0].subject)
+    details = {_without_modifiers(row.detail) for row in found}
+    detail = details.pop()
+    if details or not detail:
+        return subject
+    return detail if subject == FLOAT_DIFFERS else f"{subject}: {detail}"
+
+
+def _without_modifiers(text: str) -> str:
+    """`v_fma_f32 neg_lo:[0,0,1]` by its name alone, where names alone differ as the instructions do."""
+    short = _MODIFIERS.sub(r"`\1`", text)
+    return short if len(set(_CODE.findall(short))) == len(set(_CODE.findall(text))) else text
 
 
 def _numbered(found: Sequence[Cause]) -> str:

@@ -12,9 +12,10 @@ from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
+from irdiff.words import shortened
 
 _MAX_VALUES = 12
-_TOKEN = re.compile(r"[\w.@#!%-]+|->|\S")
+_TOKEN = re.compile(r"-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|->|\S")
 _LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
 _PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
 _MAX_PART = 60
@@ -42,7 +43,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
             count=count,
             in_loops=in_loops[name, detail],
             ahead="",
-            detail=detail,
+            detail=detail.replace(" ,", ","),
         )
 
 
@@ -76,7 +77,8 @@ def _with_parameters(attribute: str, line: EditLine) -> str:
     if not found or not value.startswith("#"):
         return attribute
     values = [part.rpartition(" = ")[2] for part in found.group(1).split(", ")]
-    return f"{name} = {' '.join(each for each in values if each not in _DEFAULTS) or value}"[:_MAX_PART]
+    said = " ".join(each for each in values if each not in _DEFAULTS) or value
+    return shortened(f"{name} = {said}", _MAX_PART)
 
 
 def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
@@ -103,10 +105,8 @@ def _difference(mine: str, other: str) -> tuple[str, str]:
     start, end = alignment.equal_ends(left, right)
     if start >= 2 and left[start - 1] == "=":
         start -= 2
-    parts = (
-        " ".join(tokens[start : len(tokens) - end]).strip("{}, ")[:_MAX_PART] for tokens in (left, right)
-    )
-    return next(parts), next(parts)
+    before, after = (" ".join(side[start : len(side) - end]).strip("{}, ") for side in (left, right))
+    return shortened(before, _MAX_PART), shortened(after, _MAX_PART)
 
 
 # layouts
@@ -152,7 +152,7 @@ def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
 def _parameters(kind: str, text: str) -> dict[str, str]:
     rows = (match.group(2) for match in _LAYOUT.finditer(text) if match.group(1) == kind)
     body = next(rows, "")
-    return {name: value.strip()[:_MAX_PART] for name, value in _PARAMETER.findall(body)}
+    return {name: shortened(value.strip(), _MAX_PART) for name, value in _PARAMETER.findall(body)}
 
 
 def most_frequent(counts: Counter[str]) -> str:

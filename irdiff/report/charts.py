@@ -14,9 +14,6 @@ from irdiff.model import Fact
 from irdiff.report import escape
 from irdiff.report.timing_summary import TimingRow
 
-_POINTS = 160
-"""The most columns of a profile. Where there are more cases, several share a column."""
-
 
 def _svg(width: float, height: float, body: str, label: str, attributes: str = "") -> Markup:
     return Markup(  # noqa: S704 - made of numbers, class names and escaped labels
@@ -51,25 +48,6 @@ def pair_bars(base: Fact, head: Fact) -> Markup:
         f'<rect class="{colour}" y="9" width="{_n(100 * abs(head) / top)}" height="6"/>'
     )
     return _svg(100, 16, body, f"base {base:g}, head {head:g}", ' class="pair" preserveAspectRatio="none"')
-
-
-def profile(deltas: Sequence[float], label: str) -> Markup:
-    """How one fact changed in every case, the largest first: increases above the line, decreases below."""
-    ordered = sorted(deltas, reverse=True)
-    step = max(1, math.ceil(len(ordered) / _POINTS))
-    columns = [max(ordered[i : i + step], key=abs) for i in range(0, len(ordered), step)]
-    top = max((abs(value) for value in columns), default=0) or 1
-    width = 200 / max(1, len(columns))
-    body = '<line class="c-axis" x1="0" x2="200" y1="30" y2="30"/>'
-    for index, value in enumerate(columns):
-        # square root: one case that grew a hundredfold must not flatten all others
-        height = 28 * math.sqrt(abs(value) / top)
-        y = 30 - height if value > 0 else 30
-        body += (
-            f'<rect class="{"c-up" if value > 0 else "c-down"}" x="{_n(index * width)}" y="{_n(y)}" '
-            f'width="{_n(max(0.4, width * 0.85))}" height="{_n(height)}"/>'
-        )
-    return _svg(200, 60, body, label, ' class="profile" preserveAspectRatio="none"')
 
 
 class Forest:

@@ -169,24 +169,22 @@ def _names(files: Sequence[ChangedFile]) -> str:
 
 
 def lines_sentence(run: Run) -> str:
-    """`edited lines executed: 31 of 40, by 12 of 96 cases`, and what was not counted; empty where nothing
-    was asked.
-    """
+    """`31 of 40 edited lines ran, in 12 of 96 cases`, and what was not counted; empty: not asked."""
     found = run.edited_lines
     if not found:
         return ""
     code = _code(found)
     ran = sum(line.cases > 0 for line in code)
-    parts = ["edited lines executed: none of them holds code that runs"]
+    parts = ["no edited line holds code that can run"]
     if code:
         cases = counted(found.cases, "case")
-        parts = [f"edited lines executed: {ran} of {len(code)}, by {found.executed_by} of {cases}"]
+        parts = [f"{ran} of {counted(len(code), 'edited line')} ran, in {found.executed_by} of {cases}"]
     if found.unmeasured:
-        parts.append(f"{counted(found.unmeasured, 'case')} left no counts (the compiler died)")
+        parts.append(f"{counted(found.unmeasured, 'case')} not counted: the compiler died")
     if found.without_lines:
         parts.append(f"not counted by line: {first_few(found.without_lines, _SHOWN)}")
     if code and not ran:
-        parts.append("no case reaches the edit: that nothing changed says nothing of it")
+        parts.append("no case reaches the edit, so this run says nothing about it")
     return "; ".join(parts)
 
 

@@ -60,13 +60,3 @@ def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
         if case.nondeterministic:
             found.setdefault(unstable_words(case), []).append(case)
     return sorted(found.items(), key=lambda row: ("head" not in row[1][0].nondeterministic, row[0]))
-
-
-def unstable_counts(cases: Iterable[Case]) -> list[str]:
-    """For a headline: `2 nondeterministic at head`, `1 nondeterministic at base alone`."""
-    rows = [case for case in cases if case.nondeterministic]
-    at_head = sum("head" in case.nondeterministic for case in rows)
-    return [
-        *([f"{at_head} nondeterministic at head"] if at_head else []),
-        *([f"{len(rows) - at_head} nondeterministic at base alone"] if len(rows) > at_head else []),
-    ]

@@ -56,13 +56,19 @@ def _sentences(run: Run) -> list[str]:
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
-    elif compared or not (broken or found):
+    elif compared:
         found.append(_nothing_changed(run))
+    elif not run.cases:
+        found.append("nothing was compared.")
     edits = distinct_edits.of(run)
     if risky := sum(any(row.severity == Severity.WRONG_RESULT for row in edit.groups) for edit in edits):
-        which = f"{risky} of {len(edits)} edits" if len(edits) > 1 else "The edit"
+        which = f"{risky} of {len(edits)} edits" if len(edits) > 1 else "the edit"
         found.append(f"{which} may give a wrong result.")
-    return [*found, *_not_compared(run, changed), *_also(run)]
+    found += [
+        *_not_compared(run, changed),
+        *_also(run, "also" if found else "no kernel compiles on both sides"),
+    ]
+    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in found]
 
 
 def _failed_programs(run: Run) -> list[str]:
@@ -76,32 +82,30 @@ def _failed_programs(run: Run) -> list[str]:
             found.setdefault((program, sides, failure.message), []).append(case)
     return [
         f"The program {program} failed {sides}{_where(cases, run)}: {message.removeprefix('EndedEarly: ')}. "
-        "What it did not come to was not compared."
+        "What it had not launched by then was not compared."
         for (program, sides, message), cases in found.items()
     ]
 
 
 def _nothing_changed(run: Run) -> str:
     """Says that only kernels did not change, where what runs on the host did, or may have."""
-    if not run.summary.compared:
-        return "Nothing was compared."
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
-    none = f"None of {kernels} changed"
+    none = f"none of {kernels} changed" if run.summary.compared > 1 else f"{kernels} did not change"
     if edit_coverage.none_read(run):
-        return f"{none}, but no launch reads what changed: nothing is known of it."
+        return f"{none}, but no launch reads what changed: this run says nothing about it."
     if edit_coverage.no_line_ran(run):
-        return f"{none}, but none runs an edited line: nothing is known of the edit."
-    same = f"The code of {kernels} is the same"
+        return f"{none}, but none runs an edited line: this run says nothing about the edit."
+    same = f"the code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
-        return f"{same}; launches read {counted(files, 'changed file')}."
+        return f"{same}, though launches read {counted(files, 'changed file')}."
     if run.runtime:
         return f"{same}; the runtime differs, and was not compared."
     return f"{none}."
 
 
 def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
-    parts = error_clusters.unstable_counts(run.cases)
+    parts = [f"{len(cases)} nondeterministic: {words}" for words, cases in error_clusters.unstable(run.cases)]
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):
@@ -110,17 +114,17 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts += edit_coverage.gaps(run)
     if run.runtime and (changed or edit_coverage.files_read(run)):
         parts.append("the runtime differs, and was not compared")
-    return [f"{part[0].upper()}{part[1:]}." for part in parts]
+    return [f"{part}." for part in parts]
 
 
-def _also(run: Run) -> list[str]:
+def _also(run: Run, opening: str) -> list[str]:
     counts = Counter(case.verdict for case in run.cases if not failed_program(case))
     parts = [
         f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
         for verdict, (one, many, words) in _ALSO.items()
         if counts.get(verdict)
     ]
-    return [f"Also: {', '.join(parts)}."] if parts else []
+    return [f"{opening}: {', '.join(parts)}."] if parts else []
 
 
 def _which(cases: Sequence[Case], run: Run) -> str:
@@ -153,7 +157,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
     if len(counts) <= _SHOWN:
         return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
-    return f", in {len(counts)} passes and stages, most often {name} ({most})"
+    return f", in {len(counts)} passes and stages, most often in {name} ({most})"
 
 
 def culprit(case: Case) -> str:

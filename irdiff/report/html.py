@@ -37,12 +37,11 @@ from irdiff.report.view import RunView
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
-"""The most groups and single cases that are shown with diffs. The rest are rows of the table of cases."""
+"""The most groups that are shown with diffs. The rest are rows of the table of cases."""
 MAX_CASE_ROWS = 2_000
 """Cases that stand in the page as rows of a table. Of more a script draws what is looked for."""
 _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
-_MAX_SINGLES = 60
 MAX_MATRIX_ROWS = 500
 _LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
 _STATUS_SIGN = {
@@ -64,8 +63,6 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     entries = list(_entries(shown, run, folder, as_))
     rows = _case_rows(run, {name: entry["line"].number for entry in entries for name in entry["of"]})
     kernels = families.table(run, lambda case: " ".join(dict.fromkeys((case.workload, case.kernel))))
-    if len(kernels) > MAX_MATRIX_ROWS:  # too many for a page
-        kernels = families.table(run, lambda case: case.workload)
     page = templates.html().get_template("report.html.j2")
     return page.render(
         policy=_policy(script, sheet),
@@ -80,10 +77,8 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
             (name, found, Share([case for case in run.cases if case.target == name]))
             for name, found in shown.radius
         ],
-        kernels=kernels[:MAX_MATRIX_ROWS],
-        kernels_left_out=max(0, len(kernels) - MAX_MATRIX_ROWS),
+        kernels=view.listed(kernels, MAX_MATRIX_ROWS),
         bar=charts.stacked_bar,
-        profile=charts.profile,
         pair=charts.pair_bars,
         number=phrases.number,
         forest=charts.Forest(timing.rows) if timing else None,
@@ -133,12 +128,9 @@ def _tiles(run: Run) -> list[tuple[str, int]]:
 
 
 def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dict[str, Any]]:
-    """Everything that has a diff: the groups, then the changed cases that are in no group."""
     cases = {case.id: case for case in run.cases}
-    groups = [row for row in shown.groups if row.group.representative in cases]
-    lines = [*groups, *shown.singles.rows[: min(_MAX_SINGLES, MAX_ENTRIES - len(groups))]]
-    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(lines)))
-    for row in lines:
+    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
+    for row in shown.groups:
         case = cases[row.group.representative]
         found = [cases[name] for name in row.group.members if name in cases]
         targets = sorted({case.target for case in found})
@@ -170,12 +162,12 @@ def _members(members: Sequence[Case], targets: Sequence[str]) -> list[tuple[str,
 
 
 def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What broke first, and the rest in the order of `_VERDICTS`; the gravest first of those that changed."""
-    order = {case.id: place for place, case in enumerate(phrases.rank(run.cases))}
-    cases = sorted(
-        run.cases, key=lambda case: (_VERDICTS.index(case.verdict), order.get(case.id, 0), case.id)
-    )
-    return [_case_row(case, entry_of.get(case.id)) for case in cases]
+    """What broke first, and the rest in the order of `_VERDICTS` and of their groups."""
+
+    def place(case: Case) -> tuple[int, int, str]:
+        return _VERDICTS.index(case.verdict), entry_of.get(case.id, MAX_ENTRIES + 1), case.id
+
+    return [_case_row(case, entry_of.get(case.id)) for case in sorted(run.cases, key=place)]
 
 
 def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
@@ -184,7 +176,7 @@ def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
         "case": case,
         "unstable": error_clusters.unstable_words(case),
         "css_class": families.css_class(case),
-        "origin": phrases.origin(case) if case.origin else "",
+        "origin": phrases.place(case.origin.stage, case.origin.pass_name) if case.origin else "",
         "stages": [sign for sign in signs if sign[1]],
         "moved": phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
         "entry": entry,

@@ -61,8 +61,7 @@ class Movement:
     total: tuple[float, float]
     """Totals of all changed cases."""
     quantiles: tuple[float, ...]
-    """Relative change: least, 5th, 50th, 95th percentile, greatest."""
-    quartiles: tuple[float, float]
+    """Relative change: least, 5th, 25th, 50th, 75th and 95th percentile, greatest."""
 
     @property
     def words(self) -> str:
@@ -75,11 +74,6 @@ class Movement:
     def far(self) -> tuple[str, ...]:
         """The quantiles in words."""
         return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
-
-    @property
-    def summary(self) -> str:
-        """`6 worse, 7 better: +3.2 %`, by which the sum over the affected cases moved."""
-        return self.words + (f": {self.affected_percent}" if self.affected_percent else "")
 
     @property
     def affected_words(self) -> str:
@@ -176,8 +170,7 @@ def summed(
         unknown=unknown,
         affected=_total(moved),
         total=_total(known),
-        quantiles=tuple(quantile(relative, share) for share in (0, 0.05, 0.5, 0.95, 1)),
-        quartiles=(quantile(relative, 0.25), quantile(relative, 0.75)),
+        quantiles=tuple(quantile(relative, share) for share in (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)),
     )
 
 
@@ -232,8 +225,8 @@ def outliers(movements: Iterable[Movement]) -> list[Outlier]:
 
 
 def _reason(row: Movement, move: StatisticMove) -> str:
-    reach = _FENCE * (row.quartiles[1] - row.quartiles[0])
-    is_far = not row.quartiles[0] - reach <= move.relative <= row.quartiles[1] + reach
+    low, high = row.quantiles[2], row.quantiles[4]
+    is_far = not -_FENCE * (high - low) <= move.relative - low <= (1 + _FENCE) * (high - low)
     if row.statistic.grave or (is_far and abs(move.relative) >= _LEAST_OUTLYING):
         return f"{row.statistic.name} {move.words}"
     return ""

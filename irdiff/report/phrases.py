@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from irdiff.compare import statistics
 from irdiff.findings import Finding, FindingKind
-from irdiff.group import severity
-from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
+from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run
+from irdiff.words import shortened
 
-_WHERE = re.compile(r" \((?:partly |\d+ )?in the loop(?: in \d+ of \d+ cases)?\)| \(in \d+ of \d+ cases\)")
+_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
+_CLAUSE = re.compile(r", (?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^\[]*\])")
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
@@ -23,18 +24,15 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def brief(title: str) -> str:
-    """What an edit is, without the figures that follow it and where in it that holds."""
+    """What an edit is, without how often and where, and without the figures that follow."""
     return _WHERE.sub("", title.partition(";")[0])
 
 
 def fitted(title: str, room: int) -> str:
-    """The title in so many characters, cut between two of its parts, or else between words."""
-    if len(title) <= room:
-        return title
-    cut = title[: room - 1]
-    at = max(cut.rfind(", ", room // 2), cut.rfind(" ", room * 2 // 3) * (", " not in cut[room // 2 :]))
-    kept = cut[: at if at > 0 else room - 1].rstrip(" ,")
-    return f"{kept}{'`' * (kept.count('`') % 2)}…"
+    """The first clauses of a title that fit into so many characters, or the first, cut between two words."""
+    clauses = _CLAUSE.split(title)
+    shown = (", ".join(clauses[:count]) for count in range(len(clauses), 0, -1))
+    return next((text for text in shown if len(text) <= room), shortened(clauses[0], room))
 
 
 def first_reason(group: ChangeGroup) -> str:
@@ -89,15 +87,9 @@ def _compiler(revision: Revision) -> str:
     return f"triton {revision.version}" + (f" of {place}" if kind == "python" else "")
 
 
-def origin(case: Case) -> str:
+def place(stage: str, pass_name: str | None) -> str:
     """`ttgir`, or `ttgir: the-pass` where the pass is known."""
-    if case.origin is None:
-        return "?"
-    return f"{case.origin.stage}: {case.origin.pass_name}" if case.origin.pass_name else case.origin.stage
-
-
-def group_origin(group: ChangeGroup) -> str:
-    return f"{group.origin_stage}: {group.pass_name}" if group.pass_name else group.origin_stage
+    return f"{stage}: {pass_name}" if pass_name else stage
 
 
 def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
@@ -121,7 +113,7 @@ def moved(case: Case, limit: int = 6) -> str:
     return shown + (f" (+{len(rows) - limit})" if len(rows) > limit else "")
 
 
-# which facts and cases come first
+# which facts come first
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
@@ -138,13 +130,6 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
 
     names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
     return {name: (base.get(name, 0), head.get(name, 0)) for name in sorted(names, key=place)}
-
-
-def rank(cases: Sequence[Case]) -> list[Case]:
-    """The changed cases, the gravest first by the severity of what moved, as groups are ranked."""
-    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    by_name = sorted(changed, key=lambda case: case.id)
-    return sorted(by_name, key=lambda case: severity.gravity(severity.rank(case, None)), reverse=True)
 
 
 _FINDINGS = {

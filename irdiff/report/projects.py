@@ -18,7 +18,7 @@ class BrokenProject:
     """The launches of one project that one error ended."""
 
     name: str
-    version: str
+    """With its version: `fla-core 0.5.0`."""
     cases: tuple[Case, ...]
     smallest: Case
     """The one with the least code at base."""
@@ -45,22 +45,22 @@ def _cause(run: Run, known: dict[str, tuple[str, str]], words: str, cases: Seque
     by_pack: dict[str, list[Case]] = {}
     for case in cases:
         by_pack.setdefault(families.of(case.workload), []).append(case)
-    found = [_project(run, *known[pack], words, rows) for pack, rows in by_pack.items()]
+    found = [_project(run, " ".join(known[pack]), words, rows) for pack, rows in by_pack.items()]
     found.sort(key=lambda row: (-len(row.cases), row.name))
-    launches = ", ".join(f"{counted(len(row.cases), 'launch')} of {row.name} {row.version}" for row in found)
+    launches = ", ".join(f"{counted(len(row.cases), 'launch')} of {row.name}" for row in found)
     return BrokenCause(
         title=f'broke in {counted(len(found), "project")}: "{words}" ({launches})', projects=tuple(found)
     )
 
 
-def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case]) -> BrokenProject:
+def _project(run: Run, name: str, words: str, cases: Sequence[Case]) -> BrokenProject:
     smallest = min(cases, key=_size)
     kernels = sorted({case.kernel for case in cases})
     failure = smallest.failures.head
     again = commands.again(run, smallest)
     issue = [
-        f"With Triton {run.head.version}, {counted(len(cases), 'launch')} of {name} {version} "
-        f"({first_few(kernels, _KERNELS)}) no longer compile. With Triton {run.base.version} they do.",
+        f"Triton {run.head.version} does not compile {counted(len(cases), 'launch')} of {name} "
+        f"({first_few(kernels, _KERNELS)}). Triton {run.base.version} does.",
         *(("```", *failure.stderr.splitlines()[-12:], failure.message, "```") if failure else (words,)),
         f"The smallest of them: `{smallest.id}`. irdiff shows it without a GPU:" if again else "",
         *(("```sh", again, "```") if again else ()),
@@ -68,7 +68,6 @@ def _project(run: Run, name: str, version: str, words: str, cases: Sequence[Case
     title = f"{first_few(kernels, 1)} does not compile with Triton {run.head.version}"
     return BrokenProject(
         name=name,
-        version=version,
         cases=tuple(cases),
         smallest=smallest,
         title=title,

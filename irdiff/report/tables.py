@@ -28,14 +28,26 @@ class Column:
     """Whether its cells stand at the right, as figures do."""
 
 
+def fits(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> bool:
+    """Whether the rows can stand in columns; None is any width."""
+    widths = _widths(columns, rows)
+    return width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[int]:
+    heading = [Text(column.name) for column in columns]
+    return [max(cell.cell_len for cell in cells) for cells in zip(heading, *rows, strict=True)]
+
+
 def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
     """The table in at most `width` columns of a terminal where its longest cell allows that; None is any
     width.
     """
     heading = [Text(column.name, style="dim") for column in columns]
-    widths = [max(cell.cell_len for cell in cells) for cells in zip(heading, *rows, strict=True)]
-    if width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
-        yield from (_beside(columns, row, widths) for row in (heading, *rows))
+    if width is None or fits(columns, rows, width):
+        widths = _widths(columns, rows)
+        named = [heading] if any(heading) else []
+        yield from (_beside(columns, row, widths) for row in (*named, *rows))
         return
     for row in rows:
         yield row[0]

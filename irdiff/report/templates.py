@@ -11,8 +11,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from irdiff.report import escape, phrases
+from irdiff.report import escape
 from irdiff.stages import in_stage_order
+from irdiff.words import shortened
 
 
 def folder() -> Path:
@@ -30,11 +31,12 @@ def markdown() -> jinja2.Environment:
     environment.filters["code"] = _marked(escape.code)
     environment.filters["fence"] = _marked(escape.fence)
     environment.filters["html"] = _marked(escape.github_html)
-    environment.filters["prose"] = markdown_prose
-    environment.filters["fitted"] = phrases.fitted
-    environment.filters["html_prose"] = _github_html_prose
+    environment.filters["prose"] = _prose(escape.markdown, escape.code)
+    environment.filters["html_prose"] = _prose(
+        escape.github_html, lambda part: f"<code>{escape.github_html(part)}</code>"
+    )
     environment.filters["made"] = Markup  # of a macro, which escapes what it prints
-    environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))
+    environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(shortened(text, limit)))
     return environment
 
 
@@ -44,7 +46,7 @@ def html() -> jinja2.Environment:
     environment = _environment(autoescape=True)
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
-    environment.filters["prose"] = _html_prose
+    environment.filters["prose"] = _prose(escape.html, lambda part: f"<code>{escape.html(part)}</code>")
     return environment
 
 
@@ -68,15 +70,21 @@ def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
     return apply
 
 
-def _prose(text: str, plain: Callable[..., str], quoted: Callable[..., str], limit: int) -> Markup:
+def _prose(plain: Callable[..., str], quoted: Callable[[str], str]) -> Callable[..., Markup]:
     """Text whose parts in backticks are code: how titles of groups are written."""
-    parts = escape.clean(text, limit=limit).split("`")
-    if len(parts) % 2 == 0 or not all(parts[1:-1]):
-        return Markup(plain(text, limit=limit))  # noqa: S704
-    shown = (
-        quoted(part) if index % 2 else _keeping_ends(part, plain) for index, part in enumerate(parts) if part
-    )
-    return Markup("".join(shown))  # noqa: S704
+
+    def apply(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+        parts = escape.clean(text, limit=limit).split("`")
+        if len(parts) % 2 == 0 or not all(parts[1:-1]):
+            return Markup(plain(text, limit=limit))  # noqa: S704
+        shown = (
+            quoted(part) if place % 2 else _keeping_ends(part, plain)
+            for place, part in enumerate(parts)
+            if part
+        )
+        return Markup("".join(shown))  # noqa: S704
+
+    return apply
 
 
 def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
@@ -84,18 +92,6 @@ def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
     before = " " if part[:1] == " " else ""
     after = " " if part.strip() and part[-1:] == " " else ""
     return before + plain(part.strip()) + after
-
-
-def markdown_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
-    return _prose(text, escape.markdown, escape.code, limit)
-
-
-def _github_html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
-    return _prose(text, escape.github_html, lambda part: f"<code>{escape.github_html(part)}</code>", limit)
-
-
-def _html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
-    return _prose(text, escape.html, lambda part: f"<code>{escape.html(part)}</code>", limit)
 
 
 def _markdown_by_default(value: object) -> object:

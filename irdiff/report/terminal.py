@@ -46,9 +46,8 @@ _ASCII = str.maketrans(
 _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
-_ROWS = 12
-_WORDS, _CELL = 26, 28
-"""Columns that a row about a statistic begins with, and those of a target with its sum."""
+_LIMITS = replace(LISTED, unfolded=0, rows=12)
+_SHARES = ("5 %", "25 %", "median", "75 %", "95 %")
 _COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
 """Characters that a line about a group has where there is room."""
@@ -65,7 +64,7 @@ def show(
 ) -> None:
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
-    limits = replace(LISTED, unfolded=0, rows=_ROWS)
+    limits = _LIMITS
     if limit:
         limits = replace(limits, groups=limit, rows=limit, notes=limit)
     shown = view.of(run, GroupDiffs(folder, run), timing, limits, as_=as_)
@@ -83,8 +82,7 @@ def svg(run: Run, timing: TimingSummary | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = replace(LISTED, unfolded=0, rows=_ROWS)
-    shown = view.of(run, GroupDiffs(Path(), run), timing, limits)
+    shown = view.of(run, GroupDiffs(Path(), run), timing, _LIMITS)
     for line in _lines(shown, _SVG_WIDTH):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
@@ -146,23 +144,23 @@ def _timed(shown: RunView) -> Iterator[Text]:
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
+    """By target where there is room for that."""
     if not shown.statistics:
         return
-    wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
-    yield from tables.heading(
-        "better and worse" + ": kernels, and by how much the sum over them moved" * wide
-    )
+    yield from tables.heading("better and worse: how many kernels")
+    names = [[Text(row.name), _bar(row)] for row in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
-    rows, worst = [], []
-    for row in shown.statistics:
-        cells = ("" if cell is None else cell.summary if wide else cell.words for cell in row.cells)
-        rows.append([Text(row.name), _bar(row), *map(Text, cells)])
-        if row.worst:
-            worst.append((Text(row.name), _line(f"{row.worst.case_id} {row.worst.words}")))
+    cells = [[Text(cell.words if cell else "") for cell in row.cells] for row in shown.statistics]
+    rows = [[*left, *right] for left, right in zip(names, cells, strict=True)]
+    if not tables.fits(columns, rows, width):
+        columns = _columns("", "", "")
+        rows = [[*left, Text(row.words)] for left, row in zip(names, shown.statistics, strict=True)]
     yield from tables.lines(columns, rows, width)
-    yield from tables.lines(_columns("worst", ""), worst, None) if worst else ()
+    worst = [(row.name, row.worst) for row in shown.statistics if row.worst]
+    far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in worst]
+    yield from tables.lines(_columns("worst", ""), far, None) if far else ()
     if shown.quiet:
-        yield _line(shown.quiet, _DIM)
+        yield _said(shown.quiet, _DIM)
 
 
 def _bar(row: StatisticRow) -> Text:
@@ -176,26 +174,31 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.groups:
         return
     yield from tables.heading(shown.edits)
-    most = min(width, _WIDE) if width else sys.maxsize
-    places = [escape.terminal(phrases.fitted(group.culprit, most // 3)) for group in shown.groups]
-    names = [f"{row.number:>3} {escape.terminal(row.short)} {row.cases:>9}  " for row in shown.groups]
-    room = most - max(map(len, places)) - max(map(len, names)) - 2
-    titles = [escape.terminal(phrases.fitted(row.title.replace("`", ""), room)) for row in shown.groups]
+    names = [
+        f"{row.number:>3} {escape.terminal(row.short)} {len(row.group.members):>4}×  " for row in shown.groups
+    ]
+    indent = max(map(len, names))
+    room = min(width, _WIDE) - indent if width else sys.maxsize
     severity = ""
-    for row, name, title, place in zip(shown.groups, names, titles, places, strict=True):
+    for row, name in zip(shown.groups, names, strict=True):
         if row.edit:
             severity = ""
             yield _line(row.edit)
         if row.group.severity != severity:
             severity = row.group.severity
             yield _line(severity, "bold red" if row.loud else "bold")
-        yield Text.assemble(
-            (name, _DIM),
-            (title.ljust(max(map(len, titles))), "red" if row.loud else ""),
-            ("  " + place, _STAGE_STYLE.get(row.group.origin_stage, "")),
-        )
+        title = escape.terminal(row.title.replace("`", ""))
+        place = Text(escape.terminal(row.culprit), _STAGE_STYLE.get(row.group.origin_stage, ""))
+        words = phrases.fitted(title, room - len(place) - 2)
+        is_beside = not words.endswith("…")
+        words = words if is_beside else phrases.fitted(title, room)
+        line = Text.assemble((name.ljust(indent), _DIM), (words, "red" if row.loud else ""))
+        gap = room - len(words) - len(place) if width else 2
+        yield Text.assemble(line, " " * gap, place) if is_beside else line
+        if not is_beside:
+            yield Text.assemble(" " * indent, place)
     if shown.groups_left:
-        yield _line(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
+        yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
 
 def _unknown(shown: RunView) -> Iterator[Text]:
@@ -207,17 +210,9 @@ def _unknown(shown: RunView) -> Iterator[Text]:
 
 
 def _details(shown: RunView, width: int | None) -> Iterator[Text]:
-    singles = (_line(f"{row.short}  {row.origin}  {row.title}") for row in shown.singles)
-    title = "changed cases" + (" outside of any group" if shown.groups else "")
-    yield from _section(title, singles, shown.singles.more, "changed cases")
     for found in shown.endings:
         yield from _ending(found)
     yield from _bump(shown)
-    if shown.families:
-        names = ("family", *shown.targets, "all targets")
-        shares = [[row.name, *(s.words for s in (*row.by_target, row.total))] for row in shown.families]
-        table = tables.lines(_columns(*names), [list(map(_line, row)) for row in shares], width)
-        yield from _section("changed of compared, by family and target", table)
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
         yield from _section("blast radius: changed of compared, and of each stage", table)
@@ -239,7 +234,7 @@ def _bump(shown: RunView) -> Iterator[Text]:
     """Distributions and outliers: of a bump."""
     if not shown.is_bump:
         return
-    names = ("statistic", "target", "worse", "better", "same", "least", "5 %", "median", "95 %", "greatest")
+    names = ("statistic", "target", "worse", "better", "same", "least", *_SHARES, "greatest")
     rows = [
         [row.statistic.name, row.part, len(row.worse), len(row.better), row.same, *row.far]
         for row in shown.movements
@@ -260,6 +255,4 @@ def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
     yield Text()
     yield _line(f"run folder: {folder}", _DIM)
     for command in shown.commands:
-        word = _COMMANDS.get(command.split()[1], "first")
-        if word != "again":
-            yield _line(f"{word:<7}{command}", _DIM)
+        yield _line(f"{_COMMANDS.get(command.split()[1], 'first'):<7}{command}", _DIM)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from irdiff.timing import results as timings
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Measurement, Speed, TimingResults
+from irdiff.words import counted
 
 _FEW_ULP = 1000
 
@@ -115,7 +116,7 @@ def _headline(results: TimingResults) -> str:
         f"{wrong} with wrong or missing output" if wrong else "",
         *(measured or ["nothing was measured"]),
         f"{unmeasured} not timed" if unmeasured else "",
-        f"{lost} of {gpus} GPUs were lost before the end" if lost else "",
-        f"{unfit} of {gpus} GPUs were busy or throttled: their figures are no pass" if unfit else "",
+        f"lost {lost} of {counted(gpus, 'GPU')} before the end" if lost else "",
+        f"{unfit} of {counted(gpus, 'GPU')} busy or throttled: no pass for what they timed" if unfit else "",
     )
     return ", ".join(filter(None, parts))

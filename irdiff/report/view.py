@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.model import Case, ChangeGroup, Radius, Run, RuntimeEdit, Verdict
+from irdiff.model import Case, ChangeGroup, Radius, Revision, Run, RuntimeEdit, Verdict
 from irdiff.report import (
     commands,
     distinct_edits,
@@ -67,6 +67,7 @@ class ListLimits:
         )
 
 
+_DIGITS = 16
 _FEWEST_LINES = 6
 """Of a diff that shows anything."""
 LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, rows=8)
@@ -93,7 +94,7 @@ class Listed(Generic[T]):
         return len(self.rows) + self.more
 
 
-def _listed(rows: Sequence[T], most: int) -> Listed[T]:
+def listed(rows: Sequence[T], most: int) -> Listed[T]:
     return Listed(tuple(rows[:most]), max(0, len(rows) - most))
 
 
@@ -131,15 +132,10 @@ class StatisticRow:
     def words(self) -> str:
         return f"{self.worse} worse, {self.better} better"
 
-    @property
-    def relative(self) -> list[float]:
-        """Of every case in which it moved."""
-        return [move.relative for cell in self.cells if cell for move in (*cell.worse, *cell.better)]
-
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLine:
-    """A change group in one line, and what is unfolded below it. A changed case in no group is one, too."""
+    """A change group in one line, and what is unfolded below it."""
 
     number: int
     short: str
@@ -186,8 +182,6 @@ class RunView:
     """How many there are: `2 distinct edits, in 7 groups`."""
     group_count: int
     groups_left: str
-    singles: Listed[GroupLine]
-    """Changed cases outside of any group."""
     unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
     runtime: Listed[RuntimeEdit]
@@ -217,7 +211,6 @@ def of(
     as_: Shown = PLAIN,
 ) -> RunView:
     cases = {case.id: case for case in run.cases}
-    ranked = phrases.rank(run.cases)
     groups, edits = as_.groups(run), distinct_edits.of(run)
     headings = {edit.groups[0].id: edit.words for edit in edits}
     movements = [*moved.by_target(run), *as_.compile_times]
@@ -229,15 +222,15 @@ def of(
         sides=f"{phrases.sides(run)}  in {run.duration_s:.1f} s",
         compared=not edit_coverage.same_compiler(run),
         timing=timing,
-        wrong=_listed(timing.wrong if timing else (), limits.rows),
-        slower=_listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
-        unclear=_listed([row for row in timed if row.measured.why], limits.rows),
+        wrong=listed(timing.wrong if timing else (), limits.rows),
+        slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
+        unclear=listed([row for row in timed if row.measured.why], limits.rows),
         broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
-        projects=_listed(projects.broken(run), limits.rows),
+        projects=listed(projects.broken(run), limits.rows),
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
-        quiet=_quiet(ranked),
+        quiet=_quiet(_with(run, Verdict.CHANGED)),
         groups=tuple(
             _group(
                 row, cases, diffs, limits if place < limits.unfolded else bare, headings.get(row.group.id, "")
@@ -247,19 +240,18 @@ def of(
         edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
         groups_left=_left(row.group for row in groups[limits.groups :]),
-        singles=_listed([_group(row, cases, diffs, bare) for row in _singles(run, ranked, as_)], limits.rows),
         unknown=_unknown(run, limits),
-        runtime=_listed(run.runtime, limits.rows),
+        runtime=listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
-        movements=_listed(movements, 2 * limits.rows),
+        movements=listed(movements, 2 * limits.rows),
         is_bump=as_.is_bump,
-        outliers=_listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
-        by_family=_listed(
+        outliers=listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
+        by_family=listed(
             moved.by_family(run) if as_.is_bump or packs.projects(run.head.note) else (), 2 * limits.rows
         ),
         families=tuple(families.compared(run)[: 2 * limits.rows]),
         radius=tuple(phrases.in_target_order(run)),
-        commands=_commands(run, groups, ranked, as_),
+        commands=_commands(run, groups, as_),
         provenance_sides=tuple(_provenance_sides(run)[: 2 * limits.rows]),
         provenance=tuple(_provenance(run)[: 2 * limits.rows]),
         launch_changes=tuple(launch_changes.of_run(run)[: limits.rows]),
@@ -301,54 +293,26 @@ def _group(
 ) -> GroupLine:
     group = row.group
     count = len(group.members)
-    smallest = cases.get(group.representative)
-    unstable = error_clusters.unstable_words(smallest) if smallest else ""
+    smallest = cases[group.representative]
     return GroupLine(
         number=row.number,
         short=row.short,
         group=group,
         edit=edit,
-        title=phrases.brief(group.title) + (f" ({unstable})" if unstable and not group.severity else ""),
+        title=phrases.brief(group.title),
         loud=phrases.is_loud(group),
         cases=counted(count, "case"),
         targets=phrases.members_by_target(group, cases),
         culprit=group.pass_name or group.origin_stage,
-        origin=phrases.group_origin(group),
+        origin=phrases.place(group.origin_stage, group.pass_name),
         charged=", ".join(component.value for component in group.charged),
         alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
         reason=phrases.first_reason(group),
-        moved=phrases.moved(smallest) if smallest else "not in this run",
-        unstable=unstable,
-        diff=diffs.of(smallest, group.edit, limits.lines) if smallest else (),
-        members=_listed(group.members if count > 1 else (), limits.rows),
+        moved=phrases.moved(smallest),
+        unstable=error_clusters.unstable_words(smallest),
+        diff=diffs.of(smallest, group.edit, limits.lines),
+        members=listed(group.members if count > 1 else (), limits.rows),
     )
-
-
-def _singles(run: Run, ranked: Sequence[Case], as_: Shown) -> list[NamedGroup]:
-    """The changed cases that no group has, numbered behind the groups and each shown like a group of one."""
-    grouped = {member for group in run.groups for member in group.members}
-    alone = [case for case in ranked if case.id not in grouped]
-    return [
-        NamedGroup(
-            number=number,
-            short=case.id,
-            group=ChangeGroup(
-                id="",
-                title=phrases.moved(case, limit=4),
-                severity="",
-                score=0,
-                origin_stage=case.origin.stage if case.origin else "",
-                pass_name=case.origin.pass_name if case.origin else None,
-                charged=case.origin.charged if case.origin else (),
-                representative=case.id,
-                members=(case.id,),
-                likeness=1,
-                reasons=(),
-                edit=(),
-            ),
-        )
-        for number, case in enumerate(alone, len((as_.whole or run).groups) + 1)
-    ]
 
 
 def _left(groups: Iterable[ChangeGroup]) -> str:
@@ -362,10 +326,10 @@ def _left(groups: Iterable[ChangeGroup]) -> str:
 
 
 def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
-    notes = _listed([*edit_coverage.sentences(run), *run.notes], limits.notes)
-    idle = _listed([f"no case runs {place}" for place in edit_coverage.lines_not_run(run)], limits.rows)
+    notes = listed([*edit_coverage.sentences(run), *run.notes], limits.notes)
+    idle = listed([f"no case runs {place}" for place in edit_coverage.lines_not_run(run)], limits.rows)
     names = [f"renamed: {before} → {after}" for before, after in phrases.renamed(run)]
-    renamed = _listed(names, limits.rows)
+    renamed = listed(names, limits.rows)
     return Listed((*notes, *idle, *renamed), notes.more + idle.more + renamed.more)
 
 
@@ -381,34 +345,33 @@ def _endings(run: Run, limits: ListLimits) -> tuple[Ending, ...]:
 
 def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:
     shared = error_clusters.errors(sorted(cases, key=lambda case: case.id))
-    return Ending(title=f"{title} ({len(cases)})", errors=_listed(shared, most))
+    return Ending(title=f"{title} ({len(cases)})", errors=listed(shared, most))
 
 
 # details
 
 
-def _commands(run: Run, rows: Sequence[NamedGroup], ranked: Sequence[Case], as_: Shown) -> tuple[str, ...]:
-    """To copy: what shows more of the first group, or case, and what compares it again anywhere."""
-    cases = {case.id: case for case in run.cases}
-    case = cases.get(rows[0].group.representative) if rows else ranked[0] if ranked else None
-    if case is None:
-        return (commands.page(as_.call),)
-    words = [*commands.story(as_.call, rows[0].short if rows else case.id, case), commands.page(as_.call)]
-    return tuple(filter(None, (as_.fetch, *words, commands.again(run, case))))
+def _commands(run: Run, rows: Sequence[NamedGroup], as_: Shown) -> tuple[str, ...]:
+    """To copy: what shows more of the first group, and what compares its example again anywhere."""
+    page = commands.page(as_.call)
+    if not rows:
+        return (page,)
+    case = next(case for case in run.cases if case.id == rows[0].group.representative)
+    words = (as_.fetch, *commands.story(as_.call, rows[0].short, case), page, commands.again(run, case))
+    return tuple(filter(None, words))
 
 
 def _provenance_sides(run: Run) -> list[tuple[str, str, str]]:
-    base, head = run.base, run.head
-    names = sorted({*base.ptxas, *head.ptxas})
-    rows = [
-        ("toolchain", base.spec, head.spec),
-        ("version", base.version, head.version),
-        ("digest", base.digest, head.digest),
-        ("corpus", base.corpus, head.corpus),
-        *((name, base.ptxas.get(name, "none"), head.ptxas.get(name, "none")) for name in names),
-        ("note", base.note, head.note),
-    ]
+    base, head = _provenance_of(run.base), _provenance_of(run.head)
+    rows = [(name, base.get(name, "none"), head.get(name, "none")) for name in {**base, **head}]
     return [row for row in rows if row[1] or row[2]]
+
+
+def _provenance_of(side: Revision) -> dict[str, str]:
+    """Digests by their beginning: `run.json` has them whole."""
+    digests = {"digest": side.digest, "corpus": side.corpus, **side.ptxas}
+    shown = {name: digest[:_DIGITS] for name, digest in digests.items()}
+    return {"toolchain": side.spec, "version": side.version, **shown, "note": side.note}
 
 
 def _provenance(run: Run) -> list[tuple[str, str]]:

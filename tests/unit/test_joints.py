@@ -69,7 +69,10 @@ NEW = replace(
 )
 CASES: dict[str, tuple[Case, str]] = {
     "failing": (FAILING, "1 compiles on neither side"),
-    "nondeterministic": (Build.case(NAME, nondeterministic=("head",)), "1 nondeterministic at head"),
+    "nondeterministic": (
+        Build.case(NAME, nondeterministic=("head",)),
+        "1 nondeterministic: head disagrees with itself",
+    ),
     "timed out": (_timed_out(FAILING), "1 compiles on neither side"),
     "stage left out": (
         Build.case(NAME, Verdict.CHANGED, findings=Build.findings("not-compared:ttir,asm")),
@@ -92,7 +95,7 @@ RUNS: dict[str, tuple[Run, str]] = {
     ),
     "everything failing": (
         Build.run(FAILING, Build.case("a/y:1@sm_90", Verdict.FAILING)),
-        "nothing was compared",
+        "no kernel compiles on both sides: 2 compile on neither side",
     ),
 }
 every_run = pytest.mark.parametrize("name", RUNS)

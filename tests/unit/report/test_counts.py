@@ -36,7 +36,7 @@ def test_a_statistic_counts_worse_better_same_and_unknown(run: Run) -> None:
     assert [move.case_id[:8] for move in found.worse] == ["matmul/b", "matmul/e"]
     assert (len(found.better), found.same, found.unknown) == (1, 2, 1)
     assert (found.affected, found.total) == ((207, 248), (214, 255))
-    assert found.quantiles == pytest.approx((-0.1, -0.08, 0, 0.43, 0.5), abs=0.01)
+    assert found.quantiles == pytest.approx((-0.1, -0.08, 0, 0, 0.14, 0.43, 0.5), abs=0.01)
     assert (len(occupancy.worse), len(occupancy.better)) == (1, 0), "fewer warps are worse"
     assert "code size" not in rows, "it moves nowhere"
 
@@ -62,5 +62,3 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone() -> None:
     cases = [runs.case(f"a/x:{name}@sm_90", nondeterministic=found) for name, found in sides.items()]
     found = error_clusters.unstable(cases)
     assert [same[0].id for _, same in found] == ["a/x:both@sm_90", "a/x:head@sm_90", "a/x:base@sm_90"]
-    assert [text.split()[0] for text in error_clusters.unstable_counts(cases)] == ["2", "1"]
-    assert error_clusters.unstable_counts(cases[:1]) == []

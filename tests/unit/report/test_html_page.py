@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -84,8 +85,10 @@ def test_a_hostile_run_makes_no_elements(tmp_path: Path) -> None:
 def test_a_missing_artifact_is_said_in_place(tmp_path: Path) -> None:
     absent = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
     case = runs.numbered(1, Verdict.CHANGED, artifacts=Sides(base={"ttgir": absent}, head={}))
-    page = html.render(runs.run(case), tmp_path)
-    assert "the run folder holds no ttgir text of base and head" in page
+    page = html.render(runs.run(case, groups=(runs.group("g", case.id),)), tmp_path)
+    note = re.search(r'id="diffs-1">(.*?)</script>', page)
+    assert note
+    assert json.loads(note[1])["stages"][1]["note"]
 
 
 def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from irdiff.model import Verdict
 from irdiff.report import html, markdown, projects
@@ -18,14 +19,10 @@ BROKEN = [
     ("liger/a", "no pointers"),
     ("fla/c", "```\nother"),
 ]
-TITLES = [
-    'broke in 2 projects: "no pointers" (2 launches of fla-core 0.5.0, 1 launch of liger-kernel 0.8.5)',
-    'broke in 1 project: "```\nother" (1 launch of fla-core 0.5.0)',
-]
 
 
-@pytest.mark.parametrize(("note", "titles"), [(NOTE, TITLES), ("", [])])
-def test_causes_by_project(note: str, titles: list[str]) -> None:
+@pytest.mark.parametrize("note", [NOTE, ""])
+def test_causes_by_project(note: str, snapshot: SnapshotAssertion) -> None:
     cases = [
         runs.numbered(number, Verdict.BROKEN, workload=workload, error=error)
         for number, (workload, error) in enumerate(BROKEN)
@@ -33,6 +30,6 @@ def test_causes_by_project(note: str, titles: list[str]) -> None:
     run = runs.run(*cases, runs.numbered(9, Verdict.CHANGED, workload="fla/a"))
     run = replace(run, head=replace(run.head, note=note))
     found = projects.broken(run)
-    assert [cause.title for cause in found] == titles
+    assert [(cause.title, *(part.issue for part in cause.projects)) for cause in found] == snapshot
     for text in (markdown.render(run, Path("nowhere")), html.render(run, Path("nowhere"))):
         assert text.count("An issue for") == sum(len(cause.projects) for cause in found)

@@ -1,13 +1,12 @@
-"""What people read of recorded runs of real compilers: golden files, to be read when they change.
+"""What people read of recorded runs of real compilers: snapshots, to be read aloud when they change.
 
-`tests/data/report` holds the runs: a release, one pass, a kernel library's option, a broken backend. Two more
-are parts of these: nothing changed, nothing reached. IRDIFF_UPDATE_GOLDEN writes the files anew.
+`tests/data/report` holds the runs: a release, one pass, a kernel library's option, a broken backend. Three
+more are parts of these: nothing changed, nothing reached, a base that does not compile. `pytest --snapshot-update` writes the snapshots anew.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 import zstandard
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 
 from irdiff.compare import radius
 from irdiff.model import Run, Verdict
@@ -24,9 +24,7 @@ from irdiff.report import headline, markdown, terminal
 from irdiff.report.shown import PLAIN
 from irdiff.run import run_folder
 
-ROOT = Path(__file__).parents[2]
-DATA = ROOT / "data" / "report"
-GOLDEN = ROOT / "golden" / "report"
+DATA = Path(__file__).parents[2] / "data" / "report"
 NOWHERE = Path("run")
 
 
@@ -60,6 +58,15 @@ def _unreached() -> Run:
     return replace(run, reach=replace(run.reach or pytest.fail(), files=files, read_by=0))
 
 
+def _mended() -> Run:
+    """A base that does not compile at all."""
+    run = recorded("broken")
+    kept = (Verdict.FIXED, Verdict.FAILING)
+    cases = tuple(case for case in run.cases if case.verdict in kept)
+    groups = tuple(row for row in run.groups if row.representative in {case.id for case in cases})
+    return replace(run, cases=cases, groups=groups, notes=(), summary=radius.summarize(cases, run.targets))
+
+
 RUNS: dict[str, Callable[[], Run]] = {
     "release": lambda: recorded("release"),
     "one-pass": lambda: recorded("one-pass"),
@@ -67,6 +74,7 @@ RUNS: dict[str, Callable[[], Run]] = {
     "broken": lambda: recorded("broken"),
     "unchanged": _unchanged,
     "unreached": _unreached,
+    "mended": _mended,
 }
 
 
@@ -79,7 +87,6 @@ def _printed(run: Run, width: int | None) -> str:
 
 FORMS: dict[str, Callable[[Run], str]] = {
     "comment.md": lambda run: markdown.render(run, NOWHERE, limit=markdown.COMMENT),
-    "bump.md": lambda run: markdown.render(run, NOWHERE, as_=replace(PLAIN, is_bump=True)),
     "terminal-80.txt": lambda run: _printed(run, 80),
     "terminal-120.txt": lambda run: _printed(run, 120),
     "pipe.txt": lambda run: _printed(run, None),
@@ -88,16 +95,15 @@ FORMS: dict[str, Callable[[Run], str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", RUNS)
-def test_is_what_was_read(name: str, form: str) -> None:
-    path = GOLDEN / name / form
-    if form == "bump.md" and name != "release":
-        assert not path.exists()
-        return
-    text = FORMS[form](RUNS[name]())
-    if os.environ.get("IRDIFF_UPDATE_GOLDEN"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    assert text == path.read_text("utf-8")
+def test_is_what_was_read(name: str, form: str, snapshot: SnapshotAssertion) -> None:
+    assert FORMS[form](RUNS[name]()) == snapshot
+
+
+def test_a_bump_is_what_was_read(snapshot: SnapshotAssertion) -> None:
+    assert (
+        markdown.render(recorded("release"), NOWHERE, limit=20_000, as_=replace(PLAIN, is_bump=True))
+        == snapshot
+    )
 
 
 def test_a_comment_of_a_release_is_short_and_folds_after_a_screen() -> None:

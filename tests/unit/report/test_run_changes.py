@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
 
 from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
@@ -43,24 +44,20 @@ def test_new_gone_and_changed_groups_and_cases() -> None:
     assert [group.id for group in found.gone] == ["g2"]
     assert [(row.new.id, row.edited) for row in found.changed] == [("g1", ("a/b:x@sm_90",))]
     assert found.only_new == ("a/b:z@sm_90",)
-    assert list(map(str, found.cases)) == ["a/b:x@sm_90: another edit, head.registers: 32 → 40"]
+    assert [row.new.id for row in found.cases] == ["a/b:x@sm_90"]
 
 
 def test_what_a_comment_keeps_counts_the_same() -> None:
     short = [run_changes.short_prints(run, 12) for run in (OLD, NEW)]
     counts = run_changes.counts(*short)
     assert counts == run_changes.between(OLD, NEW).counts
-    assert counts.sentence("5d6e7f8") == "groups since 5d6e7f8: 2 new, 1 gone, 1 changed"
 
 
-def test_another_toolchain_is_noted() -> None:
-    other = replace(OLD, base=replace(OLD.base, digest="e" * 64))
-    (note,) = run_changes.between(OLD, other).notes
-    assert note.startswith("base is another toolchain")
+OTHER = replace(NEW, base=replace(NEW.base, digest="e" * 64))
 
 
-@pytest.mark.parametrize(("new", "ends"), [(NEW, ExitCode.ANSWER_IS_NO), (OLD, ExitCode.DONE)])
-def test_the_command(new: Run, ends: ExitCode, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("new", "ends"), [(OTHER, ExitCode.ANSWER_IS_NO), (OLD, ExitCode.DONE)])
+def test_the_command(new: Run, ends: ExitCode, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     for name, run in (("old", OLD), ("new", new)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_bytes(run_folder.dump(run))
@@ -68,5 +65,5 @@ def test_the_command(new: Run, ends: ExitCode, tmp_path: Path) -> None:
     words = [str(tmp_path / "old"), str(tmp_path / "new"), "--json", str(made), "--exit-code"]
     shown = CliRunner().invoke(diff_runs_command, words, standalone_mode=False, catch_exceptions=False)
     assert shown.return_value == ends
-    assert ("new groups: 2" in shown.output) == (new is NEW)
-    assert json.loads(made.read_text())["gone"] == (["g2"] if new is NEW else [])
+    assert shown.output.replace(str(tmp_path), "FOLDER") == snapshot
+    assert json.loads(made.read_text())["gone"] == (["g2"] if new is OTHER else [])

@@ -14,7 +14,6 @@ from tests.unit.runs import large_run
 from tests.unit.timing.test_timing_file import check, found, gpu
 
 WHY = "only 3 processes measured it, a verdict needs 18"
-HEADLINE = "1 faulted, 1 slower, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
 MESSAGE = "while timing, in process 3 of 18: did not end within its limit"
 
 
@@ -40,25 +39,11 @@ def timings():
     )
 
 
-def test_a_report_has_faults_slow_cases_and_those_without_a_verdict(timings):
-    text = markdown.render(large_run(4, 0), NOWHERE, timing_summary.of_results(timings))
-    for words in (
-        HEADLINE,
-        f"`hung`: `hang at head: {MESSAGE}`",
-        "`slow`: &#43;10.0 % (",
-        f"`unclear`: `{WHY}`",
-    ):
-        assert words in text
+def test_a_report_has_faults_slow_cases_and_those_without_a_verdict(timings, snapshot):
+    assert markdown.render(large_run(4, 0), NOWHERE, timing_summary.of_results(timings)) == snapshot
 
 
-def test_the_terminal_says_why(timings):
+def test_the_terminal_says_why(timings, snapshot):
     stream = io.StringIO()
     command.show(timings, Console(file=stream, width=200))
-    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
-    assert lines[1].split()[0] == "hung"
-    assert "faulted" in lines[1]
-    assert HEADLINE in lines
-    assert f"hung: hang at head: {MESSAGE}" in lines
-    assert f"unclear: unclear: {WHY}" in lines
-    assert "1 case not timed: measuring ended early" in lines
-    assert "card (GPU-1): measuring ended early: GPU 0 cannot be opened" in lines
+    assert "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) == snapshot
