@@ -29,7 +29,7 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 @click.option("--toolchain", "spec", help="Run the program with this Triton: triton==3.9.0.")
 @click.option("--python", metavar="PYTHON", help="The program's own; default: the active one, or .venv's.")
 @options.packages_option
-@click.option("--target", "target_name", default="sm_90", help="What to record for where there is no GPU.")
+@click.option("--target", "target_name", default="sm_90", help="The target to record for if there is no GPU.")
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
 @click.option("--from-trace", type=options.PATH, help="A trace of tritonparse instead of a program.")
 @options.gathered("selection", CaseArguments, options.targets_folder_option)

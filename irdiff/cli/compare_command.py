@@ -96,7 +96,9 @@ class CompareArguments:
 )
 @run_argument.known_option
 @report_command.output_options
-@click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, fails or went.")
+@click.option(
+    "--exit-code", is_flag=True, help="End with 1 if a case that is shown changed, fails or is gone."
+)
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:

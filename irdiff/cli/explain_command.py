@@ -47,7 +47,7 @@ _RECORDED = (
     "lit_path",
     is_flag=False,
     flag_value="",
-    help="Write a FileCheck test of the responsible pass: here, else into --save, else to stdout.",
+    help="Write a FileCheck test of the responsible pass to this file; default: into --save, or stdout.",
 )
 @click.option("--save", "save_path", type=options.PATH, help="Write the files of the commands here.")
 @click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")

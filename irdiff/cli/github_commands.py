@@ -49,7 +49,7 @@ _MAX_EVENT_BYTES = 4 << 20
 
 @click.group("github")
 def github_group() -> None:
-    """Take a step of the workflows that `irdiff init --github` writes."""
+    """Run one step of the workflows that `irdiff init --github` writes."""
 
 
 def client() -> Client:

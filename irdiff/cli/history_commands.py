@@ -49,7 +49,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 @click.group("history")
 def history_group() -> None:
-    """Keep and show every kernel over every version: a database, its lines and steps, and a site."""
+    """Keep the figures of every kernel in every version, in one file, and show what moved."""
 
 
 @history_group.command("add")

@@ -23,13 +23,17 @@ from irdiff.resolve.toolchains import repository, source_parts
 @click.command("init")
 @click.argument("what", metavar="[FOLDER|PROGRAM]", default=".")
 @click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
-@click.option("--action", metavar="OWNER/NAME@COMMIT", help="The irdiff of the jobs; default: this one.")
+@click.option(
+    "--action", metavar="OWNER/NAME@COMMIT", help="The irdiff that the jobs use; default: this one."
+)
 @click.option(
     "--shards",
     type=click.IntRange(1, 64),
     help="Jobs that share one comparison; default: 4 for a checkout of Triton, else 1.",
 )
-@click.option("--time", "timing", is_flag=True, help="Also the workflow that times on your GPU runners.")
+@click.option(
+    "--time", "timing", is_flag=True, help="Also write the workflow that times on your GPU runners."
+)
 @options.packages_option
 @options.target_option
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
@@ -43,10 +47,10 @@ def init_command(
     packages: tuple[str, ...],
     force: bool,
 ) -> None:
-    """Prepare a repository: writes files, and changes none that is there.
+    """Prepare a repository: write irdiff.toml and what else is asked for; files that exist stay as they are.
 
-    It is the one in FOLDER; or in the current folder, where PROGRAM launches its kernels: bench/run.py,
-    "bench/run.py --small", "pytest tests/test_norm.py", "-m package.bench".
+    The repository is FOLDER, or the current folder if PROGRAM is given: what launches its kernels, as
+    bench/run.py, "bench/run.py --small", "pytest tests/test_norm.py", "-m package.bench".
     """
     config = configuration.load()
     folder, program = (Path(what), None) if Path(what).is_dir() else (Path(), what)

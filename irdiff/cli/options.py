@@ -94,17 +94,17 @@ pack_option = click.option(
     "packs",
     multiple=True,
     metavar="NAME",
-    help="Kernels of published packages (corpus/packs) in place of the corpus's own, or all; repeatable.",
+    help="Compare the kernels of a published package instead of the corpus; `all`: of all; repeatable.",
 )
 bump_option = click.option(
-    "--bump", is_flag=True, help="Show distributions, outliers and families too, as for a bump."
+    "--bump", is_flag=True, help="Also show outliers and families, as for a bump of the compiler."
 )
 markdown_option = click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown here.")
 origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
-    help="The release or run whose LLVM IR or PTX two tools (llvm:PATH, ptxas:PATH) compile.",
+    help="With two tools (llvm:PATH, ptxas:PATH): the release or run whose LLVM IR or PTX they compile.",
 )
 ptxas_option = click.option("--ptxas", metavar="PATH", help="The ptxas that assembles the PTX of llvm:PATH.")
 repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
@@ -131,7 +131,9 @@ target_option = click.option(
 )
 targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
 json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")
-limit_option = click.option("--limit", type=click.IntRange(min=1), help="At most so many groups and cases.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), help="Show at most so many groups and cases."
+)
 python_option = click.option(
     "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
 )

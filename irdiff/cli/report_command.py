@@ -138,7 +138,10 @@ def _compile_times(history: Path, run: Run) -> tuple[Movement, ...]:
 @click.option("--svg", "svg_path", type=options.OUTPUT, help="Write a picture of the terminal report here.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the HTML report in a browser.")
 @click.option(
-    "--history", type=options.PATH, metavar="FILE", help="Say also where compile time moved, by this history."
+    "--history",
+    type=options.PATH,
+    metavar="FILE",
+    help="Also show where compile time moved, by this history.",
 )
 @run_argument.known_option
 @options.bump_option

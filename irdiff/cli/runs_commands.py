@@ -234,7 +234,7 @@ def _changes_json(found: RunChanges) -> dict[str, Any]:
 @click.option("--partial", is_flag=True, help="Merge although shards are missing; the run says so.")
 @options.json_option
 def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path: Path | None) -> None:
-    """Join the runs of shards, or of several targets, of one comparison to one run."""
+    """Join runs that each hold a part of one comparison (shards, or targets) into one run."""
     run_place.prepare(out)
     options.check_outside(out, (json_path,))
     with contextlib.ExitStack() as stack:

@@ -77,7 +77,7 @@ def _digest(found: environments.Environment, config: Config) -> str:
 @click.argument("spec")
 @options.configured
 def install_command(*, spec: str, config: Config) -> None:
-    """Install a toolchain ahead of its use."""
+    """Install a toolchain before a comparison needs it."""
     with screen.status_line():
         found = toolchains.resolve(spec, config)
     click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
@@ -140,7 +140,7 @@ def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
 @options.repo_option
 @options.configured
 def build_command(*, revision: str, coverage_base: str | None, repo: Path | None, config: Config) -> None:
-    """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share.
+    """Make the toolchain of REVISION before it is needed, with a native build if there is none to share.
 
     A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
     """

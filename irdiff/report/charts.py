@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from irdiff.model import Fact
 from irdiff.report import escape
 from irdiff.report.timing_summary import TimingRow
 
@@ -35,19 +34,6 @@ def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
         body += f'<rect class="{css_class}" x="{_n(x)}" width="{_n(width)}" height="8"/>'
         x += width
     return _svg(100, 8, body, label, ' class="bar" preserveAspectRatio="none"')
-
-
-def pair_bars(base: Fact, head: Fact) -> Markup:
-    """Base above head, on the scale of the larger; nothing of what is no number."""
-    if isinstance(base, str) or isinstance(head, str):
-        return Markup()
-    top = max(abs(base), abs(head)) or 1
-    colour = "c-up" if head > base else "c-down"
-    body = (
-        f'<rect class="c-base" y="1" width="{_n(100 * abs(base) / top)}" height="6"/>'
-        f'<rect class="{colour}" y="9" width="{_n(100 * abs(head) / top)}" height="6"/>'
-    )
-    return _svg(100, 16, body, f"base {base:g}, head {head:g}", ' class="pair" preserveAspectRatio="none"')
 
 
 class Forest:

@@ -36,37 +36,27 @@ class DistinctEdit:
 def of(run: Run) -> list[DistinctEdit]:
     """As the run ranks their gravest groups, but those that may compute something else come first."""
     cases = {case.id: case for case in run.cases}
-    files = {group.id: _compiled(run, group, cases) for group in run.groups}
-    joined: dict[str, str] = {}
-
-    def first(path: str) -> str:
-        while path in joined:
-            path = joined[path]
-        return path
-
-    for paths in files.values():
-        for path in paths[1:]:
-            if first(path) != first(paths[0]):
-                joined[first(path)] = first(paths[0])
-    found: dict[str, list[ChangeGroup]] = {}
+    found: list[DistinctEdit] = []
     for group in sorted(run.groups, key=lambda group: not phrases.is_loud(group)):
-        found.setdefault(first(next(iter(files[group.id]), group.id)), []).append(group)
-    return [
-        DistinctEdit(
-            groups=tuple(rows), files=tuple(sorted({path for row in rows for path in files[row.id]}))
-        )
-        for rows in found.values()
-    ]
+        files = _compiled(run, group, cases)
+        same = [edit for edit in found if files & {*edit.files}]
+        groups = (*(row for edit in same for row in edit.groups), group)
+        files = files.union(*(edit.files for edit in same))
+        joined = DistinctEdit(groups=groups, files=tuple(sorted(files)))
+        place = found.index(same[0]) if same else len(found)
+        found = [edit for edit in found if edit not in same]
+        found.insert(place, joined)
+    return found
 
 
 def ordered_groups(run: Run) -> list[ChangeGroup]:
     return [group for edit in of(run) for group in edit.groups]
 
 
-def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> list[str]:
+def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> set[str]:
     """Nothing where the compilers differ: what they do differently is no edit of these files."""
     if run.reach is None or run.base.digest != run.head.digest:
-        return []
+        return set()
     keys = {key or "" for name in group.members if name in cases for key in cases[name].launches}
     sources = {path for key in keys if key in run.launches for path in run.launches[key].sources}
-    return [file.path for file in run.reach.files if file.path in sources]
+    return {file.path for file in run.reach.files if file.path in sources}

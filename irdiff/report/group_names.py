@@ -78,12 +78,8 @@ def find(run: Run, text: str) -> ChangeGroup | None:
 def unknown(run: Run, text: str) -> UsageError:
     """What to say of a name that means no group."""
     rows = named(run)
-    if not rows:
-        return UsageError(f"the run has no change group, and so none called {text[:80]!a}")
-    return UsageError(
-        f"the run has no change group {text[:80]!a}",
-        hint=f"1 to {len(rows)}, or an id: {_listed(rows)}",
-    )
+    hint = f"1 to {len(rows)}, or an id: {_listed(rows)}" if rows else "it has none"
+    return UsageError(f"the run has no change group {text[:80]!a}", hint=hint)
 
 
 def _listed(rows: Sequence[NamedGroup], limit: int = 8) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,6 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
         ],
         kernels=view.listed(kernels, MAX_MATRIX_ROWS),
         bar=charts.stacked_bar,
-        pair=charts.pair_bars,
         number=phrases.number,
         forest=charts.Forest(timing.rows) if timing else None,
         entries=entries,
@@ -132,30 +131,16 @@ def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dic
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
     for row in shown.groups:
         case = cases[row.group.representative]
-        found = [cases[name] for name in row.group.members if name in cases]
-        targets = sorted({case.target for case in found})
         yield {
             "line": row,
             "case": case,
             "of": row.group.members,
             "css_class": families.css_class(case),
-            "targets": targets,
-            "members": _members(found, targets) if len(found) > 1 else [],
+            "targets": sorted({cases[name].target for name in row.group.members}),
             "facts": phrases.moved_facts(case.facts.base, case.facts.head),
             "diffs": html_diffs.entry(folder, case, share, call=as_.call),
             "commands": commands.story(as_.call, row.short, case),
         }
-
-
-def _members(members: Sequence[Case], targets: Sequence[str]) -> list[tuple[str, list[list[str]]]]:
-    """By kernel, for each target: the labels of its launches."""
-    rows: dict[str, dict[str, list[str]]] = {}
-    for case in members:
-        label = case.id.removeprefix(case.workload + ":").removesuffix("@" + case.target)
-        rows.setdefault(case.workload, {}).setdefault(case.target, []).append(label)
-    return [
-        (name, [sorted(cells.get(target, [])) for target in targets]) for name, cells in sorted(rows.items())
-    ]
 
 
 # the table of cases

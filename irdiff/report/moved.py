@@ -91,8 +91,10 @@ class Movement:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlier:
+    """A statistic of a case that moved far."""
+
     case_id: str
-    why: tuple[str, ...]
+    words: str
     worse: bool
     weight: float
 
@@ -205,28 +207,22 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 def outliers(movements: Iterable[Movement]) -> list[Outlier]:
     """Of movements by target: the worst first, then those that became better."""
-    found: dict[str, list[tuple[str, bool, float]]] = {}
-    for row in movements:
-        for worse, moves in ((True, row.worse), (False, row.better)):
-            for move in moves:
-                if reason := _reason(row, move):
-                    weight = abs(move.relative) * (10 if row.statistic.grave else 1)
-                    found.setdefault(move.case_id, []).append((reason, worse, weight))
     rows = [
         Outlier(
-            case_id=case_id,
-            why=tuple(reason for reason, _, _ in rows),
-            worse=any(worse for _, worse, _ in rows),
-            weight=max(weight for _, _, weight in rows),
+            case_id=move.case_id,
+            words=f"{row.statistic.name} {move.words}",
+            worse=worse,
+            weight=abs(move.relative) * (10 if row.statistic.grave else 1),
         )
-        for case_id, rows in found.items()
+        for row in movements
+        for worse, moves in ((True, row.worse), (False, row.better))
+        for move in moves
+        if _is_far(row, move)
     ]
     return sorted(rows, key=lambda row: (not row.worse, -row.weight, row.case_id))
 
 
-def _reason(row: Movement, move: StatisticMove) -> str:
+def _is_far(row: Movement, move: StatisticMove) -> bool:
     low, high = row.quantiles[2], row.quantiles[4]
     is_far = not -_FENCE * (high - low) <= move.relative - low <= (1 + _FENCE) * (high - low)
-    if row.statistic.grave or (is_far and abs(move.relative) >= _LEAST_OUTLYING):
-        return f"{row.statistic.name} {move.words}"
-    return ""
+    return row.statistic.grave or (is_far and abs(move.relative) >= _LEAST_OUTLYING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irdiff.compare import statistics
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import commands, error_clusters, families
 from irdiff.resolve import packs
@@ -65,16 +66,15 @@ def _project(run: Run, name: str, words: str, cases: Sequence[Case]) -> BrokenPr
         f"The smallest of them: `{smallest.id}`. irdiff shows it without a GPU:" if again else "",
         *(("```sh", again, "```") if again else ()),
     ]
-    title = f"{first_few(kernels, 1)} does not compile with Triton {run.head.version}"
     return BrokenProject(
         name=name,
         cases=tuple(cases),
         smallest=smallest,
-        title=title,
+        title=f"{first_few(kernels, 1)} does not compile with Triton {run.head.version}",
         issue="\n".join(filter(None, issue)),
     )
 
 
 def _size(case: Case) -> tuple[float, str]:
-    size = case.facts.base.get("code_bytes")
+    size = case.facts.base.get(next(iter(statistics.facts_of("code size"))))
     return (float(size) if isinstance(size, int | float) else float("inf"), case.id)

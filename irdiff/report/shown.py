@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irdiff.model import Run
 from irdiff.report import commands, group_names, headline
@@ -32,17 +32,13 @@ class Shown:
     compile_times: tuple[Movement, ...] = ()
     """By target, of a history that has the run's head."""
     is_bump: bool = False
-    """Whether distributions and outliers are shown, as for a bump of a compiler."""
+    """Whether outliers and families are shown, as for a bump of a compiler."""
 
     def groups(self, run: Run) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
         by_id = {group.id: group for group in run.groups}
         rows = group_names.named(self.whole or run)
-        return [
-            NamedGroup(number=row.number, short=row.short, group=by_id[row.group.id])
-            for row in rows
-            if row.group.id in by_id
-        ]
+        return [replace(row, group=by_id[row.group.id]) for row in rows if row.group.id in by_id]
 
     def headline(self, run: Run) -> str:
         text = headline.of(run) if run.cases or not self.hidden else "nothing."

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from irdiff.report import escape, phrases, tables, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
 from irdiff.report.view import LISTED, Ending, RunView, StatisticRow
-from irdiff.stages import Stage, in_stage_order
+from irdiff.stages import in_stage_order
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from irdiff.report.timing_summary import TimingSummary
 
 _BAD, _GOOD, _DIM = "red", "green", "dim"
-_STAGE_STYLE: Mapping[str, str] = {
-    Stage.LAUNCH: "bright_magenta",
-    Stage.SOURCE: "magenta",
-    Stage.TTIR: "magenta",
-    Stage.TTGIR: "red",
-    Stage.LLIR: "yellow",
-    Stage.PTX: "cyan",
-    Stage.AMDGCN: "cyan",
-    Stage.SASS: "blue",
-}
 _ASCII = str.maketrans(
     {"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u", "█": "#", "░": "."}
 )
@@ -47,7 +37,6 @@ _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
 _LIMITS = replace(LISTED, unfolded=0, rows=12)
-_SHARES = ("5 %", "25 %", "median", "75 %", "95 %")
 _COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
 """Characters that a line about a group has where there is room."""
@@ -188,7 +177,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
             severity = row.group.severity
             yield _line(severity, "bold red" if row.loud else "bold")
         title = escape.terminal(row.title.replace("`", ""))
-        place = Text(escape.terminal(row.culprit), _STAGE_STYLE.get(row.group.origin_stage, ""))
+        place = Text(escape.terminal(row.culprit), _DIM)
         words = phrases.fitted(title, room - len(place) - 2)
         is_beside = not words.endswith("…")
         words = words if is_beside else phrases.fitted(title, room)
@@ -231,19 +220,10 @@ def _columns(*names: str) -> list[Column]:
 
 
 def _bump(shown: RunView) -> Iterator[Text]:
-    """Distributions and outliers: of a bump."""
+    """Outliers, and what moved by family: of a bump."""
     if not shown.is_bump:
         return
-    names = ("statistic", "target", "worse", "better", "same", "least", *_SHARES, "greatest")
-    rows = [
-        [row.statistic.name, row.part, len(row.worse), len(row.better), row.same, *row.far]
-        for row in shown.movements
-    ]
-    if rows:
-        columns = [Column(name=name, right=place >= 2) for place, name in enumerate(names)]
-        table = tables.lines(columns, [[_line(cell) for cell in row] for row in rows], None)
-        yield from _section("distributions: relative change over all compared cases", table)
-    far = (_case(row.case_id, _BAD if row.worse else _GOOD, "; ".join(row.why)) for row in shown.outliers)
+    far = (_case(row.case_id, _BAD if row.worse else _GOOD, row.words) for row in shown.outliers)
     yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outliers")
     parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)
     yield from _section("better and worse, by family and target", parts, shown.by_family.more, "rows")
