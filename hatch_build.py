@@ -1,4 +1,4 @@
-"""Puts into a package which commit of which repository it is built from, as PEP 610 has it in direct_url.json.
+"""Puts into a package which commit of which repository it is built from, as in direct_url.json (PEP 610).
 
 `irdiff init --github` writes that commit into workflows where the package came from an index.
 """
@@ -19,7 +19,8 @@ class BuiltFrom(BuildHookInterface):
         if Path(self.root, ".git").exists():
             origin = {"url": self._git("config", "--get", "remote.origin.url")}
             origin["vcs_info"] = {"vcs": "git", "commit_id": self._git("rev-parse", "HEAD")}
-            found = Path(tempfile.mkdtemp(), NAME)
+            self._folder = tempfile.TemporaryDirectory()  # gone when the build is
+            found = Path(self._folder.name, NAME)
             found.write_text(json.dumps(origin), encoding="utf-8")
         if found.is_file():
             inside = NAME if self.target_name == "sdist" else f"irdiff/_shipped/{NAME}"

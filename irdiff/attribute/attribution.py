@@ -29,6 +29,10 @@ class ResponsiblePass:
     entering: Sides[str]
     leaving: Sides[str]
 
+    def edit(self, ir: str) -> EditSource:
+        """Between what leaves it on both sides, read as this IR."""
+        return EditSource(ir=ir, base=self.leaving.base, head=self.leaving.head)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:

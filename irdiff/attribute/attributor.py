@@ -25,7 +25,6 @@ from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import made_by
-from irdiff.compare.edits import EditSource
 from irdiff.findings import FindingKind
 from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
 from irdiff.parallel import of_both
@@ -113,8 +112,7 @@ class _CaseAttribution:
         origin = self._failure() if self.case.verdict in FAILED else self._origin()
         step, edit = self._step, None
         if step and not self._is_quiet and step.leaving.base != step.leaving.head:
-            ir = "mlir" if origin.stage == Stage.LLIR else Stage.TTGIR
-            edit = EditSource(ir=ir, base=step.leaving.base, head=step.leaving.head)
+            edit = step.edit("mlir" if origin.stage == Stage.LLIR else Stage.TTGIR)
         return Attribution(
             case_id=self.case.id,
             origin=origin,
@@ -248,8 +246,8 @@ class _CaseAttribution:
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
         if self._culprit is None:
             self._culprit, self._step = culprit, self._kept(culprit, base, head)
-            leaving = EditSource(ir="mlir", base=self._step.leaving.base, head=self._step.leaving.head)
-            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(leaving))
+            edit = self._step.edit("mlir")
+            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
             if self._is_quiet:
                 self._charges.append((Component.LLVM_CODEGEN, ""))
                 note = f"{culprit.name} differs in address arithmetic alone, which LLVM's optimizer may undo"

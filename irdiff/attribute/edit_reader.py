@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
+import functools
 from collections.abc import Iterable
 
 from irdiff.attribute import syntax_drift
@@ -23,28 +22,19 @@ class EditReader:
 
     def __init__(self, comparator: ArtifactComparator) -> None:
         self.comparator = comparator
-        self._known: OrderedDict[EditSource, Edit | None] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept = functools.lru_cache(_KEPT)(self._made)
 
     def edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
-        with self._lock:
-            if source in self._known:
-                return self._known[source]
-        with LARGE_TEXT:
-            made = self._made(source)
-        with self._lock:
-            self._known[source] = made
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-        return made
+        return self._kept(source)
 
     def _made(self, source: EditSource) -> Edit | None:
         try:
-            base, head = (
-                PackedLines(self._lines(source.ir, digest)) for digest in (source.base, source.head)
-            )
-            return edits.between(source.ir, base, head)
+            with LARGE_TEXT:
+                base, head = (
+                    PackedLines(self._lines(source.ir, digest)) for digest in (source.base, source.head)
+                )
+                return edits.between(source.ir, base, head)
         except (NormalizeError, DamagedArtifactError, UnicodeDecodeError):
             return None
 

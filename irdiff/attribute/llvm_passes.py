@@ -17,7 +17,7 @@ from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayer
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.compare import abstraction, instructions
-from irdiff.compare.edits import Edit, EditSource
+from irdiff.compare.edits import Edit
 from irdiff.model import Component
 from irdiff.parallel import of_both
 from irdiff.stages import Stage
@@ -42,8 +42,7 @@ def with_llvm_pass(found: Attribution, subject: CaseToReplay, replayer: Replayer
             origin = replace(origin, pass_name=culprit.name, masked=culprit.masked)
         return replace(found, origin=origin)
     if culprit is None:
-        edit = EditSource(ir="mlir", base=step.leaving.base, head=step.leaving.head)
-        return replace(found, origin=replace(origin, pass_name=step.name), edit=edit)
+        return replace(found, origin=replace(origin, pass_name=step.name), edit=step.edit("mlir"))
     healed = replace(
         origin,
         pass_name=culprit.name,

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)"?')
+from irdiff.attribute.pass_states import OPERATION
+
 _ELEMENT = re.compile(r"(?<=[x<( ])(bf16|f\d+(?:E\d+M\d+\w*)?|i\d+)\b")
 _ALWAYS = re.compile(r"(%\w+) = (?:arith\.constant (?:dense<)?|llvm\.mlir\.constant\()true\b")
 _OPERAND = re.compile(r"(?<!stride = )%[\w#]+")
@@ -58,7 +59,7 @@ def _operations(text: str) -> Iterator[tuple[str, str, str]]:
         if line.lstrip().startswith("})"):
             if opened:
                 yield *opened.pop(), line
-        elif found := _OPERATION.match(line):
+        elif found := OPERATION.match(line):
             # the types stand behind the attributes, which hold colons too: `{contiguity = 8 : i32} : `
             rest = line[found.end() :].partition(" loc(")[0]
             by = "} : " if "} : " in rest else " : "

@@ -21,7 +21,8 @@ _HEADING = re.compile(
 )
 _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
-_OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
+OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)"?', re.MULTILINE)
+"""What an operation begins with, as MLIR prints it; its name is the group."""
 _BEGINS_WITH = {"TritonGPUOptimizeDotOperands": "CanonicalizerPass"}
 """Passes that run another one before their own work: what is printed between is not the end of them. No
 pipeline of 3.2.0 to 3.9.0 has the second right behind the first on its own account."""
@@ -85,7 +86,7 @@ class State:
 
     def operations(self) -> Iterator[str]:
         """Their names, in order."""
-        return (name for part in self.parts() for name in _OPERATION.findall(part))
+        return (name for part in self.parts() for name in OPERATION.findall(part))
 
 
 def read_mlir_log(log: Iterable[bytes], final: State | None) -> list[State]:

@@ -17,6 +17,8 @@ from irdiff.effects.program import CodeBlock, Function, Instruction, Operand, Re
 
 JUMP = "jump"
 BRANCH = "branch"
+_NEAR = 6
+"""Over how many edges two blocks have to look alike."""
 
 
 class BlockNode(NamedTuple):
@@ -193,10 +195,6 @@ def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
         }  # fmt: skip
         found = {label: (now[label], *rows) for label, rows in found.items()}
     return found
-
-
-_NEAR = 6
-"""Over how many edges two blocks have to look alike."""
 
 
 def same_shape(base: Graph, head: Graph) -> bool:

@@ -17,6 +17,11 @@ _LANE = frozenset({"%tid.x", "%laneid"})
 _SAME = frozenset({"const", "parameter", "undefined"})
 
 
+def _used(places: int, mask: int) -> int:
+    """The bits of a term's atom that are left under its mask once it is shifted."""
+    return mask << -places if places < 0 else mask >> places
+
+
 class Lanes:
     def __init__(self, values: Values, made_by: Mapping[int, Instruction]) -> None:
         self._values = values
@@ -50,9 +55,12 @@ class Lanes:
         return self._lane_bits(atom, places, mask)
 
     def _lane_bits(self, atom: int, places: int, mask: int) -> int:
-        key = self._values.keys[atom]
-        found = mask << -places if places < 0 else mask >> places
-        return found if key[0] == "text" and key[1] in _LANE and not found & ~_ALL else 0
+        found = _used(places, mask)
+        return found if self._is_lane(atom) and not found & ~_ALL else 0
+
+    def _is_lane(self, number: int) -> bool:
+        key = self._values.keys[number]
+        return key[0] == "text" and key[1] in _LANE
 
     def varies(self, number: int) -> int:
         """The bits of the lane's number that a value may depend on."""
@@ -70,9 +78,7 @@ class Lanes:
             case "bits", _, terms:
                 found = 0
                 for (atom, places), mask in terms:
-                    used = mask << -places if places < 0 else mask >> places
-                    is_lane = values.keys[atom][0] == "text" and values.keys[atom][1] in _LANE
-                    found |= used & _ALL if is_lane else self.varies(atom)
+                    found |= _used(places, mask) & _ALL if self._is_lane(atom) else self.varies(atom)
                 return found
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)

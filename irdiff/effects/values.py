@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 Key = tuple[Any, ...]
@@ -172,6 +172,12 @@ class Values:
             terms[atom] = terms.get(atom, 0) + times * factor
         return self._sum(width, a + b * factor, terms)
 
+    def _total(self, width: int, constant: int, terms: Iterable[tuple[int, int]]) -> int:
+        total = self.constant(constant, width)
+        for value, factor in terms:
+            total = self.add(width, total, value, factor)
+        return total
+
     def moved(self, width: int, value: int, offset: int) -> int:
         """An address some bytes further."""
         key = self.keys[value]
@@ -325,10 +331,8 @@ class Values:
         if key[0] == "sum" and key[1] == source:
             most = (key[2] & ones) + sum((self.bits(atom) & ones) * times for atom, times in key[3])
             if most <= ones:
-                total = self.constant(key[2] & ones, width)
-                for atom, times in key[3]:
-                    total = self.add(width, total, self.extend("z", widths, atom), times)
-                return total
+                rows = ((self.extend("z", widths, atom), times) for atom, times in key[3])
+                return self._total(width, key[2] & ones, rows)
         return self.xored(width, *self.form(source, value))
 
     def trunc(self, width: int, value: int) -> int:
@@ -341,10 +345,7 @@ class Values:
                 return self.extend("s", source * 1000 + width, key[3])
             return int(key[3]) if source == width else self.trunc(width, key[3])
         if key[0] == "sum" and key[1] > width:
-            total = self.constant(key[2], width)
-            for atom, times in key[3]:
-                total = self.add(width, total, self.trunc(width, atom), times)
-            return total
+            return self._total(width, key[2], ((self.trunc(width, atom), times) for atom, times in key[3]))
         if key[0] == "bits" or self.bits(value) >= 0:
             return self.xored(width, *self.form(width, value))
         return self.node("trunc", width, value)
