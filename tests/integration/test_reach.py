@@ -113,7 +113,7 @@ def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
     more = {path: "3.0\n" if path.endswith(".csv") else UNUSED for path in read_by}
     found = Reached({path: BASE[path] + text for path, text in more.items()}, tmp_path, cache)
     assert found.verdicts == {"unchanged"}
-    assert "; launches read 4 changed files." in found.first_line
+    assert "launches read 4 changed files" in found.first_line
     assert UNREAD not in found.first_line
     assert {path: row["read_by"] for path, row in found.files.items()} == read_by
 
