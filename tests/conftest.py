@@ -1,7 +1,5 @@
 """What tests share: one cache of toolchains for all of them, a store of its own for each."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from pathlib import Path

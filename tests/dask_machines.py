@@ -1,7 +1,5 @@
 """A scheduler and workers of Dask on this machine, for tests and benchmarks."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """An installed Triton again, in an environment of its own, with some of its Python files edited."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

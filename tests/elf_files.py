@@ -1,7 +1,5 @@
 """ELF files made anew from the sections of real ones, with something replaced."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A server that speaks S3, in a process of its own on this machine's loopback, with one empty bucket."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Programs, sources and IR that tests write somewhere: `tests/data/texts`, a folder for each test file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 TEXTS = Path(__file__).parent / "data" / "texts"

@@ -1,7 +1,5 @@
 """A third-party backend, outside of Triton's tree, is a target like any other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -40,7 +38,7 @@ def words(tmp_path: Path, small_corpus: Path) -> tuple[str, ...]:
     return "--corpus", str(small_corpus), "--targets-dir", str(tmp_path / "targets"), "--target", "tiny"
 
 
-def test_third_party_backend(irdiff, newest, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_third_party_backend(irdiff, newest, tmp_path, words):
     base = interpreter(tmp_path / "base", newest, "x", 1)
     head = interpreter(tmp_path / "head", newest, "y", 2)
     result = irdiff("compare", base, head, *words)
@@ -61,9 +59,7 @@ def test_third_party_backend(irdiff, newest, tmp_path: Path, words: tuple[str, .
     assert mixed.verdicts()["unsupported"] == 1
 
 
-def test_a_last_stage_of_another_name_is_not_unchanged(
-    irdiff, newest, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_a_last_stage_of_another_name_is_not_unchanged(irdiff, newest, tmp_path, words):
     base = interpreter(tmp_path / "base", newest, "x", 1, ends_in("asm"))
     head = interpreter(tmp_path / "head", newest, "x", 1, ends_in("npuasm"))
     for stages in ((), ("--stages", "ttir")):

@@ -1,7 +1,5 @@
 """A user's program becomes a corpus: `irdiff capture`, then `list` and `compare` over what it wrote."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -26,7 +24,7 @@ def irdiff(*words: str | Path, code: int = 0) -> str:
     return done.stdout
 
 
-def test_a_program_becomes_a_corpus(tmp_path: Path, cache: Path) -> None:
+def test_a_program_becomes_a_corpus(tmp_path, cache):
     out, seen, found, run = (tmp_path / name for name in ("captured", "seen.json", "list.json", "run.json"))
     words = ("--cache", cache, "--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu")
     assert "SystemExit: its results were not computed" in irdiff("capture", *words, PROGRAM, "1024", code=1)
@@ -62,7 +60,7 @@ def test_a_program_becomes_a_corpus(tmp_path: Path, cache: Path) -> None:
     assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
 
 
-def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path: Path, cache: Path) -> None:
+def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path, cache):
     script = tmp_path / "needy.py"
     script.write_text("import triton\nimport einops.layers\n")
     words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu", script)
@@ -89,7 +87,7 @@ def on_gpu(newest: Toolchain, tmp_path: Path, cache: Path) -> Callable[..., tupl
     return record
 
 
-def test_on_a_gpu_the_program_runs_as_without_us(on_gpu: Callable[..., Any], tmp_path: Path) -> None:
+def test_on_a_gpu_the_program_runs_as_without_us(on_gpu, tmp_path):
     """The program itself checks what was launched, and how often its functions were called."""
     said, recorded = on_gpu("launches.py", "3", code=3)
     assert "the program ended with exit code 3: SystemExit: 3" in said
@@ -105,9 +103,7 @@ def test_on_a_gpu_the_program_runs_as_without_us(on_gpu: Callable[..., Any], tmp
     assert (tmp_path / "out" / "launches" / "scale.py").exists()
 
 
-def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
-    on_gpu: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(on_gpu, tmp_path):
     _, recorded = on_gpu("inductor_launches.py")
     (launch,) = recorded["launches"]
     assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
@@ -116,7 +112,7 @@ def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
     assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
 
 
-def test_copies_of_one_kernel_share_a_file(on_gpu: Callable[..., Any]) -> None:
+def test_copies_of_one_kernel_share_a_file(on_gpu):
     _, recorded = on_gpu("copies.py")
     names = [launch["id"] for launch in recorded["launches"]]
     assert names == ["copies/double:fp32-1x4096#1", "copies/double:fp32-1x4096#2"]

@@ -1,7 +1,5 @@
 """A scheduler and two workers of Dask on this machine, some of which die while they are needed."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess
@@ -63,9 +61,7 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
     return {**{name: run[name] for name in ("groups", "summary", "launches", "base", "head")}, "cases": cases}
 
 
-def test_machines_say_what_one_machine_says_and_one_may_die(
-    machines: Machines, irdiff: Callable[..., Result], cache: Path, tmp_path: Path
-) -> None:
+def test_machines_say_what_one_machine_says_and_one_may_die(machines, irdiff, cache, tmp_path):
     with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compiled"):
         done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
     assert done.run is not None, done.stderr
@@ -84,9 +80,7 @@ def made_elsewhere(done: Result) -> bool:
     return none_here and not any("made here" in note for note in done.run["notes"])
 
 
-def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(
-    machines: Machines, irdiff: Callable[..., Result], cache: Path
-) -> None:
+def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(machines, irdiff, cache):
     with meanwhile(lambda: machines.kill(SCHEDULER), cache, after="catalog"):
         done = irdiff(*WORDS, *ONE, "--cluster", machines.url)
     assert done.verdicts() == {"changed": 2}
@@ -94,9 +88,7 @@ def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(
 
 
 @pytest.mark.wide
-def test_a_machine_that_stands_still_for_a_while_loses_nothing(
-    machines: Machines, irdiff: Callable[..., Result], cache: Path
-) -> None:
+def test_a_machine_that_stands_still_for_a_while_loses_nothing(machines, irdiff, cache):
     def pause() -> None:
         machines.send(WORKER, signal.SIGSTOP)
         time.sleep(15)
@@ -107,9 +99,7 @@ def test_a_machine_that_stands_still_for_a_while_loses_nothing(
 
 
 @pytest.mark.wide
-def test_a_scheduler_that_is_started_again_costs_no_answer(
-    machines: Machines, irdiff: Callable[..., Result], cache: Path
-) -> None:
+def test_a_scheduler_that_is_started_again_costs_no_answer(machines, irdiff, cache):
     def restart() -> None:
         machines.kill(SCHEDULER)
         machines.start_scheduler()
@@ -119,7 +109,7 @@ def test_a_scheduler_that_is_started_again_costs_no_answer(
     assert done.verdicts() == {"changed": 2}
 
 
-def test_a_scheduler_that_is_not_there_is_one_error(irdiff: Callable[..., Result]) -> None:
+def test_a_scheduler_that_is_not_there_is_one_error(irdiff):
     done = irdiff(*WORDS, *ONE, "--cluster", "tcp://127.0.0.1:1")
     assert done.code == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
@@ -142,9 +132,7 @@ def tls(folder: Path, name: str) -> dict[str, str]:
 
 @pytest.mark.wide
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make certificates with")
-def test_a_cluster_that_speaks_tls_answers_whoever_has_its_certificate(
-    irdiff: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_cluster_that_speaks_tls_answers_whoever_has_its_certificate(irdiff, tmp_path):
     ours = tls(tmp_path, "ours")
     with dask_machines.machines(tmp_path / "dask", workers=1, protocol="tls", environment=ours) as machines:
         words = (*WORDS, *ONE, "--cluster", machines.url)

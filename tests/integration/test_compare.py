@@ -1,7 +1,5 @@
 """The main job on real compilers."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys
@@ -23,7 +21,7 @@ SCHEMA = Path(__file__).parents[2] / "reports" / "run.schema.json"
 FENCE = "matmul/pointer:fp16-4096@sm_90"
 
 
-def test_two_releases(irdiff, tmp_path: Path) -> None:
+def test_two_releases(irdiff, tmp_path):
     words = ("compare", OLD, NEW, "--case", "elementwise/vector_add:fp32-odd", "--case", FENCE)
     first = irdiff(*words, "--out", str(tmp_path / "run"))
     assert first.code == 0, first.stderr
@@ -49,7 +47,7 @@ def test_two_releases(irdiff, tmp_path: Path) -> None:
     assert "fence_async_shared" in shown.stdout
 
 
-def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path) -> None:
+def test_a_compiler_equals_itself(irdiff, tmp_path, small_corpus):
     """Compiled twice for every target, from another folder and with another hash seed: nothing changed."""
     words = ("--no-cache", "--corpus", str(small_corpus), "--case", "fp32-odd")
     result = irdiff("compare", NEW, NEW, *words, cwd=tmp_path, PYTHONHASHSEED="7")
@@ -59,7 +57,7 @@ def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path) ->
         assert len(case["stages"]) >= 4
 
 
-def test_same_toolchain_compiles_nothing(irdiff, newest, small_corpus: Path) -> None:
+def test_same_toolchain_compiles_nothing(irdiff, newest, small_corpus):
     """An interpreter that has the release is the release."""
     side = f"python:{newest.python}"
     words = ("--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
@@ -73,7 +71,7 @@ def test_same_toolchain_compiles_nothing(irdiff, newest, small_corpus: Path) -> 
         assert case["findings"] == ["not-compiled:same-input"]
 
 
-def test_a_workload_that_loads_at_base_only_is_broken(irdiff, tmp_path: Path, small_corpus: Path) -> None:
+def test_a_workload_that_loads_at_base_only_is_broken(irdiff, tmp_path, small_corpus):
     (family,) = (path for path in small_corpus.iterdir() if path.is_dir())
     (workload,) = family.glob("*.py")
     text = workload.read_text()
@@ -94,7 +92,7 @@ def _remove_records(cache: Path, condition: str) -> None:
         records.execute(f"DELETE FROM records WHERE {condition}")
 
 
-def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: Path) -> None:
+def test_damaged_artifact_is_compiled_again(irdiff, cache, small_corpus):
     words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
     first = irdiff(*words)
     _remove_records(cache, "kind NOT IN ('compiled', 'catalog')")
@@ -106,7 +104,7 @@ def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: P
     assert again.verdicts() == first.verdicts()
 
 
-def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, small_corpus: Path) -> None:
+def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache, small_corpus):
     words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--case", "fp32")
     made, known = irdiff(*words), irdiff(*words)
     store = Store(cache / "results")
@@ -132,14 +130,14 @@ def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, sm
         ("wheel:/nowhere/triton.whl", 3, "no such file"),
     ],
 )
-def test_bad_sides_are_one_clear_error(irdiff, side: str, code: int, message: str) -> None:
+def test_bad_sides_are_one_clear_error(irdiff, side, code, message):
     result = irdiff("compare", side, NEW)
     assert result.code == code
     assert message in result.stderr and "next: " in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_no_network_is_one_clear_error(irdiff, tmp_path: Path) -> None:
+def test_no_network_is_one_clear_error(irdiff, tmp_path):
     own = tmp_path / "empty"
     result = irdiff(
         "toolchain", "install", "triton==3.7.0", "--cache", str(own),
@@ -150,7 +148,7 @@ def test_no_network_is_one_clear_error(irdiff, tmp_path: Path) -> None:
     assert not list(own.glob("toolchains/*/irdiff.json"))
 
 
-def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
+def test_a_part_of_a_label_selects(irdiff, small_corpus):
     words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--case")
     result = irdiff(*words, "fp32")
     names = [case["id"] for case in result.run["cases"]]
@@ -163,7 +161,7 @@ def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
     assert result.code == 2 and "'no/such' matches no case" in result.stderr
 
 
-def test_temporary_files_may_lie_on_another_disk(cache: Path, irdiff) -> None:
+def test_temporary_files_may_lie_on_another_disk(cache, irdiff):
     """As they do where /tmp is in memory: Triton's assembler writes there, and irdiff's scratch is in its cache."""
     memory = Path("/dev/shm")
     if not memory.is_dir() or memory.stat().st_dev == cache.stat().st_dev:

@@ -1,7 +1,5 @@
 """The completion of bash in a real bash: words that it takes apart are completed, and no part is said twice."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select
@@ -81,7 +79,7 @@ TYPED = {
 }
 
 
-def test_a_word_is_completed_as_a_whole(bash: Bash) -> None:
+def test_a_word_is_completed_as_a_whole(bash):
     for typed, shown in TYPED.items():
         assert bash.type(f"{typed}\t", shown).endswith(shown)
         bash.type("\x15echo cle''ared\n", "cleared")

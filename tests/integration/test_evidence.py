@@ -4,9 +4,6 @@ The rows are those of `tests.programs.evidence.rows`, all compared at once: with
 with other kernels has filled; and, in the wide tests, with an empty one, and compiling everything anew.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,9 +38,7 @@ def filled(repo: Repository, cache: Path) -> None:
         pytest.param(filled, ("--no-cache",), id="no-shortcut", marks=pytest.mark.wide),
     ],
 )
-def test_every_verdict(
-    fill: Callable[[Repository, Path], None], words: tuple[str, ...], repo: Repository, cache: Path
-) -> None:
+def test_every_verdict(fill, words, repo, cache):
     fill(repo, cache)
     found = comparing.compare_commits(repo, "base", "head", *words, cache=cache)
     wrong = {
@@ -54,7 +49,7 @@ def test_every_verdict(
     assert not wrong, wrong
 
 
-def test_a_file_that_an_option_names_is_the_same_in_every_export(cache: Path, tmp_path: Path) -> None:
+def test_a_file_that_an_option_names_is_the_same_in_every_export(cache, tmp_path):
     """The catalog of one revision serves another where it may, and their exports lie in different folders."""
     row = next(row for row in rows.load() if row.name == "extern_library")
     repo = Repository.new(tmp_path / "kernels")
@@ -66,7 +61,7 @@ def test_a_file_that_an_option_names_is_the_same_in_every_export(cache: Path, tm
         assert compared.verdicts_of(row.workload) == [expected], compared.cases()
 
 
-def test_a_few_random_edits_of_generated_packages(shared_cache: Path) -> None:
+def test_a_few_random_edits_of_generated_packages(shared_cache):
     """Default verdicts are those of `--no-cache`; `python -m tests.programs.evidence_edits` does hundreds."""
     steps = list(evidence_edits.run(16, 7, 8, shared_cache))
     wrong = [step for step in steps if step.differs or step.unexpected]
@@ -74,7 +69,7 @@ def test_a_few_random_edits_of_generated_packages(shared_cache: Path) -> None:
     assert {"changed", "unchanged"} <= {step.without_cache for step in steps}, "the edits say something"
 
 
-def test_a_few_real_edits_of_the_corpus(shared_cache: Path) -> None:
+def test_a_few_real_edits_of_the_corpus(shared_cache):
     """No miss and no alarm; `python -m tests.programs.evidence_corpus` does all of the list."""
     judged = evidence_corpus.judge(evidence_corpus.load()[::20], shared_cache)
     assert not [row for row in judged if row.missed or row.alarmed], evidence_corpus.table(judged)

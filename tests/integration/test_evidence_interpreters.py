@@ -4,8 +4,6 @@ Both interpreters have the very same compiler, linked from the shared toolchain,
 beside it tells them apart.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,7 +61,7 @@ def toolchain(shared_cache: Path) -> Path:
     return comparing.toolchain_python(shared_cache)
 
 
-def test_a_package_edited_in_place(toolchain: Path, cache: Path, tmp_path: Path) -> None:
+def test_a_package_edited_in_place(toolchain, cache, tmp_path):
     """The same interpreter with other packages is another side, and a missing module is looked for again."""
     edited, missing = ROWS["helper_in_another_file"], ROWS["missing_module_at_base"]
     words = corpus_of(tmp_path / "corpus", {**edited.base, **missing.base})
@@ -80,7 +78,7 @@ def test_a_package_edited_in_place(toolchain: Path, cache: Path, tmp_path: Path)
     assert found() == [["changed"], ["fixed"]]
 
 
-def test_a_file_elsewhere_that_changes_between_two_comparisons(cache: Path, tmp_path: Path) -> None:
+def test_a_file_elsewhere_that_changes_between_two_comparisons(cache, tmp_path):
     """Neither revision changes; what both read outside of the repository does."""
     row = ROWS["own_constant"]
     outside = tmp_path / "scale.txt"

@@ -1,7 +1,5 @@
 """Compilers that crash, hang or eat memory, damaged stores, killed runs: the right verdict or one clear error."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -49,7 +47,7 @@ def check(irdiff, corpus: Path, *more: str):
     )  # fmt: skip
 
 
-def test_each_fault_ends_its_case_alone(irdiff, corpus: Path) -> None:
+def test_each_fault_ends_its_case_alone(irdiff, corpus):
     result = check(irdiff, corpus)
     assert result.code == 4, "a hang and exhausted memory are said: not everything was compared"
     assert "2 cases were not compared" in result.stderr
@@ -68,7 +66,7 @@ def test_each_fault_ends_its_case_alone(irdiff, corpus: Path) -> None:
         assert text.lower() in case["error"].lower()
 
 
-def test_what_failed_launches_held_is_free_for_the_next(irdiff, corpus: Path) -> None:
+def test_what_failed_launches_held_is_free_for_the_next(irdiff, corpus):
     """Each holds 600 MiB of the 2048 when it ends: by a frame of its own, or below the frontend's error."""
     rows = """
 def holds(fails_in_python):
@@ -86,7 +84,7 @@ LAUNCHES = {f"{number}": launch(holds, number % 2) for number in range(8)} | {"f
     assert all("planted" in case["error"] for case in result.run["cases"] if case["verdict"] == "failing")
 
 
-def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
+def test_broken_workloads_are_findings(irdiff, corpus):
     (corpus / "faults" / "syntax.py").write_text("def broken(:\n")
     (corpus / "faults" / "dies.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     (corpus / "faults" / "empty.py").write_text("x = 1\n")
@@ -99,7 +97,7 @@ def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
         assert said in result.case(f"faults/{name}:*@sm_90")["error"]
 
 
-def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) -> None:
+def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
     settings = config.load(cache=cache)
     toolchain, kernels = resolve(NEW, settings), corpora.load(corpus)
     side = Side(toolchain=toolchain, corpus=kernels, note="")
@@ -122,7 +120,7 @@ def _children(pid: int) -> list[int]:
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
+def test_unwritable_store_is_one_clear_error(irdiff, cache, corpus):
     (cache / "results").write_text("a file where the store should be")
     result = check(irdiff, corpus, "--case", ":fine")
     assert result.code == 4
@@ -130,7 +128,7 @@ def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) 
     assert "next: " in result.stderr
 
 
-def test_full_disk_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
+def test_full_disk_is_one_clear_error(irdiff, cache, corpus):
     """A file-size limit stands for a full disk: every write past it fails."""
     words = f"compare {NEW} {NEW} --no-cache --corpus {corpus} --case :fine --target sm_90"
     command = ["bash", "-c", f"ulimit -f 8; exec {sys.executable} -m irdiff {words}"]
@@ -154,7 +152,7 @@ def _alive(marker: str) -> list[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpus: Path, number: int) -> None:
+def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache, corpus, number):
     environment = {**os.environ, "IRDIFF_CACHE": str(cache), "TMPDIR": str(cache)}
     words = ["compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90"]
     child = subprocess.Popen(
@@ -180,7 +178,7 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpu
     assert result.verdicts() == {"unchanged": 1}
 
 
-def test_two_at_once_on_one_store(irdiff, cache: Path, small_corpus: Path) -> None:
+def test_two_at_once_on_one_store(irdiff, cache, small_corpus):
     words = (
         "compare",
         "triton==3.8.0",

@@ -1,9 +1,5 @@
 """Accepting a change of a real kernel: the bound of a mask."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.integration.commits.checkouts import PLAN, commit, new_repository, write
@@ -15,7 +11,7 @@ KERNEL = text_of("gate/kernel.py")
 POLICY = text_of("gate/policy.toml")
 
 
-def test_an_accepted_bound_does_not_settle_another(irdiff, tmp_path: Path) -> None:
+def test_an_accepted_bound_does_not_settle_another(irdiff, tmp_path):
     repo = new_repository(tmp_path / "repo")
 
     def state(text: str) -> str:

@@ -23,7 +23,7 @@ from tests.unit.history import histories
 
 pytestmark = pytest.mark.integration
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "#/kernel/matmul%2Fpointer"
@@ -43,7 +43,7 @@ def writer(path: Path, name: str, pause_s: float, times: int) -> subprocess.Pope
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def test_writers_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+def test_writers_at_the_same_time_wait_for_each_other(tmp_path):
     file = tmp_path / "history.duckdb"
     both = [writer(file, name, 0.02, 5) for name in ("one", "other")]
     assert [process.wait(60) for process in both] == [0, 0]
@@ -52,7 +52,7 @@ def test_writers_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
     assert rows == [("one", 200), ("other", 200)]  # each write replaces that version's facts
 
 
-def test_a_killed_writer_leaves_the_file_whole(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_file_whole(tmp_path):
     file = tmp_path / "history.duckdb"
     histories.sample(file)
     with database.reading(file) as history:
@@ -83,7 +83,7 @@ def wheel(folder: Path, version: str) -> None:
             file.writestr(f"triton-{version}.dist-info/{name}", text)
 
 
-def test_nightlies_of_an_index_are_found_and_thinned(tmp_path: Path) -> None:
+def test_nightlies_of_an_index_are_found_and_thinned(tmp_path):
     index = tmp_path / "simple" / "triton"
     index.mkdir(parents=True)
     names = ["3.4.0", *(f"3.5.0.dev202506{day:02d}" for day in (1, 2, 3, 9))]
@@ -99,7 +99,7 @@ def test_nightlies_of_an_index_are_found_and_thinned(tmp_path: Path) -> None:
     assert {point.series for point in weekly} == {"nightlies"}
 
 
-def test_commits_between_two_revisions(tmp_path: Path) -> None:
+def test_commits_between_two_revisions(tmp_path):
     repo = new_repository(tmp_path / "repo")
     commits = [commit(repo, f"commit {number}") for number in range(4)]
     found = versions.of_specs(["main~2..main"], 0, repo, configuration.load(cache=tmp_path / "cache"))
@@ -156,7 +156,7 @@ def inked(page: Watched) -> int:
     )
 
 
-def test_eleven_versions_of_960_cases_load_little(page: Watched, tmp_path: Path) -> None:
+def test_eleven_versions_of_960_cases_load_little(page, tmp_path):
     path, made = written(tmp_path, COPIES)
     assert made.cases == 192 * COPIES
     show(page, path)
@@ -168,7 +168,7 @@ def test_eleven_versions_of_960_cases_load_little(page: Watched, tmp_path: Path)
     assert page.complaints == []
 
 
-def test_every_page_draws_and_says_nothing_to_the_console(page: Watched, small: Path) -> None:
+def test_every_page_draws_and_says_nothing_to_the_console(page, small):
     show(page, small)
     assert inked(page) > 500
     links = set()
@@ -183,7 +183,7 @@ def test_every_page_draws_and_says_nothing_to_the_console(page: Watched, small: 
     assert page.complaints == []
 
 
-def test_what_the_history_says_is_text(page: Watched, small: Path) -> None:
+def test_what_the_history_says_is_text(page, small):
     show(page, small, "#/steps?v=10")
     hostile = "[...document.querySelectorAll('.steps a')].find((a) => a.textContent.includes('onerror'))"
     go(page, page.evaluate(f"{hostile}.getAttribute('href')"))
@@ -191,7 +191,7 @@ def test_what_the_history_says_is_text(page: Watched, small: Path) -> None:
     assert page.evaluate("window.pwned") is None
 
 
-def test_a_kernel_has_lines_for_every_fact_and_target(page: Watched, small: Path) -> None:
+def test_a_kernel_has_lines_for_every_fact_and_target(page, small):
     show(page, small, f"{KERNEL}?t=sm_90")
     facts = page.evaluate("[...document.querySelectorAll('label select')].map((s) => s.options.length)")
     assert max(facts) >= 40
@@ -204,7 +204,7 @@ def test_a_kernel_has_lines_for_every_fact_and_target(page: Watched, small: Path
     assert text(page, "main section h2").startswith("ptx.fence on ")
 
 
-def test_hover_zoom_and_hidden_lines_are_in_the_address(page: Watched, small: Path) -> None:
+def test_hover_zoom_and_hidden_lines_are_in_the_address(page, small):
     show(page, small, f"{KERNEL}?t=sm_90&f=registers")
     box = page.page.locator(".chart .u-over").bounding_box()
     assert box
@@ -223,7 +223,7 @@ def test_hover_zoom_and_hidden_lines_are_in_the_address(page: Watched, small: Pa
     assert page.complaints == []
 
 
-def test_everything_can_be_done_with_keys(page: Watched, small: Path) -> None:
+def test_everything_can_be_done_with_keys(page, small):
     show(page, small, f"{KERNEL}?t=sm_90&f=registers")
     page.page.locator(".chart").focus()
     page.page.keyboard.press("ArrowRight")
@@ -247,7 +247,7 @@ def test_everything_can_be_done_with_keys(page: Watched, small: Path) -> None:
     page.page.wait_for_function("document.documentElement.dataset.ready.startsWith('#/kernel/')")
 
 
-def test_steps_are_filtered(page: Watched, small: Path) -> None:
+def test_steps_are_filtered(page, small):
     show(page, small, "#/steps")
     every = count(page, ".steps li")
     go(page, "#/steps?v=3")
@@ -259,7 +259,7 @@ def test_steps_are_filtered(page: Watched, small: Path) -> None:
     assert text(page, "main h2") == "0 change points" or "time" in text(page, ".steps")
 
 
-def test_what_is_not_there_is_said(page: Watched, small: Path, tmp_path: Path) -> None:
+def test_what_is_not_there_is_said(page, small, tmp_path):
     for hash_ in ("#/kernel/absent", "#/step/absent", "#/pair/0/7/9", "#/nowhere", "#/?s=9"):
         show(page, small, hash_)
         assert text(page, ".error h1") == "This page cannot be shown"
@@ -273,7 +273,7 @@ def test_what_is_not_there_is_said(page: Watched, small: Path, tmp_path: Path) -
     assert "is the whole folder here?" in text(page, ".error")
 
 
-def test_phone_and_dark(chromium: Browser, small: Path) -> None:
+def test_phone_and_dark(chromium, small):
     for dark in (False, True):
         watched = Watched(chromium, width=390, dark=dark)
         for hash_ in ("#/", KERNEL, "#/steps", "#/kernels"):
@@ -285,7 +285,7 @@ def test_phone_and_dark(chromium: Browser, small: Path) -> None:
         watched.page.close()
 
 
-def test_a_folder_of_someone_else_is_left_as_it_is(small: Path, tmp_path: Path) -> None:
+def test_a_folder_of_someone_else_is_left_as_it_is(small, tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("mine")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.unit.runs import large_run, stored
 
 pytestmark = pytest.mark.integration
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 CASES, GROUPS = 2000, 200
 MAX_BYTES = 15_000_000
@@ -107,7 +107,7 @@ def drawn(page: Watched) -> None:
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
 
 
-def test_what_goes_wrong_in_a_page_is_seen(page: Watched, tmp_path: Path) -> None:
+def test_what_goes_wrong_in_a_page_is_seen(page, tmp_path):
     path = tmp_path / "wrong.html"
     path.write_text(
         "<meta http-equiv=Content-Security-Policy content=\"img-src 'none'\"><img src=https://example.com/a.png>"
@@ -121,7 +121,7 @@ def test_what_goes_wrong_in_a_page_is_seen(page: Watched, tmp_path: Path) -> Non
     assert {url.rpartition("/")[2] for url in page.requests} == {"wrong.html", "a.png", "absent.js"}
 
 
-def test_two_thousand_cases_and_every_diff(page: Watched, large: Path) -> None:
+def test_two_thousand_cases_and_every_diff(page, large):
     page.open(large)
     assert page.evaluate("document.documentElement.dataset.ready") == "yes"
     assert large.stat().st_size < MAX_BYTES
@@ -134,7 +134,7 @@ def test_two_thousand_cases_and_every_diff(page: Watched, large: Path) -> None:
     assert [url for url in page.requests if not url.startswith("file:")] == []
 
 
-def test_cases_that_are_not_rows_of_the_page_are_found_and_sorted(page: Watched, tmp_path: Path) -> None:
+def test_cases_that_are_not_rows_of_the_page_are_found_and_sorted(page, tmp_path):
     many = html.MAX_CASE_ROWS * 5
     run = large_run(many, 20)
     path = written(tmp_path, run)
@@ -162,7 +162,7 @@ def first_row(path: Path) -> str:
     return re.sub(r" data-\w=\"[^\"]*\"", "", row[: row.index("</tr>") + len("</tr>")])
 
 
-def test_a_diff_has_marks_folds_raw_text_and_two_sides(page: Watched, small: Path) -> None:
+def test_a_diff_has_marks_folds_raw_text_and_two_sides(page, small):
     page.open(small)
     page.evaluate("document.querySelectorAll('details.group')[1].open = true")
     drawn(page)
@@ -189,7 +189,7 @@ def test_a_diff_has_marks_folds_raw_text_and_two_sides(page: Watched, small: Pat
     assert page.complaints == []
 
 
-def test_cases_and_groups_are_filtered_and_sorted(page: Watched, small: Path) -> None:
+def test_cases_and_groups_are_filtered_and_sorted(page, small):
     page.open(small)
     shown = "#case-table tbody tr:not([hidden])"
     click(page, ".matrix a")
@@ -215,7 +215,7 @@ def test_cases_and_groups_are_filtered_and_sorted(page: Watched, small: Path) ->
     assert changes == sorted(changes)
 
 
-def test_keys_and_links_move_open_and_find(page: Watched, small: Path) -> None:
+def test_keys_and_links_move_open_and_find(page, small):
     page.open(small)
     for key in "jj":
         page.page.keyboard.press(key)
@@ -244,7 +244,7 @@ def hostile_run() -> Run:
     return replace(run, base=base, notes=(HOSTILE,), command=(HOSTILE,), environment={HOSTILE: HOSTILE})
 
 
-def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) -> None:
+def test_a_hostile_run_is_shown_and_does_nothing(page, tmp_path):
     run = hostile_run()
     timing = forest(run, case_id=HOSTILE, why=HOSTILE, outputs=HOSTILE)
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
@@ -258,7 +258,7 @@ def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) 
     assert page.complaints == []
 
 
-def test_the_page_may_not_reach_the_network(page: Watched, small: Path) -> None:
+def test_the_page_may_not_reach_the_network(page, small):
     page.open(small)
     assert page.evaluate("fetch('https://example.com/').then(() => 'open', () => 'refused')") == "refused"
     page.evaluate(
@@ -271,16 +271,14 @@ CONTRAST = text_of("html/contrast.js")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_light_and_dark(
-    page: Watched, small: Path, scheme: Literal["light", "dark"]
-) -> None:
+def test_text_can_be_read_in_light_and_dark(page, small, scheme):
     page.page.emulate_media(color_scheme=scheme)
     page.open(small, "#group-2")
     ratio, where = page.evaluate(CONTRAST)
     assert ratio >= 4.5, where  # WCAG 2.2, 1.4.3
 
 
-def test_a_phone_needs_no_sideways_scrolling(chromium: Browser, small: Path) -> None:
+def test_a_phone_needs_no_sideways_scrolling(chromium, small):
     phone = Watched(chromium, width=390, height=844)
     phone.open(small, "#group-2")
     width = phone.evaluate("document.documentElement.scrollWidth")

@@ -1,7 +1,5 @@
 """The identity of installed toolchains: what is loaded counts, and where it lies does not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ def identified(folder: Path, config: Config) -> Toolchain:
 
 
 @pytest.mark.parametrize("spec", [pytest.param("triton==3.7.1", marks=pytest.mark.wide), "triton==3.9.0"])
-def test_releases_are_known_by_their_content(config: Config, spec: str) -> None:
+def test_releases_are_known_by_their_content(config, spec):
     found = toolchains.resolve(spec, config)
     assert found.notes == ()
     assert toolchains.resolve(f"python:{found.python}", config).digest == found.digest
@@ -29,9 +27,7 @@ def test_releases_are_known_by_their_content(config: Config, spec: str) -> None:
     assert {Path(path).name for path in found.programs} >= {"ptxas", "ptxas-blackwell"}
 
 
-def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
-    newest: Toolchain, config: Config, tmp_path: Path
-) -> None:
+def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(newest, config, tmp_path):
     one, two = (edited_toolchain.beside(newest, tmp_path / name) for name in ("one", "a/two"))
     first = identified(tmp_path / "one", config)
     assert identified(tmp_path / "a" / "two", config).digest == first.digest
@@ -51,7 +47,7 @@ def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
     assert identified(tmp_path / "one", config).digest != first.digest
 
 
-def test_a_wrapped_assembler_is_another_one(irdiff, newest: Toolchain, tmp_path: Path) -> None:
+def test_a_wrapped_assembler_is_another_one(irdiff, newest, tmp_path):
     """The same release, once with its assembler replaced by one of the same name that adds a flag."""
     real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")
     wrapper = tmp_path / "tools" / "ptxas-blackwell"

@@ -1,7 +1,5 @@
 """A library built by clang through the launcher of a build that counts lines, and what its counters say."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -71,7 +69,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
     return read
 
 
-def test_each_request_has_the_lines_that_it_ran(lines_of: Callable[[str], dict]) -> None:
+def test_each_request_has_the_lines_that_it_ran(lines_of):
     counted, header = f"{ROOT}/lib/counted.cpp", f"{ROOT}/lib/twice.h"
     low, high = lines_of("low"), lines_of("high")
     assert set(high) == {counted, header}, "headers of a counted unit count, other units do not"

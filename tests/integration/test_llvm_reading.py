@@ -1,7 +1,5 @@
 """LLVM IR read by a child process: what it adds, and that its death costs one answer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -33,14 +31,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlvmReader]:
         yield made
 
 
-def test_an_old_spelling_and_a_new_one_of_the_same_are_equivalent(reader: LlvmReader) -> None:
+def test_an_old_spelling_and_a_new_one_of_the_same_are_equivalent(reader):
     assert not equivalent("llir", _OLD, _NEW).equal
     found = equivalent("llir", _OLD, _NEW, reprint=reader.reprint)
     assert found.equal
     assert told(found.findings) == ("equal-as-llvm-prints",)
 
 
-def test_what_llvm_cannot_read_is_compared_lexically_and_says_so(reader: LlvmReader) -> None:
+def test_what_llvm_cannot_read_is_compared_lexically_and_says_so(reader):
     broken = _OLD.replace("ret i32 %y", "ret i32 %missing")
     for base, head in ((_OLD, broken), (broken, _OLD)):
         found = equivalent("llir", base, head, reprint=reader.reprint)
@@ -48,7 +46,7 @@ def test_what_llvm_cannot_read_is_compared_lexically_and_says_so(reader: LlvmRea
         assert "lexical-llir:unreadable" in told(found.findings)
 
 
-def test_equal_texts_and_other_irs_are_not_read(tmp_path: Path) -> None:
+def test_equal_texts_and_other_irs_are_not_read(tmp_path):
     with closing(LlvmReader(tmp_path / "log", command=("/nonexistent",))) as none:
         text = of_stage("llir")[0].text
         assert equivalent("llir", text, text + "; a comment\n", reprint=none.reprint).findings == ()
@@ -57,7 +55,7 @@ def test_equal_texts_and_other_irs_are_not_read(tmp_path: Path) -> None:
         assert not none._deaths  # nobody has asked
 
 
-def test_long_and_hostile_texts_end(reader: LlvmReader) -> None:
+def test_long_and_hostile_texts_end(reader):
     assert reader.reprint(_OLD + ";" * MAX_LENGTH).why_not == "too-long"
     assert reader.reprint('@"\udc80" = global i32 1').why_not == "unreadable"
     nested = _OLD + "@a = global " + "[1 x " * 50_000
@@ -71,7 +69,7 @@ def _fake(tmp_path: Path, **options: float) -> LlvmReader:
     return LlvmReader(tmp_path / "log", command=(sys.executable, "-c", _SERVES), **options)
 
 
-def test_a_death_costs_one_answer(tmp_path: Path) -> None:
+def test_a_death_costs_one_answer(tmp_path):
     with closing(_fake(tmp_path, timeout_s=5.0)) as fake:
         assert fake.reprint("one").text == "ONE"
         for text, why in (("abort", "died"), ("lie", "died"), ("endless", "died"), ("hang", "timeout")):
@@ -83,9 +81,7 @@ def test_a_death_costs_one_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("/nonexistent",), (sys.executable, "-c", "pass")])
-def test_where_there_is_no_reader_texts_are_compared_lexically(
-    tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_where_there_is_no_reader_texts_are_compared_lexically(tmp_path, command):
     with closing(LlvmReader(tmp_path / "log", command=command)) as none:
         for _ in range(2):
             found = equivalent("llir", _OLD, _NEW, reprint=none.reprint)

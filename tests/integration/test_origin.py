@@ -1,10 +1,6 @@
 """Planted causes: a release whose Python is edited in one place, for both vendors, is told exactly."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,9 +21,7 @@ PLANTED = {row["name"]: row for row in golden("planted-causes")["planted"]}
         for name in PLANTED
     ],
 )
-def test_planted_cause_is_named(
-    irdiff: Callable[..., Any], newest: Toolchain, tmp_path: Path, name: str
-) -> None:
+def test_planted_cause_is_named(irdiff, newest, tmp_path, name):
     edits, expected = PLANTED[name]["edits"], PLANTED[name]["expected"]
     planted = plant(newest, tmp_path / "planted", edits)
     targets = [word for target in expected for word in ("--target", target)]
@@ -57,7 +51,7 @@ def plant(toolchain: Toolchain, folder: Path, edits: list[list[str]]) -> str:
     return side
 
 
-def test_a_known_cause_its_story_and_its_lit_test(irdiff: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_known_cause_its_story_and_its_lit_test(irdiff, tmp_path):
     """3.9.0 puts the barriers of a matmul on Hopper elsewhere; the test written from that holds there alone.
 
     Its TTGIR has a fence more, which the lowering of 3.8.0 puts there too: that edit has no effect.

@@ -1,7 +1,5 @@
 """Packs, and what torch.compile writes: with real packages, which takes a package index and a gigabyte."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -12,7 +10,6 @@ from typing import Any
 import pytest
 
 from irdiff.config import Config
-from irdiff.model import Toolchain
 from irdiff.resolve import packs
 
 ROOT = Path(__file__).parent.parent.parent
@@ -32,7 +29,7 @@ def irdiff(config: Config, *words: str | Path, **more: str) -> str:
     return done.stdout
 
 
-def test_a_pack_compiles_and_is_compared(config: Config, tmp_path: Path) -> None:
+def test_a_pack_compiles_and_is_compared(config, tmp_path):
     listed, run = tmp_path / "list.json", tmp_path / "run.json"
     irdiff(config, "corpus", "list", "--pack", "liger", "--target", "sm_90", "--json", listed)
     rows: list[dict[str, Any]] = json.loads(listed.read_text())
@@ -47,7 +44,7 @@ def test_a_pack_compiles_and_is_compared(config: Config, tmp_path: Path) -> None
     assert found["base"]["corpus"] == found["head"]["corpus"]
 
 
-def test_kernels_of_torch_compile_become_a_corpus(newest: Toolchain, config: Config, tmp_path: Path) -> None:
+def test_kernels_of_torch_compile_become_a_corpus(newest, config, tmp_path):
     kernels = packs.install(packs.load(ROOT / "corpus", ["liger"]), newest, config)
     out, checked = tmp_path / "captured", tmp_path / "check.json"
     words = ("--no-gpu", "--python", newest.python, "--out", out)

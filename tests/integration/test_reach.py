@@ -1,7 +1,5 @@
 """What a comparison of two revisions looked at: which changed files the compared launches read, in every report."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping
@@ -72,7 +70,7 @@ def changed(name: str) -> dict[str, str]:
     return {f"src/kernels/{name}.py": KERNEL.format(value=VALUES[name] + " - 0.5")}
 
 
-def test_some_files_are_read_and_some_are_not(cache: Path, tmp_path: Path) -> None:
+def test_some_files_are_read_and_some_are_not(cache, tmp_path):
     """A second run, which takes its compilations from the store, says the same."""
     found = Reached({path: text for name in VALUES for path, text in changed(name).items()}, tmp_path, cache)
     assert found.verdicts == {"changed"}
@@ -92,7 +90,7 @@ def test_some_files_are_read_and_some_are_not(cache: Path, tmp_path: Path) -> No
     [changed("norm"), {"src/kernels/unread.csv": "3\n", "src/kernels/fresh.py": KERNEL, **changed("rope")}],
     ids=["one-kernel", "kernel-data-and-new-file"],
 )
-def test_no_file_is_read(edited: dict[str, str], cache: Path, tmp_path: Path) -> None:
+def test_no_file_is_read(edited, cache, tmp_path):
     found = Reached(edited, tmp_path, cache)
     assert found.verdicts == {"unchanged"}
     assert UNREAD in found.first_line
@@ -102,7 +100,7 @@ def test_no_file_is_read(edited: dict[str, str], cache: Path, tmp_path: Path) ->
         found.all_say(words)
 
 
-def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
+def test_what_is_read_and_does_not_matter(cache, tmp_path):
     read_by = {
         "bench/ops/matmul.py": 2,
         "kernels/softmax.py": 1,
@@ -118,7 +116,7 @@ def test_what_is_read_and_does_not_matter(cache: Path, tmp_path: Path) -> None:
     assert {path: row["read_by"] for path, row in found.files.items()} == read_by
 
 
-def test_a_link_that_leads_elsewhere_is_read(cache: Path, tmp_path: Path) -> None:
+def test_a_link_that_leads_elsewhere_is_read(cache, tmp_path):
     workload = BASE["bench/ops/gelu.py"].replace("table.csv", "chosen.csv")
     files = {"src/kernels/one.csv": "1.0\n", "src/kernels/two.csv": "2.0\n", "bench/ops/gelu.py": workload}
     repo = Repository.new(tmp_path / "kernels")

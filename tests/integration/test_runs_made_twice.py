@@ -1,7 +1,5 @@
 """Each kind of run is made twice in one cache, and every command that takes a run reads the second."""
 
-from __future__ import annotations
-
 import json
 import re
 import zipfile
@@ -155,7 +153,7 @@ WIDE = (
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=pytest.mark.wide) if kind in WIDE else kind for kind in KINDS]
 )
-def test_a_run_made_twice(kind: str, place: Place) -> None:
+def test_a_run_made_twice(kind, place):
     words, verdict = KINDS[kind][0](place), KINDS[kind][1]
     runs = []
     for name in ("first", "second"):

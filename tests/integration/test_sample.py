@@ -1,20 +1,13 @@
 """The sample report in `reports/samples`, and the picture of the terminal, are what irdiff makes today."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
-from irdiff.model import Toolchain
 from tests.programs import examples
 
 pytestmark = pytest.mark.integration
 
 
-def test_the_sample_is_not_stale(
-    cache: Path, previous: Toolchain, newest: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sample_is_not_stale(cache, previous, newest, tmp_path, monkeypatch):
     monkeypatch.setenv("IRDIFF_CACHE", str(cache))
     for path, text in examples.sample(tmp_path / "run").items():
         assert examples.settled(text) == examples.settled(examples.read(path)), (

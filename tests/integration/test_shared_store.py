@@ -1,8 +1,6 @@
 """A bucket on a server that speaks S3, in a process of its own, between two machines."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ import pytest
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
-from tests.integration.conftest import Result
 from tests.s3_server import BUCKET, Server, serving
 
 pytestmark = pytest.mark.integration
@@ -39,7 +36,7 @@ def quiet(_: object) -> None:
     """No progress."""
 
 
-def test_files_go_through_a_bucket(url: str, tmp_path: Path) -> None:
+def test_files_go_through_a_bucket(url, tmp_path):
     one = shared(tmp_path / "one", url, StoreMode.WRITE)
     Store(tmp_path / "one").put(b"not of this run")
     one.pull([TOOLCHAIN], [PLACE], quiet)
@@ -51,9 +48,7 @@ def test_files_go_through_a_bucket(url: str, tmp_path: Path) -> None:
     assert Store(tmp_path / "two").get(digest) == b"text"
 
 
-def test_a_comparison_takes_what_another_machine_made_and_says_the_same(
-    url: str, cache: Path, irdiff: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_a_comparison_takes_what_another_machine_made_and_says_the_same(url, cache, irdiff, tmp_path):
     """The catalogs of the shipped corpus too: no compiler is started."""
     runs = []
     for machine, mode in (("one", "write"), ("two", "read")):
@@ -70,9 +65,7 @@ def test_a_comparison_takes_what_another_machine_made_and_says_the_same(
         assert one[name] == two[name]
 
 
-def test_a_bucket_that_is_not_there_and_a_server_that_dies_leave_the_run_whole(
-    url: str, server: Server, tmp_path: Path
-) -> None:
+def test_a_bucket_that_is_not_there_and_a_server_that_dies_leave_the_run_whole(url, server, tmp_path):
     one = shared(tmp_path / "one", url, StoreMode.WRITE)
     one.pull([TOOLCHAIN], [PLACE], quiet)
     digest = one._store.put(b"text")

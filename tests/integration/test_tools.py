@@ -1,12 +1,8 @@
 """An LLVM and a ptxas as sides, against the releases whose texts they compile."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +10,6 @@ from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.config import Config
 from irdiff.model import Compiled, Toolchain
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
@@ -39,7 +34,7 @@ def ptxas_of(toolchain: Toolchain, name: str) -> str:
 
 @pytest.mark.parametrize("target", ["sm_90", "gfx942"])
 @pytest.mark.parametrize("release", [pytest.param("3.5.1", marks=pytest.mark.wide), "3.8.0", "3.9.0"])
-def test_calls_are_derived_as_the_release_makes_them(config: Config, release: str, target: str) -> None:
+def test_calls_are_derived_as_the_release_makes_them(config, release, target):
     toolchain = toolchains.resolve(f"triton=={release}", config)
     chosen = targets.select([target], [ROOT / "targets"])[0]
     corpus = corpora.load(ROOT / "corpus")
@@ -70,7 +65,7 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
         assert made.assembler.flags == ptxas_flags(launch, release, ptx)
 
 
-def test_the_ptxas_of_the_release_changes_nothing(irdiff: Callable[..., Any], newest: Toolchain) -> None:
+def test_the_ptxas_of_the_release_changes_nothing(irdiff, newest):
     tool = f"ptxas:{ptxas_of(newest, 'ptxas-blackwell')}"
     done = irdiff("compare", "triton==3.9.0", tool, "--case", CASE, "--target", "sm_90", "--target", "gfx942")
     assert done.code == 0, done.stderr
@@ -79,9 +74,7 @@ def test_the_ptxas_of_the_release_changes_nothing(irdiff: Callable[..., Any], ne
     assert done.case(f"{CASE}@sm_90")["stages"]["ptx"] == "identical"
 
 
-def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
-    irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain
-) -> None:
+def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(irdiff, newest, previous):
     ours, theirs = (f"ptxas:{ptxas_of(side, 'ptxas-blackwell')}" for side in (previous, newest))
     name = "reduction/reduce:all-fp32-16m"
     words = ("--case", name, "--target", "sm_100", "--target", "gfx942")
@@ -96,9 +89,7 @@ def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
 
 
 @needs_llvm
-def test_an_llvm_compiles_what_a_release_or_a_run_has(
-    irdiff: Callable[..., Any], tmp_path: Path, newest: Toolchain
-) -> None:
+def test_an_llvm_compiles_what_a_release_or_a_run_has(irdiff, tmp_path, newest):
     words, run = ("--case", CASE, "--target", "sm_90", "--target", "gfx942"), str(tmp_path / "run")
     first = irdiff("compare", "triton==3.9.0", f"llvm:{LLVM}", *words, "--out", run)
     assert first.code == 0, first.stderr
@@ -111,14 +102,14 @@ def test_an_llvm_compiles_what_a_release_or_a_run_has(
     assert again.case(f"{CASE}@gfx942")["verdict"] == "unchanged"
 
 
-def test_a_list_is_searched(irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain) -> None:
+def test_a_list_is_searched(irdiff, newest, previous):
     tools = ((previous, "ptxas"), (previous, "ptxas-blackwell"), (newest, "ptxas-blackwell"))
     names = [f"ptxas:{ptxas_of(side, name)}" for side, name in tools]
     done = irdiff("bisect", *names, "--from", "triton==3.9.0", "--case", f"{CASE}@sm_90")
     assert "first commit that changes" in done.stdout or "is the same at" in done.stderr
 
 
-def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> None:
+def test_what_is_no_tool_is_said(irdiff, tmp_path):
     shutil.copy("/bin/true", tmp_path / "llc")
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
     assert "prints no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr

@@ -1,19 +1,13 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from irdiff.cli import cli
-from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.integration.commits.checkouts import commit, new_repository, write
-from tests.integration.conftest import Result
 from tests.texts import text_of
 from tests.unit.golden import golden
 
@@ -31,9 +25,7 @@ def workload(name: str, side: int) -> str:
     return text.replace("x_ptr", "input_ptr") if name == "another_parameter" and side else text
 
 
-def test_each_edit_of_a_launch_is_changed_and_nothing_else(
-    irdiff: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_each_edit_of_a_launch_is_changed_and_nothing_else(irdiff, tmp_path):
     repo, run = new_repository(tmp_path / "kernels"), tmp_path / "run"
     toml = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
     for side in (0, 1):
@@ -61,9 +53,7 @@ RUNTIME = {
 }
 
 
-def test_a_runtime_that_launches_otherwise_is_named(
-    irdiff: Callable[..., Result], newest: Toolchain, tmp_path: Path
-) -> None:
+def test_a_runtime_that_launches_otherwise_is_named(irdiff, newest, tmp_path):
     side = edited_toolchain.make(newest, tmp_path / "edited", dict.fromkeys(RUNTIME, ""), RUNTIME)
     done = irdiff("compare", "triton==3.9.0", side, "--target", "sm_90", "--case", "vector_add:fp32-odd")
     assert done.verdicts() == {"unchanged": 1}
@@ -71,9 +61,7 @@ def test_a_runtime_that_launches_otherwise_is_named(
     assert all(path in done.stdout for path in RUNTIME), done.stdout
 
 
-def test_what_the_launcher_is_handed_is_compared(
-    irdiff: Callable[..., Result], newest: Toolchain, tmp_path: Path
-) -> None:
+def test_what_the_launcher_is_handed_is_compared(irdiff, newest, tmp_path):
     """Packed metadata without shared memory, and the name of a symbol that is not there."""
     path = "triton/backends/nvidia/compiler.py"
     packed = (

@@ -4,8 +4,6 @@ What a file of the frontend does as it is imported; what a stage does before and
 it, or behind it. What a workload replaces for a launch is in the rows of `tests/data/evidence`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -65,7 +63,7 @@ def edited(newest: Toolchain, folder: Path, number: str, op: str, alone: str) ->
     return edited_toolchain.make(newest, folder, files)
 
 
-def test_what_stages_do_and_call(irdiff, newest: Toolchain, tmp_path: Path) -> None:
+def test_what_stages_do_and_call(irdiff, newest, tmp_path):
     """What is behind the binary is compared where the PTX is the same, and no case speaks for another."""
     base = edited(newest, tmp_path / "base", "3", "add", "13")
     head = edited(newest, tmp_path / "head", "0", "sub", "14")
@@ -82,9 +80,7 @@ def test_what_stages_do_and_call(irdiff, newest: Toolchain, tmp_path: Path) -> N
 LOADED = text_of("what_stages_see/loaded.py")
 
 
-def test_a_stage_after_the_machine_code_makes_what_is_loaded(
-    irdiff, newest: Toolchain, tmp_path: Path
-) -> None:
+def test_a_stage_after_the_machine_code_makes_what_is_loaded(irdiff, newest, tmp_path):
     sides = [
         edited_toolchain.make(newest, tmp_path / name, {NVIDIA: LOADED.replace("SIDE", name)})
         for name in ("one", "other")
@@ -92,7 +88,7 @@ def test_a_stage_after_the_machine_code_makes_what_is_loaded(
     assert irdiff("compare", *sides, *ONE).verdicts() == {"changed": 1}
 
 
-def test_what_reaches_a_later_stage_past_the_ir(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
+def test_what_reaches_a_later_stage_past_the_ir(newest, cache, tmp_path):
     """A plain value that a launch sets; and what a stage leaves for the next: there, the kernel is renamed."""
     side = edited(newest, tmp_path / "side", "3", "add", "13")
     repo = Repository.new(tmp_path / "repo")
@@ -127,7 +123,7 @@ OVERRIDING = {
 }  # fmt: skip
 
 
-def test_files_that_override_stages(cache: Path, tmp_path: Path) -> None:
+def test_files_that_override_stages(cache, tmp_path):
     dump = tmp_path / "dump"
     repo = Repository.new(tmp_path / "repo")
     repo.commit("dump", {"src/k.py": KERNEL, "bench/f/a.py": workload(DUMPING.format(str(dump)) + TWICE)})
@@ -149,9 +145,7 @@ def test_files_that_override_stages(cache: Path, tmp_path: Path) -> None:
 # one launch does not reach another
 
 
-def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(
-    irdiff, newest: Toolchain, tmp_path: Path
-) -> None:
+def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(irdiff, newest, tmp_path):
     """The store would be wrong afterwards: another corpus has the same launch."""
     head = edited_toolchain.make(newest, tmp_path / "head", {COMPILE: "\n\n_NOTHING = 1\n"})
     staying = (

@@ -1,7 +1,5 @@
 """Fixtures of unit tests: `build` makes runs, cases and groups; `launch` is a launch; `requests` a worker."""
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import pytest

@@ -1,7 +1,5 @@
 """Findings as they are written, for tests that read better so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from irdiff.findings import Finding

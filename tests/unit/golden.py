@@ -1,7 +1,5 @@
 """Cases that need no Python, in `tests/golden`."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No LLVM: texts are compared as they are spelled."""
 
-from __future__ import annotations
-
 from irdiff.normalize import Printed
 
 

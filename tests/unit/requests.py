@@ -1,7 +1,5 @@
 """A worker that leaves files, as `irdiff.worker_client.worker_requests` leaves them of a real one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

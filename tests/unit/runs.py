@@ -3,8 +3,6 @@
 The fixture `build` is this module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

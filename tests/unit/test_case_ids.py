@@ -1,10 +1,7 @@
 """What a user types to select: cases, workloads and targets; or an error that names what comes near."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +16,7 @@ GOLDEN = golden("case-ids")
 WORKLOADS, LAUNCHES = GOLDEN["workloads"], GOLDEN["launches"]
 
 
-def test_a_pattern_selects_cases() -> None:
+def test_a_pattern_selects_cases():
     for row in GOLDEN["case"]:
         for pattern in (*row["selected_by"], *row["not_by"]):
             expected = pattern in row["selected_by"]
@@ -28,7 +25,7 @@ def test_a_pattern_selects_cases() -> None:
         assert case_ids.selects([], row["id"])
 
 
-def test_a_place_that_no_pattern_means_is_none(build: Any) -> None:
+def test_a_place_that_no_pattern_means_is_none(build):
     targets = [build.target("sm_90"), build.target("gfx942")]
     for patterns, expected in (
         ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
@@ -54,7 +51,7 @@ class Launches:
         return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
 
 
-def test_a_part_of_a_name_is_completed() -> None:
+def test_a_part_of_a_name_is_completed():
     cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
     for pattern, wanted in GOLDEN["completed"].items():
         assert list(Launches().completed(pattern)[pattern]) == wanted
@@ -63,7 +60,7 @@ def test_a_part_of_a_name_is_completed() -> None:
             assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
-def test_a_name_that_fits_nothing_is_refused() -> None:
+def test_a_name_that_fits_nothing_is_refused():
     for pattern, near in (
         ("matmull", "matmul"),
         ("pointer:fp15", "fp16"),
@@ -78,14 +75,14 @@ def selected(names: list[str], patterns: list[str]) -> list[str]:
     return [target.name for target in targets.selected(names, patterns, [ROOT / "targets"])]
 
 
-def test_targets_that_no_pattern_means_are_left_out() -> None:
+def test_targets_that_no_pattern_means_are_left_out():
     assert selected([], []) == ["sm_90", "sm_100", "gfx942", "gfx950"]
     assert selected([], ["matmul@gfx9*", "softmax@sm_100"]) == ["sm_100", "gfx942", "gfx950"]
     assert selected([], ["matmul@sm_80"]) == ["sm_80"], "one that is known, and no default"
     assert selected(["gfx942"], ["matmul"]) == ["gfx942"]
 
 
-def test_a_target_or_a_stage_that_is_none_is_refused() -> None:
+def test_a_target_or_a_stage_that_is_none_is_refused():
     for names, patterns, hint in (
         ([], ["matmul@sm90"], "did you mean sm_90?"),
         (["gfx942"], ["matmul@sm_90"], "leaves out what --case names"),
@@ -100,7 +97,7 @@ def test_a_target_or_a_stage_that_is_none_is_refused() -> None:
     assert raised.value.hint == "did you mean ttgir?"
 
 
-def test_workloads_of_a_folder(tmp_path: Path) -> None:
+def test_workloads_of_a_folder(tmp_path):
     with pytest.raises(CorpusError, match="no workload"):
         corpus.load(tmp_path)
     for name in ("a/x.py", "a/y.py", "b/z.py", "b/_helper.py", "b/README.md"):

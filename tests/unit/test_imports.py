@@ -1,7 +1,5 @@
 """One folder a step: each imports those before it, what they all stand on, and nothing after it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re
@@ -91,7 +89,7 @@ def broken_rules(path: Path) -> Iterator[str]:
         yield "GitPython starts processes of its own"
 
 
-def test_import_rules() -> None:
+def test_import_rules():
     found = {str(path.relative_to(PACKAGE)): [*broken_rules(path)] for path in MODULES}
     assert {name: rules for name, rules in found.items() if rules} == {}
 
@@ -107,11 +105,11 @@ def imports_later_ones(name: str) -> bool:
     return here == "pipeline" and bool(used & {"api", "cluster", "cli"})
 
 
-def test_a_step_imports_only_earlier_ones() -> None:
+def test_a_step_imports_only_earlier_ones():
     assert [name for name in NAMES if step(name) != "worker" and imports_later_ones(name)] == []
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_module_imports_itself_by_way_of_others():
     """But for `irdiff/__init__.py`, whose functions import what they call."""
     graph = {name: (imported(path) & NAMES.keys()) - {name, "irdiff"} for name, path in NAMES.items()}
     while leaves := {name for name, used in graph.items() if not used & graph.keys()}:
@@ -120,7 +118,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert not graph
 
 
-def test_a_class_name_means_one_thing() -> None:
+def test_a_class_name_means_one_thing():
     """An underscore makes no other word. The worker is a program of its own: its private classes are left out."""
     defined: dict[str, set[str]] = defaultdict(set)
     for path in MODULES:
@@ -130,7 +128,7 @@ def test_a_class_name_means_one_thing() -> None:
     assert {name: sorted(paths) for name, paths in defined.items() if len(paths) > 1} == {}
 
 
-def test_environment_is_read_in_one_place() -> None:
+def test_environment_is_read_in_one_place():
     ours = [path for path in MODULES if not in_worker(path)]
     assert {path.name for path in ours if "os.environ" in path.read_text(encoding="utf-8")} <= {"config.py"}
 
@@ -166,7 +164,7 @@ def distributions(found: Iterable[ast.AST]) -> set[str]:
     return {DISTRIBUTIONS.get(name, name.lower()) for name in others}
 
 
-def test_what_is_imported_is_declared_and_locked_and_who_asks_for_an_extra_imports_it() -> None:
+def test_what_is_imported_is_declared_and_locked_and_who_asks_for_an_extra_imports_it():
     """The program starts without any extra: `timing` and `history` alone import theirs at the top of a module."""
     ours = [path for path in MODULES if not in_worker(path)]
     assert set().union(*(distributions(nodes(path)) for path in ours)) == CORE | EXTRAS

@@ -10,8 +10,6 @@
 | `history check`, an issue that it closes | "nothing moved", or undone, where it was not compared |
 """
 
-from __future__ import annotations
-
 import datetime
 import io
 import json
@@ -117,7 +115,7 @@ TEXTS: dict[str, Callable[[Run], str]] = {
 
 @every_run
 @pytest.mark.parametrize("place", TEXTS)
-def test_a_report_says_it(place: str, name: str) -> None:
+def test_a_report_says_it(place, name):
     run, words = RUNS[name]
     assert words in " ".join(TEXTS[place](run).split()).lower()
 
@@ -137,7 +135,7 @@ def _gated(run: Run, rules: policy.Policy) -> gate.Outcome:
 
 
 @every_run
-def test_the_gate_fails_or_counts_it(name: str) -> None:
+def test_the_gate_fails_or_counts_it(name):
     """Under a policy that asks for next to nothing."""
     run, _ = RUNS[name]
     outcome = _gated(run, policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test"))
@@ -165,7 +163,7 @@ NOT_REACHED = {
 
 
 @pytest.mark.parametrize("words", NOT_REACHED)
-def test_a_gate_that_passes_says_what_no_case_reaches(words: str) -> None:
+def test_a_gate_that_passes_says_what_no_case_reaches(words):
     run = NOT_REACHED[words]
     outcome = _gated(run, policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test"))
     assert outcome.passed and checks.conclusion(run) is Conclusion.NEUTRAL
@@ -174,13 +172,13 @@ def test_a_gate_that_passes_says_what_no_case_reaches(words: str) -> None:
 
 
 @every_run
-def test_the_shipped_policy_fails_and_a_check_run_is_no_success(name: str) -> None:
+def test_the_shipped_policy_fails_and_a_check_run_is_no_success(name):
     run, _ = RUNS[name]
     assert not _gated(run, SHIPPED).passed
     assert checks.conclusion(run) is not Conclusion.SUCCESS
 
 
-def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run() -> None:
+def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run():
     run, _ = RUNS["shard missing"]
     with pytest.raises(UsageError, match="shards 2 of 2 are missing"):
         merge.merge([run])
@@ -193,7 +191,7 @@ def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run() -> None:
 
 
 @every_run
-def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> None:
+def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name):
     run, _ = RUNS[name]
     given = GivenRun(folder=Path("run"), call="run", is_archive=False)
     if name in ("timed out", "everything failing"):
@@ -210,7 +208,7 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> 
 
 
 @every_run
-def test_history_check_does_not_say_that_nothing_moved_alone(name: str, tmp_path: Path) -> None:
+def test_history_check_does_not_say_that_nothing_moved_alone(name, tmp_path):
     run, _ = RUNS[name]
     before = histories.run("3.7.0", "3.8.0", Build.case("a/y:1@sm_90"), Build.case(NAME))
     newest = histories.run("3.8.0", "3.9.0", *run.cases, groups=run.groups, options=run.options)
@@ -225,7 +223,7 @@ def test_history_check_does_not_say_that_nothing_moved_alone(name: str, tmp_path
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAILING, Verdict.REMOVED, Verdict.UNSUPPORTED])
-def test_an_alert_is_not_undone_by_what_is_not_compared_any_more(verdict: Verdict, tmp_path: Path) -> None:
+def test_an_alert_is_not_undone_by_what_is_not_compared_any_more(verdict, tmp_path):
     series = histories.kept(
         tmp_path / "h",
         histories.run("3.7.0", "3.8.0", Build.case(NAME, Verdict.BROKEN)),

@@ -3,13 +3,9 @@
 The bounds are a little above what is taken. With whole texts in every step it was two to three times as much.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,14 +48,14 @@ def at_most(size_bytes: float) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def test_states_are_compared_without_holding_their_lines() -> None:
+def test_states_are_compared_without_holding_their_lines():
     base = State.of("A", large_ir())
     head = State.of("A", large_ir("llvm.return  // other"))
     with at_most(7 * len(base.content)):
         assert StateComparer().same_below_mlir(base, head)
 
 
-def test_a_log_is_read_one_state_at_a_time() -> None:
+def test_a_log_is_read_one_state_at_a_time():
     content = large_ir()
     heading = b"// -----// IR Dump Before CSE (cse) ('builtin.module' operation) //----- //\n"
     log = [line for _ in range(8) for line in [heading, *content.splitlines(keepends=True), b"\n"]]
@@ -68,7 +64,7 @@ def test_a_log_is_read_one_state_at_a_time() -> None:
     assert len(states) == 9
 
 
-def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) -> None:
+def test_an_edit_takes_little_more_than_its_lines(tmp_path, build):
     store = Store(tmp_path)
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
@@ -77,7 +73,7 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) ->
         describer.describe(build.case(), source)
 
 
-def test_a_run_is_written_in_parts(build: Any) -> None:
+def test_a_run_is_written_in_parts(build):
     run = build.run(*(build.case(f"f/w:{n}@sm_90") for n in range(300)))
     with at_most(5 * len(run_folder.dump(run))):
         for _ in run_folder.stored(run):

@@ -1,7 +1,5 @@
 """What the READMEs promise of themselves: they are short, their links lead somewhere, their commands exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -31,7 +29,7 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
-def test_is_short_and_its_links_lead_somewhere(path: Path) -> None:
+def test_is_short_and_its_links_lead_somewhere(path):
     text = path.read_text(encoding="utf-8")
     limits = {ROOT: MAX_WORDS, ROOT / "irdiff": MAX_WORDS_OF_THE_MAP}  # the walk of a case and the glossary
     assert len(text.split()) <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
@@ -39,7 +37,7 @@ def test_is_short_and_its_links_lead_somewhere(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
-def test_commands_and_their_options_exist(path: Path) -> None:
+def test_commands_and_their_options_exist(path):
     for line in commands(path.read_text(encoding="utf-8")):
         command, rest = command_of(line.split("#", 1)[0].split(" -- ", 1)[0].split()[1:])
         if command is None:
@@ -65,7 +63,7 @@ def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
     return (None if isinstance(found, click.Group) else found), words
 
 
-def test_irdiffs_readme_lists_every_folder() -> None:
+def test_irdiffs_readme_lists_every_folder():
     folder = ROOT / "irdiff"
     listed = set(_LINK.findall((folder / "README.md").read_text(encoding="utf-8")))
     assert {path.parent.name for path in folder.glob("[a-z]*/__init__.py")} <= listed

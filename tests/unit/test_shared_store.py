@@ -1,7 +1,5 @@
 """Two machines and a folder between them: what the second one takes, what it refuses, and that it goes on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +64,7 @@ def machines(tmp_path: Path) -> Machines:
     return Machines(tmp_path)
 
 
-def test_the_second_machine_has_what_the_first_one_made(machines: Machines) -> None:
+def test_the_second_machine_has_what_the_first_one_made(machines):
     machines.run("one", "text")
     second = machines.reads("two", HEAD)
     assert (second.trouble, second.traffic.refused) == ("", [])
@@ -77,7 +75,7 @@ def test_the_second_machine_has_what_the_first_one_made(machines: Machines) -> N
     assert "1 bundles taken, 2 files" in next(iter(second.notes()))
 
 
-def test_only_what_is_asked_for_is_fetched(machines: Machines) -> None:
+def test_only_what_is_asked_for_is_fetched(machines):
     machines.run("one", "text")
     several = [("matmul/tma", "sm_100"), ("matmul", "sm_90"), ("other", "gfx942")]
     assert machines.reads("two", OTHER).traffic.bundles == 0
@@ -88,7 +86,7 @@ def test_only_what_is_asked_for_is_fetched(machines: Machines) -> None:
     assert machines.reads("two", places=[("a b", "sm_90")]).traffic.bundles == 1
 
 
-def test_nothing_is_fetched_or_sent_twice(machines: Machines) -> None:
+def test_nothing_is_fetched_or_sent_twice(machines):
     machines.run("one", "text")
     before = machines.files()
     for name in ("one", "two", "two"):
@@ -103,7 +101,7 @@ def test_nothing_is_fetched_or_sent_twice(machines: Machines) -> None:
     assert machines.store("three").get(sha256(b"more")) == b"more"
 
 
-def test_what_readers_made_is_sent_when_they_may_write(machines: Machines) -> None:
+def test_what_readers_made_is_sent_when_they_may_write(machines):
     machines.run("one", "text", write=False)
     assert machines.files() == set()
     later = machines.shared("one", write=True)
@@ -118,7 +116,7 @@ def test_what_readers_made_is_sent_when_they_may_write(machines: Machines) -> No
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-3], lambda c: c + b"x", lambda _: b"garbage" * 9])
-def test_a_bundle_that_is_not_of_its_digest_is_refused(machines: Machines, damage: Any) -> None:
+def test_a_bundle_that_is_not_of_its_digest_is_refused(machines, damage):
     machines.run("one", "text")
     (path,) = (machines.folder / "shared" / "bundles").iterdir()
     path.write_bytes(damage(path.read_bytes()))
@@ -133,13 +131,13 @@ CONTENTS = [b"", b"garbage", b"irdiff-bundle/1 5\nwrong", b"irdiff-bundle/1 x\n"
 
 
 @pytest.mark.parametrize("content", [*CONTENTS, *(shared._bundle({}, {name: b"x"}) for name in NAMES)])
-def test_what_is_no_bundle_is_refused(machines: Machines, content: bytes) -> None:
+def test_what_is_no_bundle_is_refused(machines, content):
     machines.forge(content)
     assert len(machines.reads("two").traffic.refused) == 1
     assert machines.store("two").usage().objects == 0
 
 
-def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines: Machines) -> None:
+def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines):
     donor, mine = machines.store("donor"), machines.store("two")
     one, other = donor.put(b"one"), donor.put(b"other")
     packed = donor.packed(one) or b""
@@ -156,9 +154,7 @@ def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines: Mach
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])
-def test_a_server_that_goes_away_ends_its_use_and_not_the_run(
-    machines: Machines, answers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_goes_away_ends_its_use_and_not_the_run(machines, answers, monkeypatch):
     machines.run("one", "text")
     session = machines.shared("two", write=True)
     left, asked = iter(range(answers)), session._asked
@@ -180,7 +176,7 @@ def test_a_server_that_goes_away_ends_its_use_and_not_the_run(
     assert machines.store("three").get(digest) == b"made here"
 
 
-def test_where_a_shared_store_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_a_shared_store_is(monkeypatch, tmp_path):
     monkeypatch.delenv("IRDIFF_STORE", raising=False)
     for url in ("ftp://host/path", "nonsense://x"):
         with pytest.raises(UsageError, match="is no shared store"):

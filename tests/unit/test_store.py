@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -8,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +37,7 @@ def processes(folder: Path, script: str, count: int = 1) -> list[subprocess.Pope
     ]
 
 
-def test_round_trip(tmp_path: Path) -> None:
+def test_round_trip(tmp_path):
     store = Store(tmp_path / "new")
     assert store.get("0" * 64) is None and not store.has("0" * 64)
     assert store.get_record("kind", KEY) is None
@@ -59,7 +56,7 @@ def test_round_trip(tmp_path: Path) -> None:
     assert not first.exists()
 
 
-def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch):
     parts: list[tuple[object, ...]] = [("a", 1), ("a", 2), ("a", "1"), ("a1",), (["a", 1],), ("a", [1])]
     assert len({key_of(*row) for row in parts}) == 6
     first = interned({"num_warps": 4, "arch": "sm_90"})
@@ -80,7 +77,7 @@ def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
-def test_damaged_blob_counts_as_absent(tmp_path: Path, damage: bytes | None) -> None:
+def test_damaged_blob_counts_as_absent(tmp_path, damage):
     store = Store(tmp_path)
     digest, other = store.put(b"one"), store.put(b"two")
     path = store.object_path(digest)
@@ -97,7 +94,7 @@ def test_damaged_blob_counts_as_absent(tmp_path: Path, damage: bytes | None) -> 
     "damage",
     ["value = x'32'", "value = NULL, used = NULL", "digest = x'00'", "kind = 'other'", f"key = '{OTHER}'"],
 )
-def test_damaged_record_counts_as_absent(tmp_path: Path, damage: str) -> None:
+def test_damaged_record_counts_as_absent(tmp_path, damage):
     store = Store(tmp_path)
     store.put_record("kind", KEY, 1)
     in_file(store, f"UPDATE records SET {damage}")
@@ -118,9 +115,7 @@ def test_damaged_record_counts_as_absent(tmp_path: Path, damage: str) -> None:
         lambda content: content.replace(b"value", b"other"),
     ],
 )
-def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(
-    tmp_path: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(tmp_path, damage):
     before = Store(tmp_path)
     digest = before.put(b"one")
     for number in range(50):
@@ -140,7 +135,7 @@ def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(
     assert store.get_record("kind", KEY) == 1
 
 
-def test_all_damage_is_found_at_once(tmp_path: Path) -> None:
+def test_all_damage_is_found_at_once(tmp_path):
     store = Store(tmp_path)
     one, two = store.put(b"one"), store.put(b"two")
     for key in (KEY, OTHER):
@@ -159,7 +154,7 @@ def test_all_damage_is_found_at_once(tmp_path: Path) -> None:
 # several at once
 
 
-def test_processes_and_threads_lose_nothing(tmp_path: Path) -> None:
+def test_processes_and_threads_lose_nothing(tmp_path):
     script = """
 from threading import Thread
 def work(thread):
@@ -179,7 +174,7 @@ threads = [Thread(target=work, args=(thread,)) for thread in range(3)]
         assert store.get(store.get_record("own", name)) == name.rpartition("-")[2].encode()
 
 
-def test_a_writer_that_is_killed_leaves_a_good_store(tmp_path: Path) -> None:
+def test_a_writer_that_is_killed_leaves_a_good_store(tmp_path):
     script = """
 for n in range(100_000):
     store.put_record("kind", str(n), "x" * 20000)
@@ -199,7 +194,7 @@ for n in range(100_000):
 # a folder that cannot be written
 
 
-def test_what_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_one_clear_error(tmp_path):
     (tmp_path / "blobs").write_text("a file where a folder should be")
     with pytest.raises(StoreError, match="cannot be written") as raised:
         Store(tmp_path).put(b"x")
@@ -209,7 +204,7 @@ def test_what_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     assert Store(tmp_path / "blobs").get_record("kind", KEY) is None
 
 
-def test_a_full_disk_is_one_clear_error_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_clear_error_and_loses_nothing(tmp_path):
     """A limit of the size of files stands for it: every write past it fails."""
     Store(tmp_path).put_record("kind", KEY, 1)
     script = """
@@ -237,7 +232,7 @@ print(n)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_folder_that_can_only_be_read_is_read() -> None:
+def test_a_folder_that_can_only_be_read_is_read():
     """Not below pytest's folder, which each pytest that starts closes to other users."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -267,7 +262,7 @@ except StoreError as error:
 # housekeeping
 
 
-def test_prune_keeps_within_bound(tmp_path: Path) -> None:
+def test_prune_keeps_within_bound(tmp_path):
     store = Store(tmp_path)
     for number in range(50):
         store.put(os.urandom(5000))
@@ -280,7 +275,7 @@ def test_prune_keeps_within_bound(tmp_path: Path) -> None:
     assert freed == before.size_bytes - left.size_bytes
 
 
-def test_what_is_used_stays_longest(tmp_path: Path) -> None:
+def test_what_is_used_stays_longest(tmp_path):
     store = Store(tmp_path)
     old = time.time() - 10 * DAY_S
     digests = [store.put(text) for text in (b"used", b"asked for", b"unused")]
@@ -310,7 +305,7 @@ FOREIGN = (
 )
 
 
-def test_prune_removes_nothing_that_the_store_did_not_make(tmp_path: Path) -> None:
+def test_prune_removes_nothing_that_the_store_did_not_make(tmp_path):
     root, outside = tmp_path / "store", tmp_path / "outside"
     for path in (outside / "file", *(root / name for name in FOREIGN)):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -334,7 +329,7 @@ MISTAKES = {"2": "--max-size 2GB?", "500": "--max-size 500MB?", "0": "--max-size
 
 
 @pytest.mark.parametrize("text", ["many", "", "-2GB", "2GBs", "2 2GB", "B", *MISTAKES])
-def test_a_bad_size_empties_nothing(tmp_path: Path, text: str) -> None:
+def test_a_bad_size_empties_nothing(tmp_path, text):
     digest = Store(tmp_path / "results").put(b"one")
     words = ["prune", f"--max-size={text}", "--cache", str(tmp_path)]
     with pytest.raises(UsageError) as raised:

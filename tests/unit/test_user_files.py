@@ -1,7 +1,5 @@
 """Files that users write: `tests/golden/mistakes.toml` has right ones, and mistakes with the words that name them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -22,13 +20,13 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_the_right_file_is_read(name: str, tmp_path: Path) -> None:
+def test_the_right_file_is_read(name, tmp_path):
     (tmp_path / f"{name}.toml").write_text(GOLDEN["right"][name])
     READERS[name](tmp_path / f"{name}.toml")
 
 
 @pytest.mark.parametrize("row", GOLDEN["mistake"], ids=lambda row: f"{row['file']}: {row['new'][:30]!r}")
-def test_a_mistake_is_named(row: dict[str, str], tmp_path: Path) -> None:
+def test_a_mistake_is_named(row, tmp_path):
     path, right = tmp_path / f"{row['file']}.toml", GOLDEN["right"][row["file"]]
     assert row["old"] in right
     path.write_text(right.replace(row["old"], row["new"]))
@@ -41,7 +39,7 @@ def test_a_mistake_is_named(row: dict[str, str], tmp_path: Path) -> None:
     "content", [b"a = " + b"[" * 100_000, b"\xff", b"#" * (2 << 20)], ids=["deep", "no text", "large"]
 )
 @pytest.mark.parametrize("name", READERS)
-def test_a_hostile_file_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
+def test_a_hostile_file_is_refused(name, content, tmp_path):
     (tmp_path / f"{name}.toml").write_bytes(content)
     with pytest.raises((UsageError, CorpusError)):
         READERS[name](tmp_path / f"{name}.toml")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.programs import wide
@@ -7,7 +5,7 @@ from tests.programs import wide
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_wide_test_is_some_change_s() -> None:
+def test_every_wide_test_is_some_change_s():
     folder = ROOT / wide.FOLDER
     marked = {
         str(path.relative_to(folder)) for path in folder.rglob("*.py") if "mark.wide" in path.read_text()

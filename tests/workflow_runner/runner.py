@@ -1,7 +1,5 @@
 """Runs a workflow for an event: jobs in their order, each on a machine that has nothing of the others."""
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Caches and artifacts on disk, as GitHub keeps them: scopes, immutable entries, names."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Repositories that tests make: the Python part of an installed Triton as a checkout, and edits to it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,9 +1,6 @@
 """Bisect over commits of a Triton checkout, over an adopted release."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ AMD = "third_party/amd/backend/compiler.py"
 SEMANTIC = "python/triton/language/semantic.py"
 
 
-def test_each_commit_is_found(irdiff, adopted: Path, tmp_path: Path) -> None:
+def test_each_commit_is_found(irdiff, adopted, tmp_path):
     """On a line of commits of every kind, with a side branch merged and a commit that does not start."""
     repo, commits = adopted, {"first": git(adopted, "rev-parse", "HEAD")}
 

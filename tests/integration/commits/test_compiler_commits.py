@@ -1,7 +1,5 @@
 """Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -21,7 +19,7 @@ SEMANTIC = "python/triton/language/semantic.py"
 FADD, FSUB = "create_fadd(input.handle, other.handle)", "create_fsub(input.handle, other.handle)"
 
 
-def test_the_release_is_its_revision_and_comments_change_nothing(irdiff, adopted: Path) -> None:
+def test_the_release_is_its_revision_and_comments_change_nothing(irdiff, adopted):
     result = irdiff("compare", RELEASE, "HEAD", *CASES, cwd=adopted)
     assert result.run["base"]["digest"] == result.run["head"]["digest"]
     assert result.verdicts() == {"unchanged": 1}
@@ -37,7 +35,7 @@ def test_the_release_is_its_revision_and_comments_change_nothing(irdiff, adopted
     assert "adopted" in result.run["head"]["note"]
 
 
-def test_a_pass_of_one_vendor_and_an_exception_in_a_stage_of_the_other(irdiff, adopted: Path) -> None:
+def test_a_pass_of_one_vendor_and_an_exception_in_a_stage_of_the_other(irdiff, adopted):
     edit(adopted, AMD, "if knobs.amd.use_buffer_ops:", "if False:")
     commit(adopted, "Change a pass")
     edit(adopted, NVIDIA, "        emuTF32", "        raise ValueError('on purpose')\n        emuTF32")
@@ -57,7 +55,7 @@ def test_a_pass_of_one_vendor_and_an_exception_in_a_stage_of_the_other(irdiff, a
     assert "raise ValueError('on purpose')" in failure["stderr"].partition("Traceback")[2]
 
 
-def test_a_frontend_lowering_and_its_revert(irdiff, adopted: Path) -> None:
+def test_a_frontend_lowering_and_its_revert(irdiff, adopted):
     edit(adopted, SEMANTIC, FADD, FSUB)
     commit(adopted, "Lower additions as something else")
     result = irdiff("compare", "HEAD^", "HEAD", *CASES, cwd=adopted)
@@ -68,7 +66,7 @@ def test_a_frontend_lowering_and_its_revert(irdiff, adopted: Path) -> None:
     assert "identical compilers" in irdiff("compare", "HEAD~2", "HEAD", *CASES, cwd=adopted).stdout
 
 
-def test_specialization(irdiff, adopted: Path) -> None:
+def test_specialization(irdiff, adopted):
     edit(adopted, "python/triton/backends/compiler.py", '["tt.divisibility", 16]', '["tt.divisibility", 4]')
     commit(adopted, "Specialize on less")
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
@@ -77,7 +75,7 @@ def test_specialization(irdiff, adopted: Path) -> None:
     assert any(finding.startswith("specialization-differs") for finding in case["findings"])
 
 
-def test_defaults_see_the_working_tree(irdiff, adopted: Path) -> None:
+def test_defaults_see_the_working_tree(irdiff, adopted):
     """Without arguments: the merge base with main, against uncommitted and untracked files."""
     git(adopted, "checkout", "-q", "-b", "feature")
     edit(adopted, SEMANTIC, "class ", "# committed on the branch\nclass ")
@@ -103,7 +101,7 @@ def _state(repo: Path) -> dict[str, tuple[int, int]]:
     return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in stats.items()}
 
 
-def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, triton_repository: Path) -> None:
+def test_adopting_another_release_names_the_files(irdiff, own_cache, triton_repository):
     edit(triton_repository, SEMANTIC, "class ", "# not in the release\nclass ")
     write(triton_repository, {"python/triton/new.py": ""})
     commit(triton_repository, "On top")
@@ -118,7 +116,7 @@ def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, trito
     assert "irdiff toolchain adopt" in refused.stderr
 
 
-def test_a_revision_that_does_not_start(irdiff, adopted: Path) -> None:
+def test_a_revision_that_does_not_start(irdiff, adopted):
     package, missing = "python/triton/__init__.py", "import a_module_that_is_not_there\n__version__"
     edit(adopted, package, "__version__", missing)
     commit(adopted, "Want another module")
@@ -128,7 +126,7 @@ def test_a_revision_that_does_not_start(irdiff, adopted: Path) -> None:
     assert "a_module_that_is_not_there" in done.stderr
 
 
-def test_different_llvms_are_said_loudly(irdiff, adopted: Path) -> None:
+def test_different_llvms_are_said_loudly(irdiff, adopted):
     write(adopted, {"cmake/llvm-hash.txt": "f" * 40 + "\n"})
     commit(adopted, "Bump LLVM")
     assert irdiff("toolchain", "adopt", "HEAD", RELEASE, cwd=adopted).code == 0
@@ -137,7 +135,7 @@ def test_different_llvms_are_said_loudly(irdiff, adopted: Path) -> None:
     assert any("different LLVMs" in note for note in result.run["notes"])
 
 
-def test_bare_repository_and_worktree(irdiff, adopted: Path, tmp_path: Path) -> None:
+def test_bare_repository_and_worktree(irdiff, adopted, tmp_path):
     edit(adopted, SEMANTIC, "class ", "# new\nclass ")
     commit(adopted, "Python only")
     bare, tree = tmp_path / "bare.git", tmp_path / "tree"

@@ -1,7 +1,5 @@
 """The pre-push hook: quiet where nothing can change, never in the way unless asked to be."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -38,7 +36,7 @@ def push(repo: Path, cache: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing: Path, cache: Path) -> None:
+def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache):
     assert irdiff("hook", "install", "--", "--target", "sm_90", cwd=pushing).code == 0
     edit(pushing, "README.md", "x", "y")
     commit(pushing, "documents")
@@ -63,7 +61,7 @@ def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing: Path, 
     assert "time budget is used up" in late.stderr
 
 
-def test_a_hook_of_someone_else_stays(irdiff, pushing: Path) -> None:
+def test_a_hook_of_someone_else_stays(irdiff, pushing):
     hook = pushing / ".git" / "hooks" / "pre-push"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 0\n")

@@ -3,8 +3,6 @@
 Each question is a commit, and has one right answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -96,7 +94,7 @@ def changed(found: comparing.Compared | dict[str, Any]) -> set[str]:
 
 
 @both
-def test_six_questions(author: Author) -> None:
+def test_six_questions(author):
     name = author.repo.name
     kernels = f"src/{name}/ops/norm.py"
     text = (author.repo / "irdiff-captured" / "run" / "norm_kernel.py").read_text()
@@ -132,7 +130,7 @@ def test_six_questions(author: Author) -> None:
 
 
 @both
-def test_a_program_shows_what_is_computed_before_a_launch(author: Author) -> None:
+def test_a_program_shows_what_is_computed_before_a_launch(author):
     """The recorded workloads give the number of warps as it was: only the program computes it."""
     edit(author.repo, f"src/{author.repo.name}/ops/gate.py", "else 4", "else 2")
     recorded = author.asks("Fewer warps for short rows")
@@ -146,7 +144,7 @@ def test_a_program_shows_what_is_computed_before_a_launch(author: Author) -> Non
 
 
 @liger
-def test_a_workload_without_its_grid_is_told_what_to_write(author: Author) -> None:
+def test_a_workload_without_its_grid_is_told_what_to_write(author):
     workload = author.repo / "irdiff-captured" / "run" / "norm_kernel.py"
     workload.write_text(re.sub(r"norm_kernel\[.*\]", "norm_kernel", workload.read_text()))
     commit(author.repo, "A kernel without its grid")
@@ -155,7 +153,7 @@ def test_a_workload_without_its_grid_is_told_what_to_write(author: Author) -> No
 
 
 @liger
-def test_the_first_comparison_needs_no_workloads_at_base(author: Author) -> None:
+def test_the_first_comparison_needs_no_workloads_at_base(author):
     """The base is from before the workloads: those of head launch its kernels."""
     edit(author.repo, "src/liger/ops/norm.py", "x * scale", "x * (scale + 1.0)")
     commit(author.repo, "A real change")
@@ -166,7 +164,7 @@ def test_the_first_comparison_needs_no_workloads_at_base(author: Author) -> None
 
 
 @liger
-def test_the_program_that_irdiff_toml_names(author: Author, tmp_path: Path) -> None:
+def test_the_program_that_irdiff_toml_names(author, tmp_path):
     """It runs on both sides, once for each target; one that fails is the first thing that is said."""
     (author.repo / "irdiff.toml").unlink()
     author.types("init", "bench/run.py --small", *TARGET, "--target", "gfx942")

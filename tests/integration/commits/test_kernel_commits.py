@@ -1,12 +1,9 @@
 """A repository of kernels: what its commits do to them, and to the compiler that they pin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
-from irdiff.config import Config
 from irdiff.resolve import sides
 from irdiff.store import Store
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
@@ -79,7 +76,7 @@ def verdicts(result) -> dict[str, str]:
     return {case["id"].partition("@")[0]: case["verdict"] for case in result.run["cases"]}
 
 
-def test_renamed_edited_untouched_added_removed(irdiff, kernels: Path) -> None:
+def test_renamed_edited_untouched_added_removed(irdiff, kernels):
     edit(kernels, ACTIVATIONS, "x * x\n", "x * x + 1.0\n")
     edit(kernels, ACTIVATIONS, "def gate(", "def swish_gate(")
     git(kernels, "mv", "bench/irdiff/activations/gate.py", "bench/irdiff/activations/swish_gate.py")
@@ -106,7 +103,7 @@ def test_renamed_edited_untouched_added_removed(irdiff, kernels: Path) -> None:
     assert "triton==3.9.0 (pinned in requirements.txt)" in result.run["head"]["note"]
 
 
-def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: Path, cache: Path) -> None:
+def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels, cache):
     """The text of an assertion names the kernel's file: below the repository, not below the cache."""
     before = "    result = tl.max"
     edit(kernels, ACTIVATIONS, before, f"    tl.device_assert(x < 9, 'x')\n{before}")
@@ -125,7 +122,7 @@ def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: P
     assert all(str(cache.resolve()).encode() not in text for text in asserting)
 
 
-def test_uncommitted_kernels_and_a_release_beside_a_revision(irdiff, kernels: Path) -> None:
+def test_uncommitted_kernels_and_a_release_beside_a_revision(irdiff, kernels):
     """A release has the kernels of the revision, without what is not committed."""
     edit(kernels, ACTIVATIONS, "x * x\n", "x * x * x\n")
     result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
@@ -135,9 +132,7 @@ def test_uncommitted_kernels_and_a_release_beside_a_revision(irdiff, kernels: Pa
     assert "kernels of HEAD" in result.run["base"]["note"]
 
 
-def test_the_kernels_that_the_versions_of_a_series_share(
-    kernels: Path, triton_repository: Path, config: Config, tmp_path: Path
-) -> None:
+def test_the_kernels_that_the_versions_of_a_series_share(kernels, triton_repository, config, tmp_path):
     """What a history keeps is known by them: an edit is compiled again."""
     write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {}\n"})
 
@@ -158,7 +153,7 @@ def test_the_kernels_that_the_versions_of_a_series_share(
     assert not {before[0], before[2]} & {*after}
 
 
-def test_a_repository_without_a_description(irdiff, tmp_path: Path) -> None:
+def test_a_repository_without_a_description(irdiff, tmp_path):
     repo = new_repository(tmp_path / "plain")
     for name in ("one", "two"):
         commit(repo, name)

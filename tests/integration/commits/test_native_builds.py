@@ -1,7 +1,5 @@
 """The door to native builds, on a stand-in: a `triton` whose native part is one C file of a second or two."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -109,7 +107,7 @@ def native_environments(config: Config) -> list[str]:
     return sorted(path.name for path in paths if path.is_dir() and path.suffix != ".tree")
 
 
-def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Builder) -> None:
+def test_a_native_part_is_built_once_for_what_shares_it(project, build):
     assert build("HEAD") == "1"
     assert any("native build 2/3" in line for line in build.shown)
     assert build.builds == 1
@@ -136,7 +134,7 @@ def with_variables(config: Config, variables: dict[str, str]) -> Config:
     return replace(config, tool_environment={**config.tool_environment, **variables})
 
 
-def test_the_build_environment_counts(build: Builder) -> None:
+def test_the_build_environment_counts(build):
     def name(**variables: str) -> str:
         return native.key_of_build(build.read("HEAD"), with_variables(build.config, variables)).name
 
@@ -145,7 +143,7 @@ def test_the_build_environment_counts(build: Builder) -> None:
     assert {name(**{other: "/x"}) for other in others} == {name()}
 
 
-def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, build: Builder) -> None:
+def test_a_comment_makes_another_build_and_the_same_toolchain(project, build):
     """Where no path is built in, as with a compiler cache: without debug information there is none here."""
     build.config = with_variables(build.config, {"CFLAGS": "-g0"})
     edit(project, "lib/native.c", "static struct", "/* a comment */ static struct")
@@ -156,7 +154,7 @@ def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, bui
     assert made[0].digest == made[1].digest
 
 
-def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> None:
+def test_a_broken_build_is_one_clear_error(project, build):
     edit(project, "lib/native.c", "VALUE);", "VALU);")
     commit(project, "Does not compile")
     with pytest.raises(ToolchainError) as caught:
@@ -182,7 +180,7 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     assert build.kept == [], "what went well leaves no tree"
 
 
-def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> None:
+def test_a_wheel_that_does_not_start_is_kept(project, build):
     init = "PyInit_native(void) {"
     edit(project, "lib/native.c", init, f"{init} extern int gone(void); gone();")
     commit(project, "Builds and does not start")
@@ -196,7 +194,7 @@ def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> N
     assert Path(caught.value.log_path).is_file()
 
 
-def test_kept_trees_have_a_bound(project: Path, build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kept_trees_have_a_bound(project, build, monkeypatch):
     monkeypatch.setattr(native, "MAX_TREES", 1)
     for number in range(2):
         write(project, {"lib/native.c": f"#error number {number}\n"})
@@ -223,7 +221,7 @@ ENDING = [
 
 
 @pytest.mark.parametrize("number", ENDING)
-def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signals) -> None:
+def test_killed_in_mid_build(project, build, number):
     running = _start(project, build.config, 60)
     for _ in range(600):
         log = next(iter(build.config.toolchains.glob("native-*.log")), None)
@@ -259,7 +257,7 @@ def at_work(config: Config) -> list[Path]:
     return found
 
 
-def test_a_suspended_build_goes_on(project: Path, build: Builder, tmp_path: Path) -> None:
+def test_a_suspended_build_goes_on(project, build, tmp_path):
     """Nothing here is timed: the build waits for the test, and the test for what the kernel says."""
     os.mkfifo(tmp_path / "gate")
     running = _start(project, build.config, 0, STAND_IN_GATE=str(tmp_path / "gate"))
@@ -288,7 +286,7 @@ def _states(build: Builder) -> list[str]:
     return states
 
 
-def test_two_at_once_build_once(project: Path, build: Builder) -> None:
+def test_two_at_once_build_once(project, build):
     started = [_start(project, build.config, 3) for _ in range(2)]
     ends = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0, 0], ends
@@ -299,7 +297,7 @@ def test_two_at_once_build_once(project: Path, build: Builder) -> None:
     assert logs[0].read_text().count("[1/3] Configuring") == 1
 
 
-def test_without_a_build_it_says_how_to_get_one(project: Path, irdiff, own_config: Config) -> None:
+def test_without_a_build_it_says_how_to_get_one(project, irdiff, own_config):
     done = irdiff("compare", "HEAD", "HEAD", "--no-cache", "--no-build", cwd=project)
     assert done.code == 3
     assert "irdiff toolchain build HEAD" in done.stderr

@@ -1,7 +1,5 @@
 """Reading git: every kind of repository, the working tree, and what is said where nothing can be read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -49,7 +47,7 @@ def contents(repo: Path, spec: str, config: Config) -> dict[str, str]:
     return {name: text.decode() for name, text in repository.read(files).items()}
 
 
-def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_names_modes_and_export(repo, here, tmp_path):
     found = contents(repo / "dir", "HEAD", here)
     assert found["dir/ünï code.txt"] == "x"
     assert found["dir/tab\there.txt"] == "t"
@@ -61,7 +59,7 @@ def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> Non
     assert not (tmp_path / "out" / ".git").exists()
 
 
-def test_working_tree(repo: Path, here: Config) -> None:
+def test_working_tree(repo, here):
     clean = snapshot(repo, ".", here)
     assert clean.commit == git(repo, "rev-parse", "HEAD"), "a clean working tree is its commit"
     write(repo, {"a.txt": "staged\n"})
@@ -80,7 +78,7 @@ def test_working_tree(repo: Path, here: Config) -> None:
     assert repository.is_dirty(repository.open_store(repo, here))
 
 
-def test_files_that_git_was_told_to_pass_over(repo: Path, here: Config) -> None:
+def test_files_that_git_was_told_to_pass_over(repo, here):
     git(repo, "update-index", "--assume-unchanged", "a.txt", "run.sh")
     git(repo, "update-index", "--skip-worktree", "a.txt", "dir/ünï code.txt", "dir/tab\there.txt")
     (repo / "dir" / "tab\there.txt").unlink()
@@ -93,7 +91,7 @@ def test_files_that_git_was_told_to_pass_over(repo: Path, here: Config) -> None:
     assert git(repo, "ls-files", "-v") == flagged, "the user's own index keeps its flags"
 
 
-def test_files_outside_of_a_sparse_checkout(repo: Path, here: Config) -> None:
+def test_files_outside_of_a_sparse_checkout(repo, here):
     write(repo, {"kernels/k.py": "1\n", "docs/k.md": "1\n"})
     commit(repo, "folders")
     git(repo, "sparse-checkout", "set", "kernels")
@@ -106,7 +104,7 @@ def test_files_outside_of_a_sparse_checkout(repo: Path, here: Config) -> None:
     assert found["docs/k.md"] == "1\n"
 
 
-def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_submodule(repo, here, tmp_path):
     library = new_repository(tmp_path / "library")
     write(library, {"lib.c": "int one;\n"})
     commit(library, "one")
@@ -127,7 +125,7 @@ def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
         repository.export(snap, tmp_path / "none", here)
 
 
-def test_shallow_clone(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_shallow_clone(repo, here, tmp_path):
     git(repo, "checkout", "-q", "-b", "feature")
     for name in ("two", "three"):
         write(repo, {"a.txt": name})
@@ -144,7 +142,7 @@ def test_shallow_clone(repo: Path, here: Config, tmp_path: Path) -> None:
         assert "--unshallow" in caught.value.hint
 
 
-def test_detached_head_and_default_base(repo: Path, here: Config) -> None:
+def test_detached_head_and_default_base(repo, here):
     first = git(repo, "rev-parse", "HEAD")
     git(repo, "checkout", "-q", "--detach")
     git(repo, "mv", "a.txt", "A.txt")
@@ -155,7 +153,7 @@ def test_detached_head_and_default_base(repo: Path, here: Config) -> None:
     assert not repository.is_dirty(store)
 
 
-def test_bare_repository(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_bare_repository(repo, here, tmp_path):
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "-q", "--bare", repo, bare], check=True)
     assert contents(bare, "main", here)["a.txt"] == "one\n"
@@ -165,7 +163,7 @@ def test_bare_repository(repo: Path, here: Config, tmp_path: Path) -> None:
         repository.snapshot(store, ".", here)
 
 
-def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_what_is_not_there(repo, here, tmp_path):
     store = repository.open_store(repo, here)
     for spec in ("nothing", "--help", "HEAD~99", "main..HEAD"):
         with pytest.raises(UsageError, match="is no revision of the repository"):
@@ -187,7 +185,7 @@ def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
 # what runs
 
 
-def test_nothing_that_the_configuration_names_is_run(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_nothing_that_the_configuration_names_is_run(repo, here, tmp_path):
     (traces := tmp_path / "traces").mkdir()
     program = tmp_path / "program"
     program.write_text(f'#!/bin/sh\necho "$0 $@" >> {traces}/"$$"\n')
@@ -219,7 +217,7 @@ def test_nothing_that_the_configuration_names_is_run(repo: Path, here: Config, t
 DOOR = text_of("repository/door.py")
 
 
-def test_every_process_goes_through_the_door(repo: Path, tmp_path: Path) -> None:
+def test_every_process_goes_through_the_door(repo, tmp_path):
     """GitPython asks for git's version as it is imported: of the null device, which is no program."""
     done = subprocess.run(
         [sys.executable, "-c", DOOR, repo, tmp_path / "cache"], capture_output=True, text=True, check=True
@@ -227,12 +225,12 @@ def test_every_process_goes_through_the_door(repo: Path, tmp_path: Path) -> None
     assert done.stdout == "['git'] ['/dev/null']\n"
 
 
-def test_releases_are_compared_without_git(tmp_path: Path) -> None:
+def test_releases_are_compared_without_git(tmp_path):
     code = "import irdiff.resolve.sides, irdiff.cli.compare_command, sys; assert 'git' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})
 
 
-def test_git_that_is_not_installed(repo: Path, here: Config, tmp_path: Path) -> None:
+def test_git_that_is_not_installed(repo, here, tmp_path):
     without = replace(here, tool_environment={**here.tool_environment, "PATH": str(tmp_path)})
     with pytest.raises(UsageError, match="git cannot be started") as caught:
         repository.open_store(repo, without)
@@ -242,9 +240,7 @@ def test_git_that_is_not_installed(repo: Path, here: Config, tmp_path: Path) -> 
 # repositories elsewhere, which here are folders
 
 
-def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(
-    repo: Path, here: Config, tmp_path: Path
-) -> None:
+def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(repo, here, tmp_path):
     def content(revision: str) -> bytes:
         spec = f"{repo.as_uri()}@{revision}"
         store = remote_repositories.open_any((spec,), tmp_path, here)
@@ -259,7 +255,7 @@ def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(
         remote_repositories.fetched(Remote(url=(tmp_path / "absent").as_uri(), revision="main"), here)
 
 
-def test_a_branch_of_the_checkout_goes_before_a_fork(repo: Path, here: Config) -> None:
+def test_a_branch_of_the_checkout_goes_before_a_fork(repo, here):
     git(repo, "branch", "owner/name@idea")
     store = repository.open_store(repo, here)
     assert remote_repositories.snapshot("owner/name@idea", store, here).store == store

@@ -1,7 +1,5 @@
 """Two revisions of Triton that make one compiler: answered from the trees, on an empty cache."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -14,7 +12,7 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
 
 
-def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, tmp_path: Path) -> None:
+def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository, tmp_path):
     write(triton_repository, {f"docs/{n}.md": "text\n" for n in range(9)})
     write(triton_repository, {f"python/test/unit/test_{n}.py": "" for n in range(5)})
     commit(triton_repository, "Documents and tests")
@@ -44,7 +42,7 @@ def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, 
     assert irdiff("gate", str(out), "--policy", str(policy)).code == 1, "a run without cases holds no release"
 
 
-def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository: Path) -> None:
+def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository):
     edit(triton_repository, "python/triton/language/semantic.py", "class ", "# a comment\n\nclass ")
     write(triton_repository, {"lib/stand_in.cpp": "int other;\n", "docs/index.md": ""})
     commit(triton_repository, "Frontend and native code")
@@ -58,7 +56,7 @@ def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository
     assert said[1] == "native code differs: each side needs a native build of its own"
 
 
-def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path: Path) -> None:
+def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path):
     """Nothing is installed for it; whatever a workload could read is compared."""
     repository = new_repository(tmp_path / "kernels")
     toml = '[kernels]\nworkloads = ".bench"\n'

@@ -4,8 +4,6 @@ The requests of the whole story are recorded in `tests/golden/github/requests.js
 `IRDIFF_UPDATE_GOLDEN=1` to write them anew, and read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -46,7 +44,7 @@ def _post(hub: FakeGithub, text: str = "report", **more: Any) -> comment.Posted:
 # the story: create, update, minimize, too long, no permission
 
 
-def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
+def test_the_whole_story_as_recorded(hub):
     story: dict[str, list[dict[str, Any]]] = {}
 
     def chapter(title: str, tell: Callable[[], object]) -> None:
@@ -87,7 +85,7 @@ def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
     assert recorded == GOLDEN.read_text()
 
 
-def test_only_our_own_comment_is_touched(hub: FakeGithub) -> None:
+def test_only_our_own_comment_is_touched(hub):
     mark = comment.marker("default")
     hub.add(f"{mark}\nnot yours", login="octocat")
     hub.add(f"{mark}\nof a deleted account", login="")
@@ -101,7 +99,7 @@ def test_only_our_own_comment_is_touched(hub: FakeGithub) -> None:
     assert len(hub.comments) == 6
 
 
-def test_the_comment_is_found_on_a_later_page(hub: FakeGithub) -> None:
+def test_the_comment_is_found_on_a_later_page(hub):
     for n in range(250):
         hub.add(f"comment {n}", login="octocat")
     hub.add(f"{comment.marker('default')}\nold")
@@ -112,9 +110,7 @@ def test_the_comment_is_found_on_a_later_page(hub: FakeGithub) -> None:
 @pytest.mark.parametrize(
     ("state", "head", "done"), [("MERGED", COMMIT, Done.CLOSED), ("OPEN", "b" * 40, Done.MOVED_ON)]
 )
-def test_a_closed_pull_request_and_a_newer_run_are_left_alone(
-    hub: FakeGithub, state: str, head: str, done: Done
-) -> None:
+def test_a_closed_pull_request_and_a_newer_run_are_left_alone(hub, state, head, done):
     hub.state, hub.head = state, head
     assert _post(hub, commit=COMMIT).done is done
     assert not hub.comments
@@ -146,21 +142,21 @@ WAITED_FOR = {
 
 
 @pytest.mark.parametrize("name", WAITED_FOR)
-def test_what_passes_is_waited_for(hub: FakeGithub, name: str) -> None:
+def test_what_passes_is_waited_for(hub, name):
     faults, slept = WAITED_FOR[name]
     hub.faults = list(faults)
     assert _post(hub).done is Done.CREATED
     assert hub.slept == slept
 
 
-def test_a_limit_of_hours_is_not_waited_for(hub: FakeGithub) -> None:
+def test_a_limit_of_hours_is_not_waited_for(hub):
     hub.faults = [_answer("slow down", 403, Retry_After="7200")]
     with pytest.raises(GithubUnreachableError, match="slow down"):
         _post(hub)
     assert hub.slept == []
 
 
-def test_a_comment_that_may_have_been_written_is_looked_for_first(hub: FakeGithub) -> None:
+def test_a_comment_that_may_have_been_written_is_looked_for_first(hub):
     def written_and_lost(request: Request) -> Response:
         hub.add(request.get_json()["body"])
         return _page(request)
@@ -170,7 +166,7 @@ def test_a_comment_that_may_have_been_written_is_looked_for_first(hub: FakeGithu
     assert len(hub.comments) == 1
 
 
-def test_a_server_that_never_answers_is_one_clear_error(hub: FakeGithub) -> None:
+def test_a_server_that_never_answers_is_one_clear_error(hub):
     hub.faults = [_answer("unicorn", 503)] * 10
     with pytest.raises(GithubUnreachableError, match="after 5 attempts: status 503: unicorn") as caught:
         _post(hub)
@@ -178,7 +174,7 @@ def test_a_server_that_never_answers_is_one_clear_error(hub: FakeGithub) -> None
     assert len(hub.slept) == 4
 
 
-def test_no_network_is_one_clear_error(hub: FakeGithub) -> None:
+def test_no_network_is_one_clear_error(hub):
     client = Client(TOKEN, "o/n", api_url="http://127.0.0.1:9/api/v3")
     client.sleep = hub.slept.append
     with pytest.raises(GithubUnreachableError, match="ConnectionError") as caught:
@@ -186,7 +182,7 @@ def test_no_network_is_one_clear_error(hub: FakeGithub) -> None:
     assert TOKEN not in str(caught.value)
 
 
-def test_a_wrong_token_is_named_and_not_shown(hub: FakeGithub) -> None:
+def test_a_wrong_token_is_named_and_not_shown(hub):
     hub.faults = [_answer(f"Bad credentials {TOKEN}", 401)]
     with pytest.raises(GithubError, match="does not accept the token") as caught:
         _post(hub)
@@ -198,12 +194,12 @@ def test_a_wrong_token_is_named_and_not_shown(hub: FakeGithub) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-def test_a_pull_request_that_is_not_there(hub: FakeGithub) -> None:
+def test_a_pull_request_that_is_not_there(hub):
     with pytest.raises(GithubError, match="has no such thing"):
         comment.post(hub.client(), 8, lambda limit: "x")
 
 
-def test_a_report_is_made_shorter_until_it_fits(hub: FakeGithub) -> None:
+def test_a_report_is_made_shorter_until_it_fits(hub):
     asked: list[int] = []
 
     def render(limit: int) -> str:
@@ -217,7 +213,7 @@ def test_a_report_is_made_shorter_until_it_fits(hub: FakeGithub) -> None:
         comment.post(hub.client(), 7, lambda limit: "x" * LIMIT)
 
 
-def test_hostile_names_are_refused() -> None:
+def test_hostile_names_are_refused():
     """A key cannot end its marker, a token goes nowhere in the clear, a repository is an owner and a name."""
     urls = (
         "http://github.com/api/v3",
@@ -238,7 +234,7 @@ def test_hostile_names_are_refused() -> None:
 # forks, checks
 
 
-def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub: FakeGithub) -> None:
+def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub):
     assert comment.find_pull_request(hub.client(), "fork:branch", COMMIT) == 7
     assert comment.find_pull_request(hub.client(), "fork:branch", "c" * 40) is None
     assert comment.find_pull_request(hub.client(), "fork:other", COMMIT) is None
@@ -257,13 +253,13 @@ def _check(count: int) -> checks.CheckRun:
     )
 
 
-def test_annotations_go_fifty_at_a_time(hub: FakeGithub) -> None:
+def test_annotations_go_fifty_at_a_time(hub):
     assert checks.publish(hub.client(), _check(120)) == "check"
     counts = [(row["method"], len(row["body"]["output"]["annotations"])) for row in hub.requests]
     assert counts == [("POST", 50), ("PATCH", 50), ("PATCH", 20)]
 
 
-def test_a_status_stands_in_where_checks_are_not_allowed(hub: FakeGithub) -> None:
+def test_a_status_stands_in_where_checks_are_not_allowed(hub):
     hub.may_check = False
     assert checks.publish(hub.client(), _check(1)) == "status"
     assert hub.requests[-1]["body"] == {

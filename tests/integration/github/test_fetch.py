@@ -1,7 +1,5 @@
 """`irdiff github fetch` against a server that answers as GitHub does: what a comparison kept, or why it kept nothing."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path
@@ -44,7 +42,7 @@ def _zip(place: Path, files: dict[str, bytes]) -> Path:
     return place
 
 
-def test_a_run_is_unpacked_and_nothing_else(hub: FakeGithub, tmp_path: Path) -> None:
+def test_a_run_is_unpacked_and_nothing_else(hub, tmp_path):
     kept = _zip(tmp_path / "irdiff-run.zip", {"run.json": b"{}", "evil.sh": b"rm"})
     hub.runs = [WorkflowRun(number=5, head=COMMIT, artifacts=[tmp_path / "other.zip", kept])]
     (tmp_path / "other.zip").write_bytes(b"")
@@ -62,9 +60,7 @@ def test_a_run_is_unpacked_and_nothing_else(hub: FakeGithub, tmp_path: Path) -> 
         ({"readme": b""}, "reading the run"),
     ],
 )
-def test_the_reason_is_kept_where_there_is_no_run(
-    hub: FakeGithub, tmp_path: Path, files: dict[str, bytes] | None, told: str
-) -> None:
+def test_the_reason_is_kept_where_there_is_no_run(hub, tmp_path, files, told):
     artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
     hub.runs = [
         WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
@@ -76,16 +72,14 @@ def test_the_reason_is_kept_where_there_is_no_run(
         assert part.lines == ("failed in the step: What was asked for",)
 
 
-def test_a_comparison_that_is_on_its_way_is_waited_for(hub: FakeGithub, tmp_path: Path) -> None:
+def test_a_comparison_that_is_on_its_way_is_waited_for(hub, tmp_path):
     hub.runs = [WorkflowRun(number=5, head=COMMIT, status="in_progress")]
     for commit in (COMMIT, "b" * 40):
         with pytest.raises(UsageError, match="no finished comparison"):
             _fetched(tmp_path / "out", "--commit", commit)
 
 
-def test_a_night_goes_on_with_the_history_of_the_night_before(
-    hub: FakeGithub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_night_goes_on_with_the_history_of_the_night_before(hub, tmp_path, monkeypatch):
     """A night that kept none is passed over, and so is whatever a pull request keeps under the same name."""
 
     def asked() -> str:

@@ -8,8 +8,6 @@ a gigabyte; the pull requests come from a fork.
 The comments that come out are the ones in `reports/examples/`; `IRDIFF_EXAMPLES=1` (`make examples`) keeps them there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -171,7 +169,7 @@ def kernels(tmp_path: Path) -> Path:
     return source
 
 
-def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path) -> None:
+def test_a_maintainer_sets_up_ci(project, kernels):
     """The first hour of a maintainer: two commands, then pull requests of each kind."""
     ours = project(kernels)
     assert "wrote irdiff.toml" in typed(ours.work, "init", "--github", "--action", ACTION)
@@ -218,7 +216,7 @@ def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path)
     assert ours.check()["conclusion"] == "failure"
 
 
-def test_commands_of_people_who_may_write(project: Callable[..., Project], kernels: Path) -> None:
+def test_commands_of_people_who_may_write(project, kernels):
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")
     ours = project(kernels)
@@ -309,7 +307,7 @@ def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., P
         pytest.param("breaks-the-compiler", marks=pytest.mark.wide),
     ],
 )
-def test_from_a_bare_clone_to_the_comment(story: str, triton: Project, place: Path) -> None:
+def test_from_a_bare_clone_to_the_comment(story, triton, place):
     edited, headline, conclusion = STORIES[story]
     edit(triton.work, *edited)
     triton.push("The pull request")
@@ -344,9 +342,7 @@ def test_from_a_bare_clone_to_the_comment(story: str, triton: Project, place: Pa
     ("workflow", "verdict", "passes"),
     [("irdiff-release", Verdict.BROKEN, False), ("irdiff-nightly", Verdict.UNCHANGED, True)],
 )
-def test_a_run_is_reported_and_gated(
-    project: Callable[..., Project], kernels: Path, workflow: str, verdict: Verdict, passes: bool
-) -> None:
+def test_a_run_is_reported_and_gated(project, kernels, workflow, verdict, passes):
     """The last job of a release and of the night, over what the jobs before it keep."""
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")
@@ -385,7 +381,7 @@ def _keep(place: Path, shards: list[Run]) -> None:
     Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
 
 
-def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path: Path) -> None:
+def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path):
     """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
     now = 1_800_000_000
 
@@ -426,7 +422,7 @@ def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(
     assert night("v1") == {"base": "v1", "head": merged}
 
 
-def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernels: Path) -> None:
+def test_old_caches_are_removed_at_night(project, kernels):
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")
     ours = project(kernels)

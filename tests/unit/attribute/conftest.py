@@ -1,7 +1,5 @@
 """A replayer that has its answers ready, for tests of what is concluded from them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

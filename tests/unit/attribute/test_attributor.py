@@ -1,7 +1,5 @@
 """What each changed stage is charged to, with a replayer that has its answers ready."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -94,7 +92,7 @@ def texts(names: dict[str, str]) -> dict[str, str | bytes]:
 
 
 @pytest.mark.parametrize("case", golden("attribution")["case"], ids=itemgetter("name"))
-def test_what_is_charged(replayer: FakeReplayer, case: dict[str, Any]) -> None:
+def test_what_is_charged(replayer, case):
     for row in case.get("replays", ()):
         made = dict(row)
         side, stage, of = (made.pop(name) for name in ("side", "stage", "of"))
@@ -117,7 +115,7 @@ def test_what_is_charged(replayer: FakeReplayer, case: dict[str, Any]) -> None:
     assert not any(replay.dump is Dump.LLVM for replay in replayer.replays)
 
 
-def test_the_pass_that_began_it_is_kept_with_what_enters_and_leaves_it(replayer: FakeReplayer) -> None:
+def test_the_pass_that_began_it_is_kept_with_what_enters_and_leaves_it(replayer):
     entering, leaving = mlir("ttg.a"), (mlir("ttg.b"), mlir("ttg.c"))
     for side, early, last in zip(("base", "head"), (TWO, THREE), leaving, strict=True):
         through = states(("Early", ONE), ("Mid", early), ("Late", entering), (END, last))
@@ -133,9 +131,7 @@ def test_the_pass_that_began_it_is_kept_with_what_enters_and_leaves_it(replayer:
 
 
 @pytest.mark.parametrize("again", [TWO, FOUR])
-def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(
-    replayer: FakeReplayer, again: str
-) -> None:
+def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(replayer, again):
     for side, stage, of, made in TTGIR_DIFFERS:
         replayer.makes(side, stage, of, **{**made, "output": {"base": again, "head": THREE}[side]})
     assert attribute(replayer, replayer.case(*TTGIR_ONLY)).suspect is (again == FOUR)
@@ -149,9 +145,7 @@ def changed(replayer: FakeReplayer) -> Case:
     return replayer.case(*TTGIR_ONLY)
 
 
-def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(
-    replayer: FakeReplayer, changed: Case
-) -> None:
+def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(replayer, changed):
     known = dict(replayer.answers)
     replayer.makes("head", "ttgir", ONE, error="no result in time", transient=True)
     found = attribute(replayer, changed)
@@ -168,7 +162,7 @@ def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(
     assert replayer.store.get(found.step.leaving.base) == TWO.encode(), "texts that are gone are made again"
 
 
-def test_an_artifact_that_is_gone_is_not_the_same(replayer: FakeReplayer, changed: Case) -> None:
+def test_an_artifact_that_is_gone_is_not_the_same(replayer, changed):
     for side in ("base", "head"):
         replayer.makes(side, "llir", TWO, f"{llvm(1)}; in other words\n")
     base, head = ({"ttir": ONE, "ttgir": text, "llir": llvm(n)} for n, text in ((1, TWO), (2, THREE)))
@@ -180,7 +174,7 @@ def test_an_artifact_that_is_gone_is_not_the_same(replayer: FakeReplayer, change
 # which cases, and those of which a side does not compile
 
 
-def test_only_changed_code_that_both_sides_have_is_attributed(changed: Case) -> None:
+def test_only_changed_code_that_both_sides_have_is_attributed(changed):
     found = {verdict for verdict in Verdict if is_attributed(replace(changed, verdict=verdict))}
     assert found == {Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED}
     assert not is_attributed(replace(changed, origin=None))
@@ -191,9 +185,7 @@ def test_only_changed_code_that_both_sides_have_is_attributed(changed: Case) -> 
     ("verdict", "stage", "side"),
     [(Verdict.BROKEN, "ttgir", "head"), (Verdict.FIXED, "ttgir", "base"), (Verdict.BROKEN, "cubin", None)],
 )
-def test_what_broke_or_was_fixed_names_the_pass_that_failed(
-    replayer: FakeReplayer, verdict: Verdict, stage: str, side: str | None
-) -> None:
+def test_what_broke_or_was_fixed_names_the_pass_that_failed(replayer, verdict, stage, side):
     """What failed outside of passes is not run again."""
     if side:
         replayer.makes(side, stage, ONE, error="it died", failed_in="TritonGPUPipeline")

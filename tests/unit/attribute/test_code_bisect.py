@@ -1,7 +1,5 @@
 """The search for a commit, in histories that are made up, with comparisons that know each commit's code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,14 +54,14 @@ class Search:
 
 
 @pytest.mark.parametrize("first_bad", COMMITS[1:])
-def test_the_first_commit_whose_code_differs_is_found(first_bad: str) -> None:
+def test_the_first_commit_whose_code_differs_is_found(first_bad):
     found = Search(lambda commit: str(commit >= first_bad)).find()
     assert (found.commits, found.case.verdict, found.skipped) == ((first_bad,), Verdict.CHANGED, ())
     assert (ord(found.before) + 1, found.after) == (ord(first_bad), first_bad)
     assert len(found.tried) <= 3
 
 
-def test_a_commit_that_cannot_be_built_is_skipped_and_suspected() -> None:
+def test_a_commit_that_cannot_be_built_is_skipped_and_suspected():
     found = Search(lambda commit: str(commit >= "e"), unbuildable="de").find()
     assert (set(found.commits), set(found.skipped)) == ({*"def"}, {*"de"})
     assert (found.before, found.case.verdict) == ("c", Verdict.CHANGED), "no parent of it can be built"
@@ -79,7 +77,7 @@ def test_a_commit_that_cannot_be_built_is_skipped_and_suspected() -> None:
     ],
     ids=["breaks in between", "breaks", "adds the case", "fails with another reason"],
 )
-def test_commits_that_do_more_than_change_the_code(code: Code, commits, skipped, verdict: Verdict) -> None:
+def test_commits_that_do_more_than_change_the_code(code, commits, skipped, verdict):
     found = Search(code).find()
     assert (found.commits, found.skipped, found.case.verdict) == (commits, skipped, verdict)
 
@@ -93,7 +91,7 @@ def test_commits_that_do_more_than_change_the_code(code: Code, commits, skipped,
         (Search(code=lambda _: None), (), "there is no case matmul/tma:fp16", "corpus list --case"),
     ],
 )
-def test_what_cannot_be_searched(search: Search, words: Any, mistake: str, hint: str) -> None:
+def test_what_cannot_be_searched(search, words, mistake, hint):
     with pytest.raises(UsageError, match=mistake) as caught:
         search.find(*words)
     assert hint in (caught.value.hint or "")

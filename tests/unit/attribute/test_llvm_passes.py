@@ -1,7 +1,5 @@
 """The pass of LLVM's optimizer, for a case whose attribution is known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -35,9 +33,7 @@ def named(replayer: FakeReplayer, found: Attribution, base: Any = "xyb", head: A
     return with_llvm_pass(found, replayer.subject(case), given)
 
 
-def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_origin(
-    replayer: FakeReplayer,
-) -> None:
+def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_origin(replayer):
     found = named(replayer, attribution(LOWERING, CODEGEN, PTXAS, step="Convert"))
     assert (found.origin.pass_name, found.origin.charged) == ("instcombine", (CODEGEN, PTXAS))
     assert found.origin.masked == ("Early", "Convert")
@@ -53,5 +49,5 @@ BOTH_DIFFER = [PLAIN, PLAIN, DEFINE.format("", "2")], [PLAIN, NOFREE, DEFINE.for
     [(*BOTH_DIFFER, "instcombine"), ([PLAIN] * 3, [PLAIN, NOFREE, NOFREE], "sroa"), ([PLAIN] * 3, [PLAIN] * 3, None)],
     ids=["no edit beside others", "the edit where it is all there is", "no difference"],
 )  # fmt: skip
-def test_an_attribute_that_llvm_infers(replayer: FakeReplayer, base, head, name: str | None) -> None:
+def test_an_attribute_that_llvm_infers(replayer, base, head, name):
     assert named(replayer, attribution(CODEGEN), base, head).origin.pass_name == name

@@ -1,7 +1,5 @@
 """Kinds of operations as 3.9.0 prints them, and the table and sentences that are made of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from irdiff.attribute import exercise, kind_table
@@ -54,7 +52,7 @@ SHARED = "!ttg.memdesc<128x64xf16, #shared, #smem>"
         ),
     ],
 )
-def test_an_operation_its_element_type_and_its_mask(line: str, expected: tuple[str, str, bool]) -> None:
+def test_an_operation_its_element_type_and_its_mask(line, expected):
     operation, element, masked = expected
     found = kinds(f"    %true = arith.constant true\n    {line}\n")
     assert OperationKind(operation=operation, element=element, masked=masked) in found
@@ -64,7 +62,7 @@ MASKED = OperationKind(operation="tt.atomic_rmw", element="add i32", masked=True
 PLAIN = OperationKind(operation="tt.atomic_rmw", element="fadd f16", masked=False)
 
 
-def test_the_table_says_which_tier_has_a_kind_or_that_none_has() -> None:
+def test_the_table_says_which_tier_has_a_kind_or_that_none_has():
     rows = kind_table.table([("gate", {PLAIN}), ("core", {MASKED, PLAIN})], ["tt.print"])
     plain, masked, printing = rows
     assert (plain.operation, plain.gate, plain.later) == ("tt.atomic_rmw", ["fadd f16"], [])
@@ -73,7 +71,7 @@ def test_the_table_says_which_tier_has_a_kind_or_that_none_has() -> None:
     assert (printing.operation, printing.none) == ("tt.print", [""])
 
 
-def test_an_edited_source_says_how_many_cases_have_what_it_matches() -> None:
+def test_an_edited_source_says_how_many_cases_have_what_it_matches():
     edited = {"lib/Atomics.cpp": EditedCode(passes=[], operations=["AtomicRMWOp", "JoinOp"])}
     became = OperationKind(operation="llvm.atomicrmw", element="f16", masked=False)
     cases = [

@@ -1,7 +1,5 @@
 """What is read of a stage that ran again, and what is kept of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +54,7 @@ def stage(tmp_path: Path, requests: FakeRequests) -> Stage:
     return Stage(store, requests, replay)
 
 
-def test_what_a_replay_made_is_a_value_of_the_cache(stage: Stage) -> None:
+def test_what_a_replay_made_is_a_value_of_the_cache(stage):
     """Whoever asks: attribution runs a stage with its passes printed, a recheck needs its output alone."""
     rows = stage.requests.rows
     stage.requests.files |= {"passes": LOG}
@@ -84,7 +82,7 @@ def test_what_a_replay_made_is_a_value_of_the_cache(stage: Stage) -> None:
     ("ended", "transient"),
     [({}, False), ({"signal": 24}, False), ({"timed_out": True}, True), ({"worker_died": True}, True)],
 )
-def test_what_this_machine_had_no_time_for_is_not_kept(stage: Stage, ended: Any, transient: bool) -> None:
+def test_what_this_machine_had_no_time_for_is_not_kept(stage, ended, transient):
     """A stage that takes many times the processor time of its compilation would do so again."""
     stage.requests.files, stage.requests.result = {}, None
     stage.requests.ended = replace(stage.requests.ended, **ended)
@@ -109,8 +107,8 @@ def test_what_this_machine_had_no_time_for_is_not_kept(stage: Stage, ended: Any,
     ids=["all", "final", "a release that knows no file for passes", "LLVM's", "too long a log"],
 )
 def test_the_states_between_passes_are_read_for_who_asks_for_them(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, files: Any, dump: Dump, names: list[str], final: str | None
-) -> None:
+    stage, monkeypatch, files, dump, names, final
+):
     monkeypatch.setattr(module, "MAX_LOG_BYTES", 500)
     stage.requests.files |= files
     found = stage.run(dump=dump)

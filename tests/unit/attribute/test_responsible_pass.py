@@ -1,7 +1,5 @@
 """States from logs, and which pass began a difference, in made-up pipelines."""
 
-from __future__ import annotations
-
 import pytest
 
 from irdiff.attribute import pass_states
@@ -25,7 +23,7 @@ def row(names: str, texts: str) -> list[State]:
     return states(*zip([*names.split(), END], texts.split(), strict=True))
 
 
-def test_the_log_of_new_and_old_releases() -> None:
+def test_the_log_of_new_and_old_releases():
     options = "{dump-intermediate-steps=true num-stages=3}"
     log = (
         HEADING.format(f"TritonGPUPipeline: tritongpu-pipeline{options}", "", "module {\n}")
@@ -40,7 +38,7 @@ def test_the_log_of_new_and_old_releases() -> None:
     ]
 
 
-def test_llvms_log_becomes_states_without_debug_numbers() -> None:
+def test_llvms_log_becomes_states_without_debug_numbers():
     log = (
         "; *** IR Dump After SROAPass on k ***\n"
         "define void @k() #0 !dbg !4 {\n  ret void, !dbg !9 ; x\n}\n"
@@ -74,9 +72,7 @@ def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     ids=["last equal", "healed", "equal ends", "no states", "added", "removed", "added, does nothing", "moved",
          "options"],
 )  # fmt: skip
-def test_the_pass_behind_the_last_equal_states(
-    base: list[State], head: list[State], expected: tuple[str, str, tuple[str, ...]] | None
-) -> None:
+def test_the_pass_behind_the_last_equal_states(base, head, expected):
     found = find(base, head)
     assert (found and (found.name, found.note, found.masked)) == expected
 
@@ -96,9 +92,7 @@ LOWERED = "%a = llvm.a\nnvvm.barrier\n%b = llvm.b"
     ],
     ids=["moved, and more differs", "only moved", "stays another", "does more than synchronize", "lost"],
 )
-def test_synchronization_that_moved_to_another_pass_is_not_blamed(
-    inserted: str, at_head: str, name: str | None
-) -> None:
+def test_synchronization_that_moved_to_another_pass_is_not_blamed(inserted, at_head, name):
     """Base synchronizes while it lowers, head in a pass of its own before that."""
     plain = "%a = op.a\n%b = op.b"
     base = states(("Lower", plain), ("Clean", LOWERED), (END, LOWERED))

@@ -1,7 +1,5 @@
 """More is the same for attribution than for verdicts, and what cannot be read is the same only to the byte."""
 
-from __future__ import annotations
-
 import pytest
 
 from irdiff.attribute.pass_states import State
@@ -40,7 +38,7 @@ OTHER = lowered(CONSTANT.format(0, 2), "%1 = llvm.x : i32", "llvm.use %0, %1 : i
         (State.of("P", b"not IR"), State.of("P", b"nor this"), False, False),
     ],
 )  # fmt: skip
-def test_what_is_the_same(one: State, other: State, same: bool, below_mlir: bool) -> None:
+def test_what_is_the_same(one, other, same, below_mlir):
     comparer = StateComparer()
     assert comparer.same(one, other) is same
     assert comparer.same_below_mlir(one, other) is below_mlir

@@ -1,10 +1,7 @@
 """Spellings that are the same operation, and neighbours that are not: `tests/golden/pairs/mlir-spellings.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,20 +13,20 @@ USE = "llvm.return %1"
 
 
 @pytest.mark.parametrize("row", GOLDEN["spelling"], ids=lambda row: row["old"])
-def test_the_newer_spelling_is_the_older_one(row: dict[str, str]) -> None:
+def test_the_newer_spelling_is_the_older_one(row):
     assert undone(row["new"]) == undone(row["old"]) == row["old"]
 
 
-def test_everything_else_stays() -> None:
+def test_everything_else_stays():
     assert [undone(line) for line in GOLDEN["stays"]] == GOLDEN["stays"]
 
 
 @pytest.mark.parametrize("row", GOLDEN["lowered"], ids=lambda row: row["base"][-1])
-def test_what_is_the_same_in_llvms_dialects(row: dict[str, Any]) -> None:
+def test_what_is_the_same_in_llvms_dialects(row):
     assert (list(translated(row["base"])) == list(translated(row["head"]))) is row["same"]
 
 
-def test_what_stays_of_llvms_dialects() -> None:
+def test_what_stays_of_llvms_dialects():
     pair = ["%1 = builtin.unrealized_conversion_cast %0, %2 : i32, i32 to vector<2xi32>"]
     assert len(list(translated(pair))) == 1
     kernel = "llvm.func @k(%0: i32 {tt.divisibility = 16 : i32}) {"

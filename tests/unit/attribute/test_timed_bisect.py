@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -47,19 +45,19 @@ def bisect(clock: Clock) -> TimedFinding:
 
 
 @pytest.mark.parametrize(("place", "step"), [(1, 0.05), (7, -0.05), (15, 0.05)])
-def test_the_commit_is_found(place: int, step: float) -> None:
+def test_the_commit_is_found(place, step):
     found = bisect(Clock({place: step}))
     assert (found.answer, found.commits) == (TimedAnswer.FOUND, (f"c{place}",))
     assert found.share == pytest.approx(step, abs=0.003)
 
 
-def test_nothing_is_found_in_noise() -> None:
+def test_nothing_is_found_in_noise():
     assert bisect(Clock({5: 0.004})).answer is TimedAnswer.NOISE
     assert bisect(Clock({5: 0.05}, noise=0.5)).answer is TimedAnswer.NOISE
     assert bisect(Clock({})).answer is TimedAnswer.NOISE
 
 
-def test_commits_that_cannot_be_built_are_left_with_it() -> None:
+def test_commits_that_cannot_be_built_are_left_with_it():
     found = bisect(Clock({7: 0.05}, broken=["c5", "c6"], ready="c8"))
     assert found.tried[0] == "c8", "one that is built goes first"
     assert found.answer is TimedAnswer.UNCLEAR
@@ -67,7 +65,7 @@ def test_commits_that_cannot_be_built_are_left_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_of_simulated_histories_none_is_named_wrongly() -> None:
+def test_of_simulated_histories_none_is_named_wrongly():
     """As `python -m tests.programs.bench_timed_bisect` counts over 200."""
     told = [bench.judged(bench.Simulated(seed=seed)) for seed in range(25)]
     assert (told.count("wrong"), told.count("right") >= 20) == (0, True)

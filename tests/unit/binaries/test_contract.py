@@ -1,7 +1,5 @@
 """What counts of a binary: each entry that the loader or the launch reads, and nothing else."""
 
-from __future__ import annotations
-
 import struct
 import time
 import tracemalloc
@@ -95,7 +93,7 @@ CUBIN_NEUTRAL = {
 }
 
 
-def test_another_sm_is_another_contract() -> None:
+def test_another_sm_is_another_contract():
     binary = original("cubin", "sm_90")
     flags = elf.read(binary, "").flags
     assert digest("cubin", rebuilt(binary, flags=flags ^ 0x3000000)) == digest("cubin", binary)
@@ -103,7 +101,7 @@ def test_another_sm_is_another_contract() -> None:
         assert digest("cubin", other) != digest("cubin", binary)
 
 
-def test_barriers_count_alike_in_both_versions_of_the_format() -> None:
+def test_barriers_count_alike_in_both_versions_of_the_format():
     binary = original("cubin", "sm_90")
     as_attribute = rebuilt(binary, content(f".nv.info.{KERNEL}", lambda old: old + b"\x02\x4c\x03\x00"))
     as_flags = rebuilt(binary, named(".text.", lambda s: replace(s, flags=s.flags | 3 << 20)))
@@ -185,7 +183,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("stage", "target", "what"), EDITS)
-def test_a_contract_has_all_that_counts_and_nothing_else(stage: str, target: str, what: str) -> None:
+def test_a_contract_has_all_that_counts_and_nothing_else(stage, target, what):
     counts, neutral = (CUBIN_COUNTS, CUBIN_NEUTRAL) if stage == "cubin" else (HSACO_COUNTS, HSACO_NEUTRAL)
     binary = original(stage, target)
     edited = rebuilt(binary, counts.get(what) or neutral[what])
@@ -193,7 +191,7 @@ def test_a_contract_has_all_that_counts_and_nothing_else(stage: str, target: str
     assert (digest(stage, edited) != digest(stage, binary)) == (what in counts)
 
 
-def test_the_distance_to_the_code_is_no_part_and_its_place_is() -> None:
+def test_the_distance_to_the_code_is_no_part_and_its_place_is():
     """A longer name moves descriptor and code apart; what the descriptor leads to stays."""
     binary = original("hsaco", "gfx942")
 
@@ -260,7 +258,7 @@ def many_names(count: int, size: int) -> bytes:
     [overlapping(3000, 4 << 20), many_names(80_000, 2 << 20)],
     ids=["overlapping sections", "long names"],
 )
-def test_memory_and_time_are_bounded_by_the_size_of_the_file(stage: str, hostile: bytes) -> None:
+def test_memory_and_time_are_bounded_by_the_size_of_the_file(stage, hostile):
     assert len(hostile) < 5 << 20
     start = time.process_time()
     tracemalloc.start()
@@ -273,13 +271,13 @@ def test_memory_and_time_are_bounded_by_the_size_of_the_file(stage: str, hostile
     assert time.process_time() - start < 10
 
 
-def test_a_note_nested_deeply_is_damaged() -> None:
+def test_a_note_nested_deeply_is_damaged():
     note = struct.pack("<III", 0, 100_000, 32) + b"\x91" * 100_000
     with pytest.raises(NormalizeError):
         machine_code("hsaco", rebuilt(original("hsaco", "gfx942"), content(".note", lambda _: note)))
 
 
-def test_sections_of_one_name_are_both_counted() -> None:
+def test_sections_of_one_name_are_both_counted():
     binary = original("cubin", "sm_90")
     twice = named(".nv.compat", lambda s: replace(s, name=".nv.constant0." + KERNEL))
     other = named(".nv.constant0", lambda s: replace(s, content=b"\1" + s.content[1:]) if s.type != 1 else s)
@@ -291,7 +289,7 @@ def test_sections_of_one_name_are_both_counted() -> None:
 
 @pytest.mark.parametrize(("stage", "target"), [("cubin", "sm_90"), ("hsaco", "gfx942")])
 @pytest.mark.parametrize(("info", "found"), [(0x12, True), (0x22, True), (0x02, False), (0x11, False)])
-def test_only_what_a_driver_looks_up_is_found(stage: str, target: str, info: int, found: bool) -> None:
+def test_only_what_a_driver_looks_up_is_found(stage, target, info, found):
     """Functions, global (1) or weak (2); neither local ones nor data."""
     binary = original(stage, target)
     kernel = next(n for n, s in enumerate(elf.symbols(elf.read(binary, stage))) if s.name == KERNEL)

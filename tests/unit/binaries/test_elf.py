@@ -1,14 +1,12 @@
 """Our reader of ELF files against pyelftools, which others rely on."""
 
-from __future__ import annotations
-
 import io
 
 import pytest
 
 from irdiff.binaries import elf
 from irdiff.binaries.elf import DYNSYM, NOBITS, NULL, SYMTAB
-from tests.programs.mutation.artifacts import RealArtifact, of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 elffile = pytest.importorskip(
     "elftools.elf.elffile", reason="pyelftools, of the development group, is missing"
@@ -22,7 +20,7 @@ VISIBILITIES = ("STV_DEFAULT", "STV_INTERNAL", "STV_HIDDEN", "STV_PROTECTED")
 
 
 @pytest.mark.parametrize("artifact", BINARIES, ids=lambda artifact: artifact.name)
-def test_header_and_sections(artifact: RealArtifact) -> None:
+def test_header_and_sections(artifact):
     ours, theirs = elf.read(artifact.content, "a file"), elffile.ELFFile(io.BytesIO(artifact.content))
     assert (ours.flags, ours.abi_version) == (theirs["e_flags"], theirs["e_ident"]["EI_ABIVERSION"])
     for section, other in zip(ours.sections, theirs.iter_sections(), strict=True):
@@ -37,7 +35,7 @@ def test_header_and_sections(artifact: RealArtifact) -> None:
 
 
 @pytest.mark.parametrize("artifact", BINARIES, ids=lambda artifact: artifact.name)
-def test_symbols(artifact: RealArtifact) -> None:
+def test_symbols(artifact):
     theirs = elffile.ELFFile(io.BytesIO(artifact.content))
     tables = [table for name in (".symtab", ".dynsym") if (table := theirs.get_section_by_name(name))]
     ours = elf.symbols(elf.read(artifact.content, "a file"))

@@ -1,7 +1,5 @@
 """Launches are traced each time, but for those of a corpus that is all known by its content."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -66,14 +64,14 @@ def captures(tmp_path: Path, build: Any, launch: Launch) -> Captures:
     return Captures(tmp_path, build, launch)
 
 
-def test_launches_are_traced_each_time(captures: Captures) -> None:
+def test_launches_are_traced_each_time(captures):
     """A workload may read anything: nobody knows when what it launched would not be launched again."""
     assert captures.catalog(self_contained=False).launches == (captures.launch,)
     captures.answers(launches=[])
     assert captures.catalog(self_contained=False).launches == ()
 
 
-def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures: Captures) -> None:
+def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures):
     first = captures.catalog()
     assert first.launches == (captures.launch,)
     assert captures.asked() == 0 and captures.catalog() == first
@@ -96,7 +94,7 @@ def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures: Captures
         ({"launches": [], "failures": [{"id": "a/b:c", "expected": True, "message": "m"}]}, True),
     ],
 )  # fmt: skip
-def test_what_may_be_cured_is_not_kept(captures: Captures, answer: dict[str, Any], is_kept: bool) -> None:
+def test_what_may_be_cured_is_not_kept(captures, answer, is_kept):
     captures.answers(**answer)
     (failure,) = captures.catalog().failures
     assert failure.id == ("a/b:c" if "launches" in answer else "a/b:*")
@@ -104,7 +102,7 @@ def test_what_may_be_cured_is_not_kept(captures: Captures, answer: dict[str, Any
     assert captures.catalog().launches == (() if is_kept else (captures.launch,))
 
 
-def test_a_frontend_that_dies_is_left_to_the_cases(captures: Captures) -> None:
+def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     """Each launch has a child of its own to die in then."""
     captures.result = None
     found = captures.catalog()
@@ -114,7 +112,7 @@ def test_a_frontend_that_dies_is_left_to_the_cases(captures: Captures) -> None:
 
 
 @pytest.mark.parametrize("other_fails", [False, True])
-def test_launches_of_one_name_are_a_failure(captures: Captures, other_fails: bool) -> None:
+def test_launches_of_one_name_are_a_failure(captures, other_fails):
     """A label `a` of two kernels, and a label `a/k`: one of two launches would be dropped, edited or not."""
     one = {**captures.row, "id": "a/b:a/k", "label": "a"}
     other = {**captures.row, "id": "a/b:a/j", "label": "a"}
@@ -129,7 +127,7 @@ def test_launches_of_one_name_are_a_failure(captures: Captures, other_fails: boo
     assert captures.catalog() == found, "from the store, too"
 
 
-def test_what_is_wanted_of_a_workload(build: Any) -> None:
+def test_what_is_wanted_of_a_workload(build):
     target = build.target()
     wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))

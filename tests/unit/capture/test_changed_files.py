@@ -1,7 +1,5 @@
 """Which launches read a changed file, through links of the repository too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +77,7 @@ def revisions(tmp_path: Path, build: Any) -> Revisions:
     return Revisions(tmp_path, build)
 
 
-def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions: Revisions) -> None:
+def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions):
     for path, base, head in (
         ("same.py", "x", "x"),
         ("old.py", "x", None),
@@ -95,7 +93,7 @@ def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions: Revisio
     assert revisions.reach(without="base") is revisions.reach(without="head") is None, "one is no revision"
 
 
-def test_a_launch_reads_what_the_frontend_compiled_of_it_through_a_link(revisions: Revisions) -> None:
+def test_a_launch_reads_what_the_frontend_compiled_of_it_through_a_link(revisions):
     revisions.file("kernels/k.py", "x", "y")
     revisions.file("other.py", "x", "y")
     revisions.link("a/b.py", "kernels/k.py")
@@ -107,7 +105,7 @@ def test_a_launch_reads_what_the_frontend_compiled_of_it_through_a_link(revision
     assert found is not None and found.read_by == 2
 
 
-def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions: Revisions) -> None:
+def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions):
     revisions.file("data.json", "1", "2")
     revisions.file("kernels/k.py", "x", "y")
     revisions.link("a/b.py", "kernels/k.py")
@@ -118,7 +116,7 @@ def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions
     assert revisions.rows() == [("data.json", CHANGED, 0, 2), ("kernels/k.py", CHANGED, 1, 1)]
 
 
-def test_a_failure_launches_nothing_and_reads_nothing(revisions: Revisions) -> None:
+def test_a_failure_launches_nothing_and_reads_nothing(revisions):
     failure = Failure(kind=FailureKind.ERROR, stage="capture", message="", signal=None, stderr="")
     failed = CaptureFailure(id="a/b:c", expected=True, failure=failure)
     revisions.file("data.json", "1", "2")
@@ -127,7 +125,7 @@ def test_a_failure_launches_nothing_and_reads_nothing(revisions: Revisions) -> N
     assert revisions.rows() == [("data.json", CHANGED, 0, 0)]
 
 
-def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions: Revisions) -> None:
+def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions):
     """A link that leads elsewhere is a change of what is read, though no file's content changed."""
     revisions.file("real/k.py", "x", "x")
     revisions.file("folder/linked.py", "1", "2")
@@ -138,14 +136,14 @@ def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions: Revi
     assert revisions.rows() == [("deep", CHANGED, 1, 1), ("folder/linked.py", CHANGED, 1, 1)]
 
 
-def test_links_in_a_circle_end(tmp_path: Path) -> None:
+def test_links_in_a_circle_end(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     first.symlink_to(second)
     second.symlink_to(first)
     assert set(changed_files._links(first / "x")) == {first, second}
 
 
-def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions: Revisions) -> None:
+def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     text = "def settings(n):\n    return {}\n\n\ndef call(n):\n    return {}\n"
     revisions.file("kernels/k.py", text.format(4, 1), "\n" + text.format(8, 2))
     revisions.link("a/b.py", "kernels/k.py")
@@ -175,20 +173,20 @@ TEXT = text_of("changed_files/text.py")
         ("def settings(n)", "def other(n)", []),
     ],
 )
-def test_what_a_function_does_counts(old: str, new: str, found: list[tuple[str, tuple[int, int]]]) -> None:
+def test_what_a_function_does_counts(old, new, found):
     rows = changed_files.changed_functions(TEXT, TEXT.replace(old, new, 1))
     assert [(row.name, row.lines) for row in rows] == found
 
 
-def test_lines_are_those_of_each_side() -> None:
+def test_lines_are_those_of_each_side():
     (row,) = changed_files.changed_functions(TEXT, "\n\n" + TEXT.replace("8", "16"))
     assert row.lines == (5, 7)
 
 
-def test_what_the_frontend_runs_where_nobody_notes_it_is_not_said_to_be_idle() -> None:
+def test_what_the_frontend_runs_where_nobody_notes_it_is_not_said_to_be_idle():
     text = "@triton.constexpr_function\ndef half(n):\n    return n // 2\n"
     assert changed_files.changed_functions(text, text.replace("2", "3")) == []
 
 
-def test_no_python() -> None:
+def test_no_python():
     assert changed_files.changed_functions("def", "def f(): pass") == []

@@ -1,14 +1,11 @@
 """A kernel's text, read from the corpus that launches it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irdiff.capture import kernel_sources
-from irdiff.model import Launch
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of
 
@@ -31,19 +28,17 @@ def corpus(tmp_path: Path) -> Corpus:
         ("unknown", ""),
     ],
 )
-def test_decorators_docstrings_and_comments_are_no_part_of_it(
-    corpus: Corpus, launch: Launch, kernel: str, text: str
-) -> None:
+def test_decorators_docstrings_and_comments_are_no_part_of_it(corpus, launch, kernel, text):
     assert kernel_sources.source_of(corpus, replace(launch, kernel=kernel)).replace('"""', "'") == text
 
 
 @pytest.mark.parametrize("content", [b"def k(:", b"\xff\xfe def k(): pass", b"def k(): pass\0"])
-def test_a_file_that_is_no_python_has_no_kernels(corpus: Corpus, launch: Launch, content: bytes) -> None:
+def test_a_file_that_is_no_python_has_no_kernels(corpus, launch, content):
     (corpus.root / "broken.py").write_bytes(content)
     assert kernel_sources.source_of(corpus, replace(launch, source_path="broken.py")) == ""
 
 
-def test_only_files_of_the_corpus_are_read(corpus: Corpus, launch: Launch) -> None:
+def test_only_files_of_the_corpus_are_read(corpus, launch):
     outside = str(corpus.root / "a/b.py")
     assert kernel_sources.source_of(corpus, launch)
     assert kernel_sources.source_of(corpus, replace(launch, source_path=outside)) == ""

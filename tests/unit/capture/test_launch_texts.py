@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from pathlib import Path
-
 from irdiff.capture import launch_texts
 from irdiff.model import Launch, Pair, Sides
 from irdiff.store import Store
@@ -31,7 +27,7 @@ def texts(store: Store, found: Pair) -> list[str]:
     return [store.get(side.launched.digest).decode() for side in (found.base, found.head)]
 
 
-def test_a_default_written_out_is_no_other_launch_and_an_option_of_no_compiler_stays(tmp_path: Path) -> None:
+def test_a_default_written_out_is_no_other_launch_and_an_option_of_no_compiler_stays(tmp_path):
     store = Store(tmp_path)
     typed = "call 1\n  grid: [4, 1, 1]\n  option num_warps: 4\n  option warmup: True\n"
     base, head = texts(store, launch_texts.resolved(pair(store, "call 1\n  grid: [4, 1, 1]\n", typed), store))
@@ -39,7 +35,7 @@ def test_a_default_written_out_is_no_other_launch_and_an_option_of_no_compiler_s
     assert head == "call 1\n  grid: [4, 1, 1]\n  option warmup: True\n"
 
 
-def test_what_is_typed_and_resolved_to_another_value_stays(tmp_path: Path) -> None:
+def test_what_is_typed_and_resolved_to_another_value_stays(tmp_path):
     store = Store(tmp_path)
     typed = "call 1\n  option num_stages: 3\n  option num_warps: 4\n"
     found = launch_texts.resolved(pair(store, "call 1\n", typed, num_stages="3"), store)

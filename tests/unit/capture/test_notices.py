@@ -1,7 +1,5 @@
 """What a run says of packages that are missing, and of configs that were left out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -58,15 +56,13 @@ SPACED = '  File "/my kernels/rope.py", line 1, in <module>\n'
         (lacking("ImportError: cannot import name 'rope'"), "triton==3.9.0", None, "", ""),
     ],
 )  # fmt: skip
-def test_a_package_that_a_side_lacks(
-    build: Any, head: Catalog, spec: str, files: Any, begins: str, ends: str
-) -> None:
+def test_a_package_that_a_side_lacks(build, head, spec, files, begins, ends):
     found = notes(build, NOTHING, head, "triton==3.9.0", spec, files=files)
     assert len(found) == bool(begins)
     assert all(note.startswith(begins) and note.endswith(ends) for note in found), found
 
 
-def test_configs_that_were_left_out_are_counted_once_a_kernel(build: Any) -> None:
+def test_configs_that_were_left_out_are_counted_once_a_kernel(build):
     selection = Selection(tiers=(), labels=(), configs=2)
     cut = replace(NOTHING, selection=selection, left_out={"matmul": 5, "norm": 1})
     (note,) = notes(build, cut, replace(cut, left_out={"matmul": 6}), "triton==3.9.0")

@@ -2,8 +2,6 @@
 which calls come in another order.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -55,7 +53,7 @@ def verdicts_of(rows: list[pairing.Matched]) -> dict[str, Verdict]:
         (["f/w:a"], ["f/w:a"]),
     ],
 )
-def test_what_failed_on_one_side_breaks_there(launch: Launch, ids, fails, swapped: bool) -> None:
+def test_what_failed_on_one_side_breaks_there(launch, ids, fails, swapped):
     sides = [[replace(launch, id=name) for name in ids], [failure(name) for name in fails]]
     rows = pairing.match(*(reversed(sides) if swapped else sides))
     assert [row.id for row in rows] == ids
@@ -63,7 +61,7 @@ def test_what_failed_on_one_side_breaks_there(launch: Launch, ids, fails, swappe
     assert {verdict_of(row) for row in rows} == {(wanted[0], wanted[1] + FAILURE.message)}
 
 
-def test_the_nearest_failure_is_shown(launch: Launch) -> None:
+def test_the_nearest_failure_is_shown(launch):
     near = replace(failure("f/w:a"), failure=replace(FAILURE, message="near"))
     rows = pairing.match([replace(launch, id="f/w:a/k")], [failure("f/w:*"), near])
     assert verdicts_of(rows) == {
@@ -87,22 +85,20 @@ def test_the_nearest_failure_is_shown(launch: Launch) -> None:
         (["f/w:a"], ["f/w:a", "!f/w:a"], {"f/w:a": Verdict.BROKEN}),
     ],
 )
-def test_what_one_side_launches_or_fails_to(
-    launch: Launch, base: list[str], head: list[str], wanted: dict[str, Verdict]
-) -> None:
+def test_what_one_side_launches_or_fails_to(launch, base, head, wanted):
     def rows(names: list[str]) -> list[pairing.Row]:
         return [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
 
     assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
 
 
-def test_a_launch_of_both_sides_is_one(launch: Launch) -> None:
+def test_a_launch_of_both_sides_is_one(launch):
     (row,) = pairing.match([launch], [launch])
     assert (row.id, row.base, row.head) == (launch.id, launch, launch)
 
 
 @pytest.mark.parametrize("expected", [False, True])
-def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch: Launch, expected: bool) -> None:
+def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch, expected):
     (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
     assert row.head is not None and row.head.expected is expected
 
@@ -124,7 +120,7 @@ def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch: La
     ],
     ids=["same", "swap", "to the end", "to the front", "inserted", "removed", "once less", "between"],
 )
-def test_the_fewest_calls_have_moved(launch: Launch, base: str, head: str, moved: str) -> None:
+def test_the_fewest_calls_have_moved(launch, base, head, moved):
     """Each letter is a call of the launch of that name, in the order of one entry."""
 
     def launches(calls: str) -> tuple[Launch, ...]:
@@ -144,7 +140,7 @@ def test_the_fewest_calls_have_moved(launch: Launch, base: str, head: str, moved
     assert {pair.launch_id.rpartition("/")[2] for pair in rows if pair.moved} == set(moved)
 
 
-def test_a_pattern_selects_by_what_the_other_side_launches(launch: Launch) -> None:
+def test_a_pattern_selects_by_what_the_other_side_launches(launch):
     launched = replace(NOTHING, launches=tuple(replace(launch, id=f"a/b:{x}") for x in ("one", "two/k1")))
     failed = replace(NOTHING, failures=(failure("a/b:*"),))
     row = CapturedWorkload(workload="a/b", target=TARGET, catalogs=Sides(base=launched, head=failed))
@@ -198,12 +194,12 @@ def warps_of(rows: list[pairing.Matched]) -> dict[str, tuple[str | None, str | N
         ((A,), (N,), {"": (A, N)}),
     ],
 )
-def test_a_config_is_matched_with_itself(launch: Launch, base, head, wanted, edited: bool) -> None:
+def test_a_config_is_matched_with_itself(launch, base, head, wanted, edited):
     rows = pairing.match(configs(launch, *base), configs(launch, *head, edited=edited))
     assert warps_of(rows) == wanted
 
 
-def test_an_equal_input_comes_before_an_equal_number(launch: Launch) -> None:
+def test_an_equal_input_comes_before_an_equal_number(launch):
     """Launches that were specialized alike may read another global constant."""
     one, two = (replace(row, options={}) for row in configs(launch, A, B))
     swapped = [replace(one, digest=two.digest), replace(two, digest=one.digest)]
@@ -211,7 +207,7 @@ def test_an_equal_input_comes_before_an_equal_number(launch: Launch) -> None:
     assert [(row.id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
 
 
-def test_a_failure_still_stands_for_all_of_its_label(launch: Launch) -> None:
+def test_a_failure_still_stands_for_all_of_its_label(launch):
     failure = Failure(kind=FailureKind.ERROR, stage="capture", message="no", signal=None, stderr="")
     failed = CaptureFailure(id="f/w:a", expected=True, failure=failure)
     rows = pairing.match(configs(launch, A, B), [failed])
@@ -221,7 +217,7 @@ def test_a_failure_still_stands_for_all_of_its_label(launch: Launch) -> None:
     ]
 
 
-def test_no_launch_is_lost_or_used_twice(launch: Launch) -> None:
+def test_no_launch_is_lost_or_used_twice(launch):
     names = (A, B, C, N)
     choices = [row for count in range(4) for row in itertools.permutations(names, count)]
     for before, after in itertools.product(choices, choices):

@@ -1,7 +1,4 @@
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 from irdiff.capture import renames
 from irdiff.model import Launch, Pair, Sides
@@ -34,7 +31,7 @@ def nothing(launch: Launch) -> str:
     return ""
 
 
-def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed(launch: Launch) -> None:
+def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed(launch):
     moved = make(launch, "a/old", "k", source="s"), make(launch, "b/new", "k", source="s")
     renamed = make(launch, "a/old", "before"), make(launch, "b/new", "after")
     assert renames.match([moved[0]], [moved[1]], nothing, nothing) == {"a/old:c": "b/new:c"}
@@ -42,7 +39,7 @@ def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed(laun
     assert renames.match([renamed[0]], [renamed[1]], nothing, nothing) == {}
 
 
-def test_kernels_that_share_only_their_frame_are_two(launch: Launch) -> None:
+def test_kernels_that_share_only_their_frame_are_two(launch):
     before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
     other = BODY.replace("exp(value) / (1 + exp(value))", "sin(value) - 4 * sqrt(abs(cos(value)) + 2)")
 
@@ -54,7 +51,7 @@ def test_kernels_that_share_only_their_frame_are_two(launch: Launch) -> None:
     assert renames.match([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
 
 
-def test_each_kernel_is_matched_once_and_launches_by_label(launch: Launch) -> None:
+def test_each_kernel_is_matched_once_and_launches_by_label(launch):
     old = [make(launch, "a/old", "k", label) for label in ("fp16", "fp32")]
     new = [make(launch, "a/new", "k2", label) for label in ("fp32", "bf16")]
     new += [make(launch, "a/newer", "k3", "fp16")]
@@ -64,7 +61,7 @@ def test_each_kernel_is_matched_once_and_launches_by_label(launch: Launch) -> No
     assert "a/newer:fp16" not in found.values(), "one kernel is one kernel"
 
 
-def test_pairs_are_joined_for_every_target(launch: Launch, build: Any) -> None:
+def test_pairs_are_joined_for_every_target(launch, build):
     labels = ("fp16", "fp32")
     before, after = ([make(launch, name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
     pairs = [
@@ -87,7 +84,7 @@ def test_pairs_are_joined_for_every_target(launch: Launch, build: Any) -> None:
         assert pair.base.id.partition(":")[2] == pair.head.id.partition(":")[2]
 
 
-def test_the_options_of_a_launch_tell_configs_apart(launch: Launch) -> None:
+def test_the_options_of_a_launch_tell_configs_apart(launch):
     old = [replace(make(launch, "a/old", "k", source="s"), options={"num_warps": "4"})]
     new = [
         replace(make(launch, "b/new", "k", source="s"), id=f"b/new:c/k#{n}", options={"num_warps": warps})

@@ -1,11 +1,8 @@
 """The command line as a whole: what an interruption leaves."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import click
 import pytest
@@ -21,9 +18,7 @@ from tests.unit import runs
 from tests.unit.runs import large_run
 
 
-def test_history_without_its_extra_says_which(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_history_without_its_extra_says_which(monkeypatch, capsys):
     for name in [name for name in sys.modules if name.startswith(("irdiff.history", "irdiff.cli.history"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numpy", None)
@@ -34,9 +29,7 @@ def test_history_without_its_extra_says_which(
     assert "next: pip install 'irdiff[history]'" in capsys.readouterr().err
 
 
-def test_an_interruption_says_what_is_kept(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interruption_says_what_is_kept(monkeypatch, capsys):
     for raised, words in (
         (KeyboardInterrupt(), "interrupted; what was compiled is in the store"),
         (BuildInterrupted("what was built is kept: /x"), "interrupted; what was built is kept: /x"),
@@ -70,8 +63,8 @@ BUILT = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
     ],
 )
 def test_jobs_run_the_commit_that_the_package_is_built_from_or_that_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
-) -> None:
+    tmp_path, monkeypatch, origin, action
+):
     if origin:
         (tmp_path / "built_from.json").write_text(json.dumps(origin))
     monkeypatch.setattr(init_command.irdiff, "__file__", "/nowhere/irdiff/__init__.py")
@@ -90,7 +83,7 @@ def run() -> Run:
     return large_run(60, 6)
 
 
-def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run: Run) -> None:
+def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run):
     assert find_case(run, run.cases[3].id) is run.cases[3]
     for row in group_names.named(run):
         for text in (str(row.number), row.short, row.group.id):
@@ -100,7 +93,7 @@ def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run: Run) -> None:
     assert find_case(longer, case.id).id == case.id, "a whole id wins over ids that contain it"
 
 
-def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_near(run: Run) -> None:
+def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_near(run):
     misspelt = run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention")
     reasons = {
         "matmul": r"'matmul' means \d+ cases:\n    matmul/",

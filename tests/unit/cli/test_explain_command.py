@@ -1,7 +1,5 @@
 """What `irdiff explain` shows of a case from its run folder alone, where the pass is not looked for."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +33,7 @@ def story(run: Run, case: Case, folder: Path) -> str:
     return out.getvalue()
 
 
-def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run: Run, tmp_path: Path) -> None:
+def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run, tmp_path):
     case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
     text = story(run, case, tmp_path)
     assert text.startswith(f"{case.id}: changed\n")
@@ -53,7 +51,7 @@ def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run: 
     assert text.count("triton.compile(") == 2
 
 
-def test_a_broken_case_says_why_and_what_to_do_about_a_recorded_workload(run: Run, tmp_path: Path) -> None:
+def test_a_broken_case_says_why_and_what_to_do_about_a_recorded_workload(run, tmp_path):
     broken = next(case for case in run.cases if case.verdict is Verdict.BROKEN)
     assert broken.error
     assert broken.failures.head

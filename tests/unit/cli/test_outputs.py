@@ -1,7 +1,5 @@
 """Files that commands write: what is there and is not theirs stays, and is named."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,7 @@ def folder(tmp_path: Path, build: Any) -> Path:
     return path
 
 
-def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_first(folder: Path) -> None:
+def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_first(folder):
     before = tree(folder.parent)
     for option in ("--json", "--markdown", "--html", "--svg"):
         for name in ("precious", "pipe", "link", "precious/file/below"):
@@ -53,7 +51,7 @@ def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_fi
     assert path.read_text().startswith("<!doctype html>")
 
 
-def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:
+def test_init_forced_replaces_files_and_nothing_else(tmp_path):
     (tmp_path / "irdiff-policy.toml").mkdir()
     (tmp_path / ".github").write_text("a file")
     before = tree(tmp_path)
@@ -78,7 +76,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["foreign", "changed", "link"])
-def test_another_hook_stays_and_is_put_aside_by_force(place: Path, kind: str) -> None:
+def test_another_hook_stays_and_is_put_aside_by_force(place, kind):
     foreign = "#!/bin/sh\nmake test\n"
     if kind == "link":
         (place.parent / "shared").write_text(foreign)

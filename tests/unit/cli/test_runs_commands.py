@@ -1,7 +1,5 @@
 """The list of runs, and what is new in one since another."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path
@@ -47,7 +45,7 @@ def call(command: click.Command, *words: str) -> str:
     return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
 
 
-def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path: Path, build: Any) -> None:
+def test_removing_takes_names_of_the_list_and_nothing_else(runs, tmp_path, build):
     write(tmp_path / "elsewhere", build.run(build.case("a/b:c@sm_90")), 3)
     with pytest.raises(UsageError, match="nothing was removed"):
         call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))
@@ -59,7 +57,7 @@ def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path:
     assert not (runs / OLD).exists()
 
 
-def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
+def test_pruning_keeps_what_it_is_told_to(runs):
     with pytest.raises(UsageError, match="say which runs are old"):
         call(runs_group, "prune")
     assert f"would remove {OLD}" in call(runs_group, "prune", "--keep", "1", "--dry-run")
@@ -70,7 +68,7 @@ def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
     assert "0 removed" in call(runs_group, "prune", "--older-than", "1d")
 
 
-def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs: Path, tmp_path: Path) -> None:
+def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path):
     text = call(report_command, "last", "--known", OLD)
     assert text.startswith("new since 20261121-100000: 1 of 1 kernel changed")
     assert "  2 g:beee  " in text, "a group has the number of the whole run"
@@ -104,7 +102,7 @@ def compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return runs
 
 
-def test_last_is_the_run_before_the_one_that_is_made(compared: Path) -> None:
+def test_last_is_the_run_before_the_one_that_is_made(compared):
     """Read after the comparison, `last` would be the new run, and hide all of it."""
     words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
     found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)

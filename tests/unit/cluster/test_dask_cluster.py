@@ -1,7 +1,5 @@
 """A cluster that loses, refuses or forgets batches, and the notes of that. The comparison itself follows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -58,7 +56,7 @@ def asked(tmp_path: Path) -> Comparison:
     return Comparison(sides=sides, targets=targets, options=DEFAULT_OPTIONS, command=())
 
 
-def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Comparison) -> None:
+def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked):
     found = dict(parts(asked))
     assert list(found) == NAMES
     part = found["f/two@gfx942"]
@@ -79,7 +77,7 @@ def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Com
         (dict.fromkeys(NAMES), ("4 of 4", "nothing came back")),
     ],
 )
-def test_what_does_not_come_back_is_noted(asked: Comparison, config: Config, answers, notes) -> None:
+def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
     cluster, shown = FakeCluster(answers), []
     found = dask_cluster.fill(asked, config, cluster, shown.append)
     assert len(found) == bool(notes) and all(words in found[0] for words in notes)
@@ -122,9 +120,7 @@ def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
     return made
 
 
-def test_a_machine_refuses_what_is_not_the_same_here(
-    batch: Batch, filled: Filled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_refuses_what_is_not_the_same_here(batch, filled, monkeypatch):
     workload = batch.asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")

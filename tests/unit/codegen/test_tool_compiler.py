@@ -1,7 +1,5 @@
 """What a tool's results are filed under, and how a text is spelled for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -92,7 +90,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]
     return with_tools
 
 
-def test_a_result_is_kept_for_this_text_tool_and_options_alone(make: Any) -> None:
+def test_a_result_is_kept_for_this_text_tool_and_options_alone(make):
     one, other = substitute(tool()), substitute(tool(digest="other"))
     made = make(one, other)
     for side, fresh, count in ((one, False, 2), (one, False, 2), (other, False, 4), (one, True, 6)):
@@ -100,7 +98,7 @@ def test_a_result_is_kept_for_this_text_tool_and_options_alone(make: Any) -> Non
         assert (len(made.calls), made.fresh[-1]) == (count, fresh)
 
 
-def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make: Any) -> None:
+def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make):
     side = substitute(tool())
     made = make(side)
     first, again = made.outcome(side), made.outcome(side, attempt=0)
@@ -111,7 +109,7 @@ def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make:
     assert replayed.artifacts["ptx"] == again.artifacts["ptx"]
 
 
-def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it(make: Any) -> None:
+def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it(make):
     """Against the release no promise is left out."""
     old, new = substitute(tool(digest="old")), substitute(tool(digest="new"))
     made = make(old)

@@ -1,11 +1,8 @@
 """What a ptxas is asked for, and why a tool gives no result."""
 
-from __future__ import annotations
-
 import tomllib
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,13 +23,13 @@ from tests.unit.golden import golden
          "-lineinfo --fmad=false -v --regAllocOptLevel=2 --maxrregcount 64 --gpu-name=sm_90a"),
     ],
 )  # fmt: skip
-def test_a_ptxas_is_called_as_the_release_calls_it(version: str, options: Any, flags: str) -> None:
+def test_a_ptxas_is_called_as_the_release_calls_it(version, options, flags):
     launch = runs.launch("matmul/pointer:fp16@sm_90", options=options)
     assert ptxas_flags(launch, version, ".version 8.7\n.target sm_90a\n") == tuple(flags.split())
 
 
 @pytest.mark.parametrize("row", golden("tool-failures")["failure"], ids=itemgetter("message"))
-def test_a_failure_names_the_construct(row: dict[str, Any]) -> None:
+def test_a_failure_names_the_construct(row):
     ended = EndedCommand(code=row["code"], stdout=b"", stderr=row["stderr"].encode(), timed_out=False)
     failure = failure_of(ended, "LLVM 22", "ptx", 300).failure
     assert (failure.kind, failure.message.removeprefix("LLVM 22 ")) == (row["kind"], row["message"])
@@ -40,7 +37,7 @@ def test_a_failure_names_the_construct(row: dict[str, Any]) -> None:
     assert (failure.kind in TRANSIENT) == (failure.kind is FailureKind.MEMORY)
 
 
-def test_calls_of_unknown_intrinsics_are_no_code() -> None:
+def test_calls_of_unknown_intrinsics_are_no_code():
     ptx = (
         ".extern .func  (.param .b32 func_retval0) llvm.nvvm.ex2.approx.f32\n(\n)\n;\n"
         ".extern .func llvm.nvvm.div.full\n"
@@ -56,11 +53,11 @@ GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings
 
 
 @pytest.mark.parametrize("row", GOLDEN["rewritten"], ids=lambda row: row["before"])
-def test_a_construct_is_taken_out(row: dict[str, str]) -> None:
+def test_a_construct_is_taken_out(row):
     assert rewritten(row["before"], [row["name"]]) == (row["after"], (row["name"],))
     assert rewritten(row["before"], []) == (row["before"], ())
 
 
 @pytest.mark.parametrize("row", GOLDEN["stays"], ids=lambda row: row["text"])
-def test_what_means_something_else_stays(row: dict[str, str]) -> None:
+def test_what_means_something_else_stays(row):
     assert rewritten(row["text"], [row["name"]]) == (row["text"], ())

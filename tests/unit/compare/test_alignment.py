@@ -1,7 +1,5 @@
 """What edits are found with: alignment, depths of loops, and the lines that make an edit this change."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter
@@ -11,7 +9,7 @@ import pytest
 from irdiff.compare import abstraction, alignment, edits, loops
 
 
-def test_a_new_line_does_not_drag_the_renumbered_ones_along() -> None:
+def test_a_new_line_does_not_drag_the_renumbered_ones_along():
     loop = "%2 = scf.for %3 = %0 to %0 step %0 iter_args(%7 = %1) -> (f32) {"
     base = [loop, "%8 = tt.load %0", "%9 = arith.addf %8, %8", "}"]
     head = [loop, "%8 = ttg.local_alloc", "%9 = tt.load %0", "%10 = arith.addf %9, %9", "}"]
@@ -20,14 +18,14 @@ def test_a_new_line_does_not_drag_the_renumbered_ones_along() -> None:
     assert list(abstraction.abstract(edit)) == ["+ttg.local_alloc"]
 
 
-def test_loop_depth_through_backward_branches_and_nested_regions() -> None:
+def test_loop_depth_through_backward_branches_and_nested_regions():
     branches = ["br label %1", "%1:", "x", "br i1 %2, label %1, label %3", "%3:", "y"]
     assert loops.depths(branches) == [0, 1, 1, 1, 0, 0]
     text = "scf.for %1 = %2 to %3 {|scf.if %4 {|a|} else {|b|}|%5 = scf.while () {|c|} do {|d|}|}|e"
     assert loops.depths(text.split("|")) == [0, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 0, 0]
 
 
-def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
+def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():
     rng = random.Random(7)
     base = [str(rng.randrange(40)) for _ in range(300)]
     head = [line for line in base if rng.random() > 0.1]
@@ -55,7 +53,7 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
         ("-layout #linear|-ttg.convert_layout", "-layout #linear|-ttg.convert_layout"),
     ],
 )
-def test_what_makes_an_edit_this_change(lines: str, wanted: str) -> None:
+def test_what_makes_an_edit_this_change(lines, wanted):
     assert abstraction.essence(Counter(lines.split("|"))) == tuple(wanted.split("|"))
 
 
@@ -67,5 +65,5 @@ def test_what_makes_an_edit_this_change(lines: str, wanted: str) -> None:
         ("ptx", "add.f32 %f1, %f2, %f3;", "add.f32 %f4, %f2, %f9;", "operands"),
     ],
 )
-def test_a_line_in_other_registers_is_an_edit_of_these(stage: str, base: str, head: str, what: str) -> None:
+def test_a_line_in_other_registers_is_an_edit_of_these(stage, base, head, what):
     assert list(abstraction.abstract(edits.between(stage, [base], [head]))) == [f"-{what}", f"+{what}"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -32,22 +30,18 @@ def comparator(tmp_path: Path) -> ArtifactComparator:
         ("cubin", CUBIN, rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:])), False),
     ],
 )
-def test_artifacts_are_compared_as_what_they_are(
-    comparator: ArtifactComparator, stage: str, base: bytes, head: bytes, same: bool
-) -> None:
+def test_artifacts_are_compared_as_what_they_are(comparator, stage, base, head, same):
     assert comparator.same(stage, comparator.store.put(base), comparator.store.put(head)) is same
 
 
-def test_what_is_damaged_or_gone_is_the_same_as_nothing(comparator: ArtifactComparator) -> None:
+def test_what_is_damaged_or_gone_is_the_same_as_nothing(comparator):
     with pytest.raises(NormalizeError):
         comparator.same("cubin", *(comparator.store.put(content) for content in (b"no ELF", b"nor this")))
     with pytest.raises(DamagedArtifactError):
         comparator.same("ttgir", comparator.store.put(b"module {\n}\n"), "0" * 64)
 
 
-def test_texts_are_kept_up_to_a_bound_and_those_asked_for_last_longest(
-    comparator: ArtifactComparator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_are_kept_up_to_a_bound_and_those_asked_for_last_longest(comparator, monkeypatch):
     artifacts = of_stage("ttgir")[:4]
     digests = [comparator.store.put(artifact.content) for artifact in artifacts]
     first, second, third, fourth = (len(artifact.text) for artifact in artifacts)
@@ -62,7 +56,7 @@ def test_texts_are_kept_up_to_a_bound_and_those_asked_for_last_longest(
 
 
 @pytest.mark.parametrize(("why_not", "times"), [("died", 2), ("unavailable", 2), ("too-long", 1)])
-def test_a_reader_that_failed_is_asked_again(tmp_path: Path, why_not: str, times: int) -> None:
+def test_a_reader_that_failed_is_asked_again(tmp_path, why_not, times):
     asked: list[str] = []
     failed = Printed(text=None, why_not=why_not)
     comparator = ArtifactComparator(Store(tmp_path), lambda text: asked.append(text) or failed)

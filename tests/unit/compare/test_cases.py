@@ -1,7 +1,5 @@
 """Cases whose code was not compared, why a side failed, and the blast radius."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from operator import itemgetter
 
@@ -42,7 +40,7 @@ def pair(launch: Launch) -> Pair:
         (FailureKind.UNSUPPORTED, FailureKind.UNSUPPORTED, Verdict.UNSUPPORTED),
     ],
 )
-def test_failures(pair: Pair, base, head, verdict: Verdict) -> None:
+def test_failures(pair, base, head, verdict):
     kinds = Sides(base=base, head=head)
     case = cases.failed(pair, kinds.map(lambda kind: failure(kind) if kind else None))
     assert case.verdict is verdict
@@ -50,7 +48,7 @@ def test_failures(pair: Pair, base, head, verdict: Verdict) -> None:
     assert (case.error or "").count("it failed") == sum(kind is not None for kind in kinds)
 
 
-def test_what_a_side_does_not_support(launch: Launch) -> None:
+def test_what_a_side_does_not_support(launch):
     new = replace(PAIR, head=launch, supported=Sides(base=False, head=True))
     case = cases.one_sided(new, COMPILES)
     assert (case.verdict, case.error) == (Verdict.FIXED, "base: the toolchain has no backend 'cuda'")
@@ -60,7 +58,7 @@ def test_what_a_side_does_not_support(launch: Launch) -> None:
 
 
 @pytest.mark.parametrize("differs", ["", "grid", "order"])
-def test_equal_inputs_are_compared_by_their_launch_alone(pair: Pair, launch: Launch, differs: str) -> None:
+def test_equal_inputs_are_compared_by_their_launch_alone(pair, launch, differs):
     other = replace(launch, launched=Artifact(stage="launch", digest="2" * 64, size_bytes=9))
     pair = replace(pair, head=other if differs == "grid" else launch, moved=differs == "order")
     case = cases.same_input(pair)
@@ -72,7 +70,7 @@ def test_equal_inputs_are_compared_by_their_launch_alone(pair: Pair, launch: Lau
     assert case.artifacts.head["launch"] == pair.head.launched
 
 
-def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
+def test_radius_counts_only_what_was_compared(pair):
     changed = replace(cases.blank(pair, Verdict.CHANGED), stages={"ttir": StageStatus.CHANGED})
     same = replace(cases.blank(pair, Verdict.UNCHANGED), stages={"ttir": StageStatus.ABSENT})
     summary = radius.summarize([changed, same, cases.blank(pair, Verdict.BROKEN)], [TARGET])
@@ -83,7 +81,7 @@ def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("row", golden("reasons")["reason"], ids=itemgetter("expected"))
-def test_the_reason_is_without_the_source_that_the_message_quotes(row: dict[str, str]) -> None:
+def test_the_reason_is_without_the_source_that_the_message_quotes(row):
     said = {"message": row["message"], "stderr": row["stderr"]}
     assert reason(failure(**said)) == row["expected"]
     assert reason(failure(FailureKind.CRASH, **said)) == row["message"][:MAX_REASON]

@@ -1,7 +1,5 @@
 """One case from its launches to its verdict, with a compiler that has its answers ready."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -135,7 +133,7 @@ def compiler(tmp_path: Any, launch: Launch) -> FakeCompiler:
         ({"ptx": LATER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {}),
     ],
 )  # fmt: skip
-def test_verdicts(compiler: FakeCompiler, changes: Any, verdict: str, findings: Any, stages: Any) -> None:
+def test_verdicts(compiler, changes, verdict, findings, stages):
     base = {**WHOLE, "elf": "one"} if "elf" in changes else WHOLE
     case = compiler.case(base, {**WHOLE, **changes})
     found = tuple(name[: len(wanted)] for name, wanted in zip(told(case.findings), findings, strict=True))
@@ -157,23 +155,21 @@ AMD = {"amdgcn": AMDGCN, "hsaco": HSACO}
         ({"amdgcn": AMDGCN}, HSACO, "changed", ("not-compared:amdgcn,hsaco",), ABSENT),
     ],
 )  # fmt: skip
-def test_verdicts_of_amd(compiler: FakeCompiler, base: Any, hsaco: bytes, verdict, findings, status) -> None:
+def test_verdicts_of_amd(compiler, base, hsaco, verdict, findings, status):
     compiler.target = runs.target("gfx942")
     case = compiler.case(base, {**AMD, "hsaco": hsaco})
     assert (case.verdict, told(case.findings), case.stages["amdgcn"]) == (verdict, findings, status)
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, PTX], ids=["renamed", "same"])
-def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not_changed(
-    compiler: FakeCompiler, head: str
-) -> None:
+def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not_changed(compiler, head):
     made = ({}, {"cubin": THIRD_CUBIN}, {"cubin": OTHER_CUBIN})
     compiler.again["base"] = [FAILS, *(compiler.compiled(ptx=PTX, **cubin) for cubin in made)]
     case = compiler.case(WHOLE, {**WHOLE, "ptx": head, "cubin": OTHER_CUBIN})
     assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ("assembler-sets-intersect",))
 
 
-def test_another_assembler_is_not_asked_for_its_noise(compiler: FakeCompiler) -> None:
+def test_another_assembler_is_not_asked_for_its_noise(compiler):
     """Its code for the same text is its own: nothing is compiled again to see that."""
     other = Assembler(digest="y" * 64, flags=("-v",))
     case = compiler.case(WHOLE, {**WHOLE, "ptx": RENAMED_PTX, "cubin": OTHER_CUBIN, "assembler": other})
@@ -191,9 +187,7 @@ def test_another_assembler_is_not_asked_for_its_noise(compiler: FakeCompiler) ->
         ({}, "changed", "not-compared:asm,ttir", "asm"),
     ],
 )
-def test_the_last_texts_of_a_backend_without_binaries_decide(
-    compiler: FakeCompiler, head: Any, verdict: str, finding: str, stage: str | None, stages: tuple[str, ...]
-) -> None:
+def test_the_last_texts_of_a_backend_without_binaries_decide(compiler, head, verdict, finding, stage, stages):
     compiler.target = NPU
     case = compiler.case({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, **head}, stages=stages)
     assert (case.verdict, case.origin and case.origin.stage) == (verdict, stage)
@@ -215,16 +209,14 @@ def test_the_last_texts_of_a_backend_without_binaries_decide(
         ({"handed": {"symbol": "no such kernel"}, "ttir": OTHER_TTIR}, "symbol", "ttir", CHANGED),
     ],
 )
-def test_what_the_launcher_receives_counts(
-    compiler: FakeCompiler, changes: Any, finding: str, stage: str, status: StageStatus
-) -> None:
+def test_what_the_launcher_receives_counts(compiler, changes, finding, stage, status):
     case = compiler.case(WHOLE, {**WHOLE, **changes})
     assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, (f"launch-differs:{finding}",))
     assert (case.origin and case.origin.stage, case.stages["launch"]) == (stage, status)
     assert case.metadata.head == changes.get("metadata", METADATA)
 
 
-def test_another_specialization_is_a_finding(compiler: FakeCompiler) -> None:
+def test_another_specialization_is_a_finding(compiler):
     other = replace(compiler.launch, signature={"x": "*fp16"}, constexprs={"BLOCK": "16"}, digest="2")
     case = compiler.case(WHOLE, WHOLE, pair={"head": other})
     assert told(case.findings) == ("specialization-differs:signature,constexprs",)
@@ -234,8 +226,8 @@ def test_another_specialization_is_a_finding(compiler: FakeCompiler) -> None:
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("digest", ["0" * 64, None])
 def test_only_equal_launches_under_equal_toolchains_need_no_compiler(
-    compiler: FakeCompiler, same_toolchain: bool, use_cache: bool, digest: str | None
-) -> None:
+    compiler, same_toolchain, use_cache, digest
+):
     compiler.launch = replace(compiler.launch, digest=digest)
     sides = ("base", "base") if same_toolchain else ("base", "head")
     case = compiler.case(WHOLE, WHOLE, sides=sides, use_cache=use_cache)
@@ -245,7 +237,7 @@ def test_only_equal_launches_under_equal_toolchains_need_no_compiler(
     assert (compiler.asked == []) == skips
 
 
-def test_a_side_that_fails_breaks_or_fixes(compiler: FakeCompiler) -> None:
+def test_a_side_that_fails_breaks_or_fixes(compiler):
     case = compiler.case(WHOLE, FAILS)
     assert (case.verdict, case.error) == (Verdict.BROKEN, "head: it failed")
     assert set(case.artifacts.base) == {"launch", *WHOLE}
@@ -271,9 +263,7 @@ def test_a_side_that_fails_breaks_or_fixes(compiler: FakeCompiler) -> None:
         ({"base": None, "head": FAILS_TO_LAUNCH}, None, "failing", "head: no such option"),
     ],
 )
-def test_what_one_side_alone_launches_is_compiled_there(
-    compiler: FakeCompiler, launches: Any, compiles: bool | None, verdict: str, error: str | None
-) -> None:
+def test_what_one_side_alone_launches_is_compiled_there(compiler, launches, compiles, verdict, error):
     made = compiler.compiled(**WHOLE) if compiles else FAILS
     compiler.outcomes = {"base": made, "head": made}
     case = compiler.case(pair=launches)
@@ -282,7 +272,7 @@ def test_what_one_side_alone_launches_is_compiled_there(
     assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
 
 
-def test_a_damaged_artifact_is_compiled_again(compiler: FakeCompiler) -> None:
+def test_a_damaged_artifact_is_compiled_again(compiler):
     whole = compiler.compiled(**WHOLE)
     gone = Artifact(stage="ptx", digest="0" * 64, size_bytes=1)
     compiler.outcomes["base fresh"] = whole

@@ -1,14 +1,11 @@
 """What a launch passes on: entries of the metadata, values that are packed, and the runtime of the toolchain."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from irdiff.compare import launchers, runtime
 from irdiff.compare.launchers import NEUTRAL
-from irdiff.compare.runtime import Runtime
 from irdiff.model import RuntimeFile, Sides
 from tests.unit import runs
 from tests.unit.golden import GOLDEN
@@ -20,21 +17,21 @@ V3_4, V3_9 = METADATA["3.4"], METADATA["3.9"]
 
 @pytest.mark.parametrize(("name", "value"), METADATA["others"])
 @pytest.mark.parametrize("other", [V3_4, V3_9], ids=["3.4", "3.9"])
-def test_an_entry_counts(other: dict[str, object], name: str, value: object) -> None:
+def test_an_entry_counts(other, name, value):
     """What an older release does not write is what its launcher passes."""
     assert launchers.metadata_differing(other, V3_9) == launchers.metadata_differing(V3_9, other) == ()
     assert launchers.metadata_differing(other, {**V3_9, name: value}) == (name,)
     assert name not in NEUTRAL
 
 
-def test_what_is_not_known_of_a_side_differs() -> None:
+def test_what_is_not_known_of_a_side_differs():
     assert launchers.metadata_differing(V3_9, {**V3_9, "num_ctas": 1}) == ("cluster_dims", "num_ctas")
     assert launchers.metadata_differing({}, {"shared": 0}) == ("shared",)
     assert launchers.metadata_differing({"target": "?"}, {"target": "?", "warp_size": 32}) == ("warp_size",)
 
 
 @pytest.mark.parametrize("name", sorted(NEUTRAL))
-def test_a_neutral_entry_does_not_count(name: str) -> None:
+def test_a_neutral_entry_does_not_count(name):
     assert launchers.metadata_differing({**V3_9, name: "one"}, {**V3_9, name: "another"}) == ()
     without = {key: value for key, value in V3_9.items() if key != name}
     assert launchers.metadata_differing(without, {**V3_9, name: "another"}) == ()
@@ -45,7 +42,7 @@ BEYOND = [("packed",), ("symbol",), ("launch_pdl", "packed", "shared"), ("an_ent
 
 
 @pytest.mark.parametrize("differing", [*EXPLAINED, *BEYOND])
-def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...]) -> None:
+def test_what_no_difference_of_the_code_explains(differing):
     assert launchers.beyond_code(differing) is (differing in BEYOND)
 
 
@@ -64,9 +61,7 @@ SAME, OTHER = ({"triton/runtime/jit.py": RuntimeFile(digest, "")} for digest in 
     ],
     ids=["same", "value", "value, other launcher", "number", "number, other launcher", "not known"],
 )
-def test_packed_values_are_compared_one_by_one(
-    base: object, head: object, at_launch: Runtime, differs: bool
-) -> None:
+def test_packed_values_are_compared_one_by_one(base, head, at_launch, differs):
     """Launchers that take another number of values are other files, of which the run has a note."""
     runtimes = Sides(base=SAME, head=at_launch)
     handed = ({} if packed is None else {"packed": packed} for packed in (base, head))

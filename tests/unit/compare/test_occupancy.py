@@ -4,16 +4,12 @@ Those of NVIDIA are answers of the CUDA driver on an H200; those of AMD follow t
 documents that the module names.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.compare import occupancy
-from irdiff.model import Fact
 from irdiff.resolve import targets
 from tests.unit.golden import golden
 
@@ -22,7 +18,7 @@ HOPPER, CDNA3 = TARGETS["sm_90"], TARGETS["gfx942"]
 
 
 @pytest.mark.parametrize("row", golden("occupancy")["kernel"], ids=str)
-def test_blocks_and_what_limits_them(row: dict[str, Any]) -> None:
+def test_blocks_and_what_limits_them(row):
     found = occupancy.facts(row["facts"], TARGETS[row["target"]])
     number = found.get("blocks_per_multiprocessor", found.get("workgroups_per_compute_unit"))
     assert (number, found["occupancy_limit"]) == (row["blocks"], row["limit"])
@@ -32,12 +28,12 @@ def test_blocks_and_what_limits_them(row: dict[str, Any]) -> None:
     ("vgprs", "expected"),
     [(1, 8), (64, 8), (65, 7), (72, 7), (73, 6), (128, 4), (129, 3), (256, 2), (257, 1), (512, 1)],
 )
-def test_amd_allocates_8_registers_of_512_at_a_time(vgprs: int, expected: int) -> None:
+def test_amd_allocates_8_registers_of_512_at_a_time(vgprs, expected):
     assert occupancy.facts({"vgprs": vgprs, "sgprs": 30, "warps": 1}, CDNA3)["waves_per_simd"] == expected
 
 
 @pytest.mark.parametrize("facts", [{}, {"registers": 0, "warps": 4}, {"registers": "many", "warps": 4}])
-def test_what_is_not_known_gives_no_occupancy(facts: dict[str, Fact]) -> None:
+def test_what_is_not_known_gives_no_occupancy(facts):
     assert occupancy.facts(facts, HOPPER) == {}
     assert occupancy.facts({"registers": 32, "warps": 4}, replace(HOPPER, facts={})) == {}
     assert occupancy.facts({"registers": 32, "warps": 4}, replace(HOPPER, backend="npu")) == {}

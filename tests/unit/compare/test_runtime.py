@@ -1,7 +1,5 @@
 """A run shows what differs in Triton's files that run at a launch."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 
@@ -32,9 +30,7 @@ def files(folder: Path, texts: dict[str, str]) -> Runtime:
     [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
 )
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_the_files_of_a_backend_without_a_target_do_not_count(
-    tmp_path: Path, name: str, backends: list[str], is_shown: bool, is_gone: bool
-) -> None:
+def test_the_files_of_a_backend_without_a_target_do_not_count(tmp_path, name, backends, is_shown, is_gone):
     others = {row: text for row, text in TEXTS.items() if row != name or not is_gone}
     changed = others if is_gone else {**TEXTS, name: "other\n"}
     sides = Sides(base=files(tmp_path / "base", TEXTS), head=files(tmp_path / "head", changed))
@@ -43,14 +39,14 @@ def test_the_files_of_a_backend_without_a_target_do_not_count(
     assert [name in note for note in runtime.notes(found)] == [True] * is_shown
 
 
-def test_the_diff_is_that_of_the_texts(tmp_path: Path) -> None:
+def test_the_diff_is_that_of_the_texts(tmp_path):
     swapped = {**TEXTS, JIT: "def run():\n    launch(y, x, z)\n"}
     sides = Sides(base=files(tmp_path / "base", TEXTS), head=files(tmp_path / "head", swapped))
     (found,) = runtime.edits(sides, ["cuda"])
     assert found.diff[1:] == (" def run():", "-    launch(x, y, z)", "+    launch(y, x, z)")
 
 
-def test_a_long_diff_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_a_long_diff_is_cut_and_says_so(tmp_path):
     sides = Sides(base=files(tmp_path / "b", {JIT: ""}), head=files(tmp_path / "h", {JIT: "line\n" * 9_000}))
     (found,) = runtime.edits(sides, ["cuda"])
     assert len(found.diff) == runtime.MAX_LINES + 1

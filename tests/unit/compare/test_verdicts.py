@@ -1,10 +1,7 @@
 """A verdict of sameness rests on evidence: without it no case is unchanged."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -35,7 +32,7 @@ def compare(stage: str, ours: str, theirs: str) -> TextEquality:
     return TextEquality(equal=stage == "ttgir", header_equal=True, findings=found)
 
 
-def test_statuses_are_never_assumed() -> None:
+def test_statuses_are_never_assumed():
     stages, findings = verdicts.compare_texts(
         side(source="0", ttir="1", ttgir="5", ptx="2", cubin="7"),
         side(ttir="1", ttgir="6", llir="3", ptx="4", cubin="8"),
@@ -46,7 +43,7 @@ def test_statuses_are_never_assumed() -> None:
 
 
 @pytest.mark.parametrize("row", GOLDEN["last_texts"], ids=str)
-def test_what_there_is_to_compare_without_binaries(row: dict[str, Any]) -> None:
+def test_what_there_is_to_compare_without_binaries(row):
     base, head, finding = side(**row["base"]), side(**row["head"]), row["finding"]
     assert verdicts.shared_binary(base, head) is None
     evidence = verdicts.of_last_texts(base, head, {"asm": EQUIVALENT, "amdgcn": EQUIVALENT})
@@ -58,14 +55,14 @@ _PTXAS, _UNHASHED = (Assembler(digest=digest, flags=("-v",)) for digest in ("x",
 _OTHERS = (Assembler(digest="y", flags=("-v",)), Assembler(digest="x", flags=("-v", "-O1")), _UNHASHED, None)
 
 
-def test_the_same_assembler() -> None:
+def test_the_same_assembler():
     assert verdicts.same_assembler(side(assembler=_PTXAS), side(assembler=_PTXAS))
     for one, other in [*((_PTXAS, other) for other in _OTHERS), (None, _PTXAS), (_UNHASHED, _UNHASHED)]:
         assert not verdicts.same_assembler(side(assembler=one), side(assembler=other))
 
 
 @pytest.mark.parametrize("row", GOLDEN["machine_code"], ids=str)
-def test_machine_code_has_the_last_word(row: dict[str, Any]) -> None:
+def test_machine_code_has_the_last_word(row):
     stages, same = statuses(row["stages"]), row["same"]
     evidence = verdicts.of_binaries("cubin", stages, (), same=same)
     found = verdicts.judge(stages, evidence, handed_differs=row["handed_differs"])
@@ -74,7 +71,7 @@ def test_machine_code_has_the_last_word(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("row", GOLDEN["not_compared"], ids=str)
-def test_what_was_not_compared_is_not_the_same(row: dict[str, Any]) -> None:
+def test_what_was_not_compared_is_not_the_same(row):
     stages, ends = statuses(row["stages"]), row["ends"]
     base, head = (side(**{end: "1"}) for end in ends) if ends else (side(), side())
     evidence = verdicts.of_last_texts(base, head, stages)
@@ -87,7 +84,7 @@ STAGES = ("ttir", "ptx", "cubin", "amdgcn", "hsaco", "asm")
 
 
 @pytest.mark.parametrize("wanted", [(), ("ttir",), ("ptx",), ("sass",), ("llir", "npuasm")])
-def test_absence_is_never_sameness_whatever_stages_are_selected(wanted: tuple[str, ...]) -> None:
+def test_absence_is_never_sameness_whatever_stages_are_selected(wanted):
     """All sets of stages that two sides can have, each stage the same on both sides where both have it."""
     sets = [chosen for n in range(4) for chosen in itertools.combinations(STAGES, n)]
     for ours, theirs in itertools.product(sets, sets):
@@ -107,7 +104,7 @@ def test_absence_is_never_sameness_whatever_stages_are_selected(wanted: tuple[st
         assert first is not None or verdict is Verdict.UNCHANGED
 
 
-def test_selected_stages_keep_those_that_the_verdict_rests_on() -> None:
+def test_selected_stages_keep_those_that_the_verdict_rests_on():
     """The text that an assembler reads among them: with it, other machine code may be the assembler's own."""
     base, head = side(ttir="1", llir="1", ptx="2", asm="1"), side(ttir="1", llir="1", asm="2", npuasm="1")
     assert list(verdicts.with_stages(base, head, ("llir",)).artifacts) == ["llir", "ptx", "asm"]

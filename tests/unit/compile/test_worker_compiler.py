@@ -1,7 +1,5 @@
 """What results are filed under, which are not kept, and which are not taken."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import sqlite3
@@ -69,7 +67,7 @@ def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
 # what results are filed under
 
 
-def test_equal_inputs_under_equal_toolchains_are_compiled_once(case: Compilation) -> None:
+def test_equal_inputs_under_equal_toolchains_are_compiled_once(case):
     case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
     first = case.compile()
     assert first.assembler == Assembler(digest="p", flags=("-v",))
@@ -97,23 +95,21 @@ BESIDE = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d", packages={
         ({"fresh": True}, 1),
     ],
 )
-def test_anything_else_is_compiled(case: Compilation, given: dict[str, Any], again: int) -> None:
+def test_anything_else_is_compiled(case, given, again):
     """`environment_digest` is of the worker's own code and the environment that it runs in."""
     case.compile()
     case.requests.environment_digest = given.pop("environment_digest", "environment")
     assert case.asked(lambda: case.compile(**given), lambda: case.compile(**given)) == [1, again]
 
 
-def test_a_compilation_in_another_process_is_filed_by_its_attempt(case: Compilation) -> None:
+def test_a_compilation_in_another_process_is_filed_by_its_attempt(case):
     case.compile()
     attempts = [lambda n=n: case.recompile(n) for n in (0, 1, 0, 1)]
     assert case.asked(*attempts, lambda: case.recompile(fresh=True)) == [1, 1, 0, 0, 1]
     assert [row["randomized"] for row in case.requests.rows] == [False, True, True, True]
 
 
-def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(
-    case: Compilation,
-) -> None:
+def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(case):
     """At the same moment too: the second one waits for the first."""
     compiler, begun = case.compiler(), Barrier(4)
 
@@ -146,15 +142,13 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
         ({**COMPILED, "from_outside": ["plugin"]}, None, "", 1),
     ],
 )
-def test_failures_that_say_nothing_of_the_compiler_are_not_kept(
-    case: Compilation, result: Any, kind: Any, stage: str, again: int
-) -> None:
+def test_failures_that_say_nothing_of_the_compiler_are_not_kept(case, result, kind, stage, again):
     case.requests.result, case.requests.failed = result, (kind, stage)
     assert isinstance(case.compile(), Failed if kind else Compiled)
     assert case.asked(case.compile) == [again]
 
 
-def test_the_dead_leave_what_they_had_finished(case: Compilation) -> None:
+def test_the_dead_leave_what_they_had_finished(case):
     case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
     made = case.compile()
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
@@ -175,14 +169,14 @@ def damage_record(store: Store, _: Compiled) -> None:
 
 
 @pytest.mark.parametrize("damage", [lose_artifact, damage_record])
-def test_what_is_damaged_counts_as_absent(case: Compilation, damage: Any) -> None:
+def test_what_is_damaged_counts_as_absent(case, damage):
     compiled = case.compile()
     damage(case.store, compiled)
     assert case.asked(case.compile, case.compile) == [1, 0]
     assert case.compile() == compiled
 
 
-def test_who_trusts_nothing_writes_what_is_there_anew(case: Compilation) -> None:
+def test_who_trusts_nothing_writes_what_is_there_anew(case):
     digest = case.compile().artifacts["ttgir"].digest
     case.store.object_path(digest).write_bytes(b"damaged, and not empty")
     assert case.asked(case.compile, lambda: case.compile(fresh=True)) == [0, 1]

@@ -1,7 +1,5 @@
 """What a case is launched with at base and at head."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +23,7 @@ def changes(run: Run) -> list[str]:
     return [str(row) for row in launch_changes.of_case(run.cases[0], run)]
 
 
-def test_nested_values_and_options_of_one_side() -> None:
+def test_nested_values_and_options_of_one_side():
     base = {"options": {"num_warps": "4"}, "constexprs": {"BLOCK": "128"}}
     head = {"options": {"num_warps": "4", "clc": "x" * 500}, "constexprs": {"BLOCK": "256"}}
     metadata = (
@@ -44,7 +42,7 @@ def test_nested_values_and_options_of_one_side() -> None:
     assert [(str(change), count) for change, count in counted] == [(change, 2) for change in changes(run)]
 
 
-def test_equal_launches_and_missing_ones_have_none() -> None:
+def test_equal_launches_and_missing_ones_have_none():
     assert changes(launched({}, {})) == []
     run = launched({}, {"options": {"a": "1"}})
     assert changes(replace(run, launches=dict(list(run.launches.items())[:1]))) == []

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -52,9 +50,7 @@ def shifted(lines: list[str], start: int, insert: str) -> list[str]:
     ],
     ids=["inserted", "numbered anew", "another operand", "operands exchanged", "another word", "the same"],
 )
-def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(
-    head: list[str], wanted: list[str]
-) -> None:
+def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(head, wanted):
     assert show(BASE, head) == wanted
 
 
@@ -80,14 +76,12 @@ def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(
         "nothing",
     ],
 )
-def test_a_changed_line_knows_the_line_that_it_became(
-    ir: str, base: list[str], head: list[str], partners: list[tuple[str, int | None]]
-) -> None:
+def test_a_changed_line_knows_the_line_that_it_became(ir, base, head, partners):
     rows = align(ir, base, head).rows
     assert [(row.kind.value, row.partner) for row in rows if row.kind is not Kind.SAME] == partners
 
 
-def test_a_long_text_with_far_changes_keeps_what_is_the_same() -> None:
+def test_a_long_text_with_far_changes_keeps_what_is_the_same():
     base = ["x", *(line for i in range(900) for line in (f"call @f{i}", "fence")), "y"]
     head = ["z", *(("barrier" if i % 5 == 2 else line) for i, line in enumerate(base[1:-1])), "w"]
     same = sum(ours == theirs for ours, theirs in zip(base, head, strict=True))
@@ -104,7 +98,7 @@ LINES = st.lists(
 
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(base=LINES, head=LINES, ir=st.sampled_from(["ttgir", "llir", "ptx", "amdgcn"]))
-def test_every_line_is_there_once_and_in_order(base: list[str], head: list[str], ir: str) -> None:
+def test_every_line_is_there_once_and_in_order(base, head, ir):
     rows = align(ir, base, head).rows
     assert [row.base for row in rows if row.base is not None] == list(range(len(base)))
     assert [row.head for row in rows if row.head is not None] == list(range(len(head)))
@@ -112,7 +106,7 @@ def test_every_line_is_there_once_and_in_order(base: list[str], head: list[str],
 
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(base=LINES, head=LINES)
-def test_lines_called_the_same_differ_by_one_renaming_only(base: list[str], head: list[str]) -> None:
+def test_lines_called_the_same_differ_by_one_renaming_only(base, head):
     to_head: dict[str, str] = {}
     to_base: dict[str, str] = {}
     for row in align("ttgir", base, head).rows:
@@ -136,7 +130,7 @@ def renumbered(base: list[str], head: list[str]) -> list[str]:
     ]
 
 
-def test_a_removed_line_has_the_numbers_of_head_and_a_value_that_head_has_not_a_mark() -> None:
+def test_a_removed_line_has_the_numbers_of_head_and_a_value_that_head_has_not_a_mark():
     head = [line.replace("mul %5, %5", "mul %5, %2") for line in shifted(BASE, 1, "%2 = constant 1")]
     assert renumbered(BASE, head) == ["%6 = mul %5, %5"]
     shorter = [*(line for line in BASE[:-2] if "mul" not in line), "store %0, %4", BASE[-1]]
@@ -145,7 +139,7 @@ def test_a_removed_line_has_the_numbers_of_head_and_a_value_that_head_has_not_a_
 
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(base=LINES, head=LINES)
-def test_one_number_is_one_value_in_the_numbering_of_head(base: list[str], head: list[str]) -> None:
+def test_one_number_is_one_value_in_the_numbering_of_head(base, head):
     names = align("ttgir", base, head).names
     assert len(set(names.values())) == len(names)
     assert all(not name.endswith("'") for name in names.values())

@@ -1,7 +1,5 @@
 """Policies as a user writes them, each rule and waiver with what it has to have; and one timing of one case."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One accepted edit, and another of the same kind: one change group to read, two edits to accept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -123,9 +121,7 @@ def gated(found: Run, accepted: tuple[acceptance.Accepted, ...]) -> gate.Outcome
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_accepting_an_edit_accepts_neither_another_of_its_group_nor_the_way_back(
-    name: str, comparator: ArtifactComparator
-) -> None:
+def test_accepting_an_edit_accepts_neither_another_of_its_group_nor_the_way_back(name, comparator):
     stage, (base, seen_text, later_text) = EDITS[name]
     seen, later = (run_of(comparator, stage, base, text) for text in (seen_text, later_text))
     assert seen.groups[0].id == later.groups[0].id, "one group: the edits differ in what it abstracts"
@@ -137,7 +133,7 @@ def test_accepting_an_edit_accepts_neither_another_of_its_group_nor_the_way_back
     assert not gated(run_of(comparator, stage, seen_text, base), accepted).passed
 
 
-def test_what_cannot_reach_the_code_is_no_other_edit(comparator: ArtifactComparator) -> None:
+def test_what_cannot_reach_the_code_is_no_other_edit(comparator):
     texts = [mask(100), mask(96)]
     shifted = [text.replace('"k.py":3:', '"k.py":40:').replace("%c ", "%bound ") for text in texts]
     base, head = ({"ttgir": text} for text in texts)
@@ -150,9 +146,7 @@ def test_what_cannot_reach_the_code_is_no_other_edit(comparator: ArtifactCompara
     assert len({row.edit for row in same}) == 1
 
 
-def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count(
-    comparator: ArtifactComparator,
-) -> None:
+def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count(comparator):
     base, head = {"ttir": mask(1), "ttgir": mask(100)}, {"ttir": mask(1), "ttgir": mask(96)}
     odd = {"ttgir": "nothing that is IR"}
     texts: list[tuple[Texts, Texts]] = [
@@ -172,7 +166,7 @@ def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count
     assert len({row.edit for row in rows}) == len(rows)
 
 
-def test_what_the_launch_has_differently_counts(comparator: ArtifactComparator) -> None:
+def test_what_the_launch_has_differently_counts(comparator):
     changes: list[dict[str, Any]] = [
         {},
         {"grid": (2, 1, 1)},
@@ -185,7 +179,7 @@ def test_what_the_launch_has_differently_counts(comparator: ArtifactComparator) 
     assert len({edit_digest.of_case(row, pair(**change), comparator) for change in changes}) == len(changes)
 
 
-def test_how_a_side_failed_counts_without_addresses_and_folders(comparator: ArtifactComparator) -> None:
+def test_how_a_side_failed_counts_without_addresses_and_folders(comparator):
     broken = case(CASE, Verdict.BROKEN)
 
     def edit(message: str) -> str | None:

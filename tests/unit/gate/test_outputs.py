@@ -1,7 +1,5 @@
 """The gate's answer in every format, the release document, and the command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -59,9 +57,7 @@ def outcome(run: Run) -> Outcome:
 
 
 @pytest.mark.parametrize("form", ["txt", "json", "md", "xml", "sarif"])
-def test_each_form_says_what_blocks_and_what_settles_it_and_does_no_harm(
-    form: str, outcome: Outcome, run: Run
-) -> None:
+def test_each_form_says_what_blocks_and_what_settles_it_and_does_no_harm(form, outcome, run):
     forms = {"txt": outputs.text, "json": outputs.as_json, "md": outputs.markdown, "xml": junit}
     said = sarif.sarif(outcome, run) if form == "sarif" else forms[form](outcome)
     recorded(f"gate/hostile.{form}", said)
@@ -70,7 +66,7 @@ def test_each_form_says_what_blocks_and_what_settles_it_and_does_no_harm(
         assert 0 < len(outputs.markdown(outcome, limit)) <= limit
 
 
-def test_sarif_points_into_the_repository_only(run: Run) -> None:
+def test_sarif_points_into_the_repository_only(run):
     for path in ("/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""):
         launches = {key: replace(launch, source_path=path) for key, launch in run.launches.items()}
         odd = replace(run, launches=launches)
@@ -87,7 +83,7 @@ def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
     return ReleaseRun(run=run, folder=Path("nowhere"), timing=None, outcome=outcome)
 
 
-def test_the_document_has_the_gate_and_the_report_of_each_run(run: Run) -> None:
+def test_the_document_has_the_gate_and_the_report_of_each_run(run):
     run = replace(run, notes=("one note",))
     text = release_document.render([_part(run), _part(run)])
     assert text.startswith("# Release report: 3.8.0 → 3.9.0\n\n**the gate fails for 2 of 2 runs**\n")
@@ -98,7 +94,7 @@ def test_the_document_has_the_gate_and_the_report_of_each_run(run: Run) -> None:
     assert "<script>" not in text
 
 
-def test_nothing_is_called_a_pass_that_was_not_asked(build: Any) -> None:
+def test_nothing_is_called_a_pass_that_was_not_asked(build):
     quiet = build.run(build.case("a/x:1@sm_90"))
     asked, unasked = _part(quiet), _part(quiet, None)
     for parts, words in (
@@ -137,8 +133,8 @@ def _invoke(*arguments: object) -> tuple[int, str]:
 
 
 def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
-    tmp_path: Path, folder: Path, rules: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, folder, rules, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     code, output = _invoke(folder)
     assert code == 1
@@ -152,9 +148,7 @@ def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
     assert (tmp_path / "irdiff-accepted.toml").is_file()
 
 
-def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(
-    tmp_path: Path, folder: Path, rules: Path, run: Run, build: Any
-) -> None:
+def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(tmp_path, folder, rules, run, build):
     names = ("json", "markdown", "junit", "sarif")
     written = [item for name in names for item in (f"--{name}", tmp_path / f"out.{name}")]
     code, output = _invoke(folder, "--policy", rules)
@@ -174,9 +168,7 @@ def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(
     assert _invoke(folder, "--policy", rules)[0] == 0
 
 
-def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
-    tmp_path: Path, folder: Path, rules: Path
-) -> None:
+def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(tmp_path, folder, rules):
     for words, pattern in (
         ("", "needs --owner, --reason and --until"),
         ("--reason looked-at-every-one --until 2999-12-31", "needs --owner"),
@@ -193,7 +185,7 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
 
 
-def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path: Path, folder: Path, rules: Path) -> None:
+def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path, folder, rules):
     arguments = [str(folder), "--out", str(tmp_path / "release.md")]
     for more, code in (([], 0), (["--policy", str(rules)], 1)):
         result = CliRunner().invoke(release_report_command, [*arguments, *more], standalone_mode=False)

@@ -1,7 +1,5 @@
 """Every kind of rule at its bounds, with the words that a reviewer acts on, and what settles a finding."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from dataclasses import replace
@@ -83,7 +81,7 @@ def only(outcome: Outcome) -> GateFinding:
 # which cases a rule is about
 
 
-def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none() -> None:
+def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none():
     three = run(case(CASE), case(TWO), case("a/x:1@gfx942"))
     for rule in (BROKEN, RADIUS, {"kind": "compile-time", "percent": 100}, COVERAGE):
         assert evaluated(three, **rule) == (3, [])
@@ -99,7 +97,7 @@ def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none() -
 
 
 @pytest.mark.parametrize("verdicts", [[], [Verdict.FAILING], [Verdict.UNSUPPORTED, Verdict.ADDED]], ids=str)
-def test_a_run_that_compared_nothing_does_not_pass(verdicts: list[Verdict]) -> None:
+def test_a_run_that_compared_nothing_does_not_pass(verdicts):
     cases = (case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts))
     outcome = gated(run(*cases), {**BROKEN, "may_be_empty": True})
     assert not outcome.passed
@@ -110,7 +108,7 @@ def test_a_run_that_compared_nothing_does_not_pass(verdicts: list[Verdict]) -> N
 # one case at a time
 
 
-def test_a_verdict_says_where_it_begins_and_why() -> None:
+def test_a_verdict_says_where_it_begins_and_why():
     rule = {"kind": "verdict", "verdicts": ["changed", "broken", "removed", "failing"]}
     for verdict, words in (
         (Verdict.CHANGED, "changed, first in ttgir"),
@@ -126,13 +124,13 @@ def test_a_verdict_says_where_it_begins_and_why() -> None:
 
 
 @pytest.mark.parametrize("row", GOLDEN["fact"], ids=lambda row: row.get("detail", "no more"))
-def test_facts(row: dict[str, Any]) -> None:
+def test_facts(row):
     of = run(case(CASE, Verdict.CHANGED, base=row["base"], head=row["head"]))
     expected = (Certainty(row["certainty"]), row["detail"]) if "detail" in row else None
     assert objection(of, **FACT) == expected
 
 
-def test_only_the_same_machine_code_needs_no_facts() -> None:
+def test_only_the_same_machine_code_needs_no_facts():
     for stages, holds in (
         ({"sass": "identical"}, True),
         ({"amdgcn": "equivalent"}, True),
@@ -156,21 +154,21 @@ def measured(low: float | None = None, high: float | None = None, **row: Any) ->
 
 
 @pytest.mark.parametrize("row", GOLDEN["timing"], ids=lambda row: f"{row['rule']}: {row['why']}")
-def test_timings(row: dict[str, Any]) -> None:
+def test_timings(row):
     rules = {rule["kind"]: rule for rule in (SLOWER, TIMED, RESULT)}
     found = certainty(ONE_CHANGED, *(measured(**one) for one in row["timings"]), **rules[row["rule"]])
     assert (found and found.value) == row.get("certainty")
 
 
 @pytest.mark.parametrize(("same", "of_result"), [(False, VIOLATED), (None, UNKNOWN)])
-def test_a_fault_on_one_gpu_of_two_is_the_result(same: bool | None, of_result: Certainty) -> None:
+def test_a_fault_on_one_gpu_of_two_is_the_result(same, of_result):
     faulted = replace(NOT_MEASURED, enough=False, device="GB200", faulted=True, same_result=same, note="gone")
     for timings in ([timed(0.0, 0.1), faulted], [faulted, timed(0.0, 0.1)]):
         for rule, expected in ((SLOWER, UNKNOWN), (TIMED, VIOLATED), (RESULT, of_result)):
             assert objection(ONE_CHANGED, *timings, **rule) == (expected, "faulted on GB200: gone")
 
 
-def test_nondeterministic_and_severity() -> None:
+def test_nondeterministic_and_severity():
     rule = {"kind": "nondeterministic"}
     both = run(case(CASE, Verdict.CHANGED, nondeterministic=("base", "head")))
     assert objection(both, **rule) == (VIOLATED, "disagrees with itself when compiled again: base, head")
@@ -191,7 +189,7 @@ def test_nondeterministic_and_severity() -> None:
 # one target at a time
 
 
-def test_the_radius_of_each_target() -> None:
+def test_the_radius_of_each_target():
     cases = [case(CASE, Verdict.CHANGED), case(TWO, Verdict.CHANGED), case("a/x:3@sm_90")]
     assert found(run(*cases, case("a/x:1@gfx942", Verdict.BROKEN)), **{**RADIUS, "percent": 60}) == [
         ("@sm_90", VIOLATED, "2 of 3 compared cases changed (66.7 %)"),
@@ -199,7 +197,7 @@ def test_the_radius_of_each_target() -> None:
     ]
 
 
-def test_compile_times_are_of_the_stages_and_cases_that_both_sides_compiled() -> None:
+def test_compile_times_are_of_the_stages_and_cases_that_both_sides_compiled():
     def compiled(name: str, base: dict[str, float], head: dict[str, float]) -> Case:
         return case(name, compile_s=Sides(base=base, head=head))
 
@@ -218,7 +216,7 @@ def test_compile_times_are_of_the_stages_and_cases_that_both_sides_compiled() ->
     assert found(run(skipped), **rule) == []
 
 
-def test_a_case_whose_code_was_not_compared_covers_nothing() -> None:
+def test_a_case_whose_code_was_not_compared_covers_nothing():
     blind = case(CASE, Verdict.CHANGED, findings=findings("not-compared:ttir,asm"))
     seen = [case(f"a/y:{n}@sm_90") for n in range(3)]
     failing = case("a/z:1@sm_90", Verdict.FAILING)
@@ -249,14 +247,14 @@ def few(changed: int, total: int, verdict: Verdict = Verdict.CHANGED) -> list[Ca
     return [case(f"a/x:{n}@sm_90", each, tier="core") for n, each in enumerate(verdicts)]
 
 
-def test_a_few_changes_of_few_cases_are_no_large_radius() -> None:
+def test_a_few_changes_of_few_cases_are_no_large_radius():
     for changed, total in ((0, 6), (2, 6), (5, 6), (5, 20), (6, 24), (50, 200)):
         assert "radius" not in blocking(run(*few(changed, total))), (changed, total)
     for changed, total in ((6, 6), (6, 20), (6, 21), (7, 24), (51, 200)):
         assert "radius" in blocking(run(*few(changed, total))), (changed, total)
 
 
-def test_few_cases_are_enough_only_where_they_are_all() -> None:
+def test_few_cases_are_enough_only_where_they_are_all():
     for chosen in ({"cases": ("a/x",)}, {"tiers": ("core",)}, {"shard": (1, 2)}):
         part = run(*few(0, 6), options=replace(DEFAULT_OPTIONS, **chosen))
         assert blocking(part) == ["coverage", "gate-kernel-gone"]
@@ -286,9 +284,7 @@ def test_few_cases_are_enough_only_where_they_are_all() -> None:
         ([RADIUS], {"cases": [], "targets": ["sm_90"]}, True),
     ],
 )
-def test_a_waiver_covers_what_it_names_until_its_last_day(
-    rules: list[dict[str, Any]], change: dict[str, Any], passes: bool
-) -> None:
+def test_a_waiver_covers_what_it_names_until_its_last_day(rules, change, passes):
     cases = case(CASE, Verdict.BROKEN if BROKEN in rules else Verdict.CHANGED), case("b:1@gfx942")
     outcome = gated(run(*cases), *rules, waivers=[waiver(**change)])
     assert outcome.passed is passes
@@ -299,7 +295,7 @@ def test_a_waiver_covers_what_it_names_until_its_last_day(
     assert unused is (outcome.rules[0].word == "deny" and not ended)
 
 
-def test_a_waiver_of_edits_does_not_cover_another_edit() -> None:
+def test_a_waiver_of_edits_does_not_cover_another_edit():
     of = changed_cases(1)
     own = waiver(cases=["a/*"], edits=[of.cases[0].edit])
     assert gated(of, CHANGED, waivers=(own,)).passed
@@ -324,7 +320,7 @@ def changed_cases(*numbers: int, **edits: str) -> Run:
     return run(*cases, groups=(group("g1", *(row.id for row in cases)),))
 
 
-def test_an_accepted_group_settles_a_review_and_no_denial() -> None:
+def test_an_accepted_group_settles_a_review_and_no_denial():
     of = changed_cases(1)
     for rule, passes in (
         ({**RISKY, "action": "review"}, True),
@@ -337,7 +333,7 @@ def test_an_accepted_group_settles_a_review_and_no_denial() -> None:
         assert gated(of, rule, accepted=accept(of, "g1")).passed is passes, rule
 
 
-def test_a_radius_is_accepted_with_every_case_behind_it() -> None:
+def test_a_radius_is_accepted_with_every_case_behind_it():
     cases = case(CASE, Verdict.CHANGED), case(TWO, Verdict.CHANGED)
     of = run(*cases, groups=(group("g1", CASE), group("g2", TWO)))
     rule = {**RADIUS, "action": "review"}
@@ -354,7 +350,7 @@ def refused(later: Run, accepted: tuple[Accepted, ...], **more: Any) -> dict[str
     return {row.name: row.not_accepted for row in outcome.rules[0].findings if row.blocks}
 
 
-def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another_day_is_accepted() -> None:
+def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another_day_is_accepted():
     of, two = changed_cases(1), accept(changed_cases(1, 2), "g1")
     assert refused(of, accept(of, "g1")) == {}
     assert refused(of, ()) == {CASE: ""}, "nothing is said of what was never accepted"
@@ -378,7 +374,7 @@ def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another
         accept(older, "g1")
 
 
-def test_renewing_takes_the_same_edits_and_no_others() -> None:
+def test_renewing_takes_the_same_edits_and_no_others():
     accepted = accept(changed_cases(1, 2), "g1")
     later = replace(changed_cases(1, 2, 3, e2="another"), head=revision("3.9.9"))
     decision = Acceptance(owner="joe", reason="", on=TODAY, expires=TODAY + datetime.timedelta(days=9))
@@ -394,7 +390,7 @@ def test_renewing_takes_the_same_edits_and_no_others() -> None:
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at every one", on=TODAY, expires=TODAY)
 
 
-def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> None:
+def test_accepted_edits_are_kept_and_read_again(tmp_path, build):
     hostile = 'a "quote"\n[[accepted]]\x7f\x00\u202e\\'
     case = build.case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id, title=hostile),))
@@ -409,7 +405,7 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> N
     assert acceptance.load(path) == entries
 
 
-def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error(build: Any) -> None:
+def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error(build):
     case = build.case("a/x:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id),))
     for wanted in ("ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"):

@@ -4,8 +4,6 @@
 3.9.0 on an H200, whose binaries are those that were timed; artifacts and the host's name are left out.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import replace
@@ -49,7 +47,7 @@ def measured(**changes: Any) -> CaseTiming:
     return replace(row(), measurement=Measurement(**fields))
 
 
-def test_results_of_both_sides() -> None:
+def test_results_of_both_sides():
     for status, side, same in (
         (OutputStatus.EQUAL, None, True),
         (OutputStatus.CLOSE, None, True),
@@ -68,7 +66,7 @@ def test_results_of_both_sides() -> None:
         assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
 
 
-def test_a_measurement_and_those_without_a_verdict() -> None:
+def test_a_measurement_and_those_without_a_verdict():
     timed = read(measured(), gpu())
     assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
     assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
@@ -79,7 +77,7 @@ def test_a_measurement_and_those_without_a_verdict() -> None:
         assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
 
 
-def test_figures_that_cannot_be_relied_on_are_none() -> None:
+def test_figures_that_cannot_be_relied_on_are_none():
     nan, inf = float("nan"), float("inf")
     odd = [{"ratio": nan}, {"noise_floor": nan}, {"noise_floor": inf}, {"ratio_high": inf}]
     odd += [{"ratio_low": low} for low in (-inf, 0.0, 1.055)]
@@ -101,7 +99,7 @@ def _gate(rules: Path, today: str) -> tuple[Run, Outcome]:
     return run, gate.evaluate(run, policy.load(rules), timings=of, today=day)
 
 
-def test_the_default_policy_denies_what_is_slower_and_what_is_not_known() -> None:
+def test_the_default_policy_denies_what_is_slower_and_what_is_not_known():
     _, outcome = _gate(ROOT / "reports" / "irdiff-policy.toml", "2026-01-02")
     (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
     assert (outcome.passed, slower.word) == (False, "deny")
@@ -110,7 +108,7 @@ def test_the_default_policy_denies_what_is_slower_and_what_is_not_known() -> Non
 
 
 @pytest.mark.parametrize(("name", "today"), [("waivers", "2026-12-31"), ("waivers-ended", "2027-01-01")])
-def test_what_people_and_code_scanning_read_of_it(name: str, today: str) -> None:
+def test_what_people_and_code_scanning_read_of_it(name, today):
     run, outcome = _gate(DATA / "passing.toml", today)
     rows = json.loads(sarif(outcome, run))["runs"][0]["results"]
     messages = [f"{row['level']} {row['ruleId']}: {row['message']['text']}" for row in rows[:8]]

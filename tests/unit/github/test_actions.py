@@ -1,7 +1,5 @@
 """Which caches go: those of closed pull requests, then those unused longest."""
 
-from __future__ import annotations
-
 from irdiff.github import actions
 from irdiff.github.actions import ActionsCache
 
@@ -12,7 +10,7 @@ def cache(number: int, ref: str, gigabytes: int, last_used: str) -> ActionsCache
     )
 
 
-def test_what_is_removed() -> None:
+def test_what_is_removed():
     rows = [
         cache(1, "refs/pull/7/merge", 1, "2026-01-09"),
         cache(2, "refs/pull/8/merge", 1, "2026-01-08"),

@@ -1,7 +1,5 @@
 """Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -34,7 +32,7 @@ MANY = "--tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:
         ),
     ],
 )
-def test_a_command_is_read_and_recorded_for_one_commit(comment: str, wanted: Asked) -> None:
+def test_a_command_is_read_and_recorded_for_one_commit(comment, wanted):
     assert asked.parse(comment) == wanted
     record = asked.record(wanted, HEAD)
     assert asked.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
@@ -43,13 +41,13 @@ def test_a_command_is_read_and_recorded_for_one_commit(comment: str, wanted: Ask
 
 
 @pytest.mark.parametrize("comment", golden("comments")["refused"])
-def test_anything_else_is_no_command(comment: str) -> None:
+def test_anything_else_is_no_command(comment):
     with pytest.raises(UsageError):
         asked.parse(comment)
 
 
 @pytest.mark.parametrize("words", ["compare x;id", "compare --target $(id)", "compare --tier other", "time"])
-def test_a_record_is_checked_as_a_comment_is(words: str) -> None:
+def test_a_record_is_checked_as_a_comment_is(words):
     with pytest.raises(UsageError):
         asked.read(f"<!-- irdiff:record {HEAD} {words} -->", HEAD)
 
@@ -57,5 +55,5 @@ def test_a_record_is_checked_as_a_comment_is(words: str) -> None:
 @pytest.mark.parametrize(
     "text", [None, "", "<!-- irdiff:record {} -->", f"<!-- irdiff:record {HEAD} compare -->x<!-- a -->"[5:]]
 )
-def test_what_is_no_record_asks_for_nothing(text: str | None) -> None:
+def test_what_is_no_record_asks_for_nothing(text):
     assert asked.read(text, HEAD) is None

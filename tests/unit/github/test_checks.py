@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +20,7 @@ def run(build: Any) -> Run:
     return made
 
 
-def test_broken_cases_come_before_groups(run: Run) -> None:
+def test_broken_cases_come_before_groups(run):
     broken, group = checks.annotate(run, "corpus")
     assert (broken.path, broken.annotation_level) == ("corpus/a/x.py", "failure")
     assert broken.message == r"head: \x1b[31mboom"
@@ -33,7 +31,7 @@ def test_broken_cases_come_before_groups(run: Run) -> None:
 
 
 @pytest.mark.parametrize("source", ["", "/etc/passwd", "../../x.py", "a/\x1b.py"])
-def test_what_lies_outside_the_repository_is_not_annotated(run: Run, source: str) -> None:
+def test_what_lies_outside_the_repository_is_not_annotated(run, source):
     launches = {key: replace(launch, source_path=source) for key, launch in run.launches.items()}
     assert checks.annotate(replace(run, launches=launches), "corpus") == ()
 
@@ -50,12 +48,12 @@ def test_what_lies_outside_the_repository_is_not_annotated(run: Run, source: str
         ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
     ],
 )
-def test_conclusion(build: Any, verdicts: list[Verdict], expected: Conclusion) -> None:
+def test_conclusion(build, verdicts, expected):
     run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
     assert checks.conclusion(run) is expected
 
 
-def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build: Any) -> None:
+def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build):
     case, failing = build.case("a/x:1@sm_90"), build.case("a/x:2@sm_90", Verdict.FAILING)
     new = replace(failing, launches=Sides(base=None, head=failing.launches.head))
     new = replace(new, failures=Sides(base=None, head=failing.failures.head))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +34,7 @@ def _invoke(*arguments: object) -> str:
     return result.output
 
 
-def test_a_dry_run_prints_the_comment_and_needs_no_token(folder: Path) -> None:
+def test_a_dry_run_prints_the_comment_and_needs_no_token(folder):
     more = ("--commit", COMMIT, "--url", "https://github.example/run/(1)", "--check")
     output = _invoke(folder, *PLACE, *more, "--dry-run")
     assert output.startswith("would write to pull request 7 of o/n, ")
@@ -60,6 +58,6 @@ def test_a_dry_run_prints_the_comment_and_needs_no_token(folder: Path) -> None:
         (PLACE, "no token"),
     ],
 )
-def test_a_mistake_is_named(folder: Path, arguments: tuple[object, ...], pattern: str) -> None:
+def test_a_mistake_is_named(folder, arguments, pattern):
     with pytest.raises(UsageError, match=pattern):
         _invoke(folder, *arguments)

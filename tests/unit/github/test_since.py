@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from typing import Any
 
 from irdiff.github import comment, since
@@ -20,13 +18,13 @@ def body(run: Run, commit: str, former: str | None) -> str:
     return since.appended(report, since.of_run(run, commit), former)
 
 
-def test_a_push_is_told_below_the_first_line(build: Any) -> None:
+def test_a_push_is_told_below_the_first_line(build):
     former = body(run_of(build, "g1", "g2"), FIRST, None)
     text = body(run_of(build, "g2", "g3", "g4"), SECOND, former)
     assert "### irdiff: so many changed\n\ngroups since 5d6e7f8: 2 new, 1 gone\n\nmore" in text
 
 
-def test_what_is_not_of_the_exact_form_is_not_read(build: Any) -> None:
+def test_what_is_not_of_the_exact_form_is_not_read(build):
     former = body(run_of(build, "g1"), FIRST, None)
     for forged in (
         former.replace(FIRST, "@everyone"),
@@ -37,7 +35,7 @@ def test_what_is_not_of_the_exact_form_is_not_read(build: Any) -> None:
         assert "since" not in body(run_of(build, "g1"), SECOND, forged)
 
 
-def test_the_most_that_is_kept_leaves_room_for_the_report(build: Any) -> None:
+def test_the_most_that_is_kept_leaves_room_for_the_report(build):
     many = run_of(build, *(f"g{number}" for number in range(400)))
     former = body(many, FIRST, None)
     assert len(body(many, SECOND, former)) < 30_000

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -40,13 +38,13 @@ def _jobs(content: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", DEFAULT_OPTIONS)
-def test_every_action_is_pinned_to_a_commit(path: str) -> None:
+def test_every_action_is_pinned_to_a_commit(path):
     for used in re.findall(r"uses: (.*)", DEFAULT_OPTIONS[path]):
         assert re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # (v[\d.]+|irdiff [\d.]+)", used), used
 
 
 @pytest.mark.parametrize("path", DEFAULT_OPTIONS)
-def test_no_script_holds_an_expression(path: str) -> None:
+def test_no_script_holds_an_expression(path):
     scripts = re.findall(r"^( *)run: (\|\n(?:\1  .*\n|\n)+|.*\n)", DEFAULT_OPTIONS[path], re.MULTILINE)
     assert len(scripts) == len(re.findall(r"^ *run: ", DEFAULT_OPTIONS[path], re.MULTILINE))
     for _, script in scripts:
@@ -54,7 +52,7 @@ def test_no_script_holds_an_expression(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_no_job_has_more_than_it_says(path: str) -> None:
+def test_no_job_has_more_than_it_says(path):
     content = FILES[path]
     assert "\npermissions: {}\n" in content
     granted = set(re.findall(r"^ {6}([\w-]+: (?:read|write))\b", content, re.MULTILINE))
@@ -67,7 +65,7 @@ def test_no_job_has_more_than_it_says(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_what_may_write_neither_checks_out_nor_installs_by_name(path: str) -> None:
+def test_what_may_write_neither_checks_out_nor_installs_by_name(path):
     """Everything but irdiff's own action could bring code of a pull request, or of somebody who took a name."""
     for job in _jobs(FILES[path]):
         if ": write" not in job:
@@ -79,7 +77,7 @@ def test_what_may_write_neither_checks_out_nor_installs_by_name(path: str) -> No
 
 
 @pytest.mark.parametrize("file", ["requirements.txt", "requirements-history.txt"])
-def test_what_is_installed_is_installed_by_hash(file: str) -> None:
+def test_what_is_installed_is_installed_by_hash(file):
     script = (ROOT / ".github/actions/install/install.sh").read_text()
     *by_name, own = [line for line in script.splitlines() if " install " in line or '"${uv[@]}"' in line]
     by_name = [line for line in by_name if not line.startswith("uv=")]
@@ -97,7 +95,7 @@ def test_what_is_installed_is_installed_by_hash(file: str) -> None:
             assert f"\n{name}=={version} " in f"\n{locked}", "make lock"
 
 
-def test_a_job_that_runs_the_pull_request_has_no_token() -> None:
+def test_a_job_that_runs_the_pull_request_has_no_token():
     content = FILES["kernels .github/workflows/irdiff-pr.yml"]
     plan, *others = _jobs(content)
     assert all("github.token" not in job for job in others)
@@ -105,7 +103,7 @@ def test_a_job_that_runs_the_pull_request_has_no_token() -> None:
     assert "actions/irdiff@" not in plan
 
 
-def test_the_pull_request_never_runs_where_the_default_branch_is_trusted() -> None:
+def test_the_pull_request_never_runs_where_the_default_branch_is_trusted():
     """`issue_comment`, `pull_request_target` and `workflow_run` write into the caches of the default branch."""
     for path, content in FILES.items():
         if re.search(r"^  (issue_comment|pull_request_target|workflow_run):", content, re.MULTILINE):
@@ -114,7 +112,7 @@ def test_the_pull_request_never_runs_where_the_default_branch_is_trusted() -> No
             assert "irdiff compare" not in re.sub("#.*", "", content), path
 
 
-def test_the_gpu_host_checks_out_nothing() -> None:
+def test_the_gpu_host_checks_out_nothing():
     content = FILES["kernels .github/workflows/irdiff-time.yml"]
     job = next(job for job in _jobs(content) if job.startswith("time:"))
     assert "permissions: {}" in job
@@ -122,7 +120,7 @@ def test_the_gpu_host_checks_out_nothing() -> None:
     assert "TOKEN" not in job
 
 
-def test_init_writes_everything_once(tmp_path: Path) -> None:
+def test_init_writes_everything_once(tmp_path):
     (tmp_path / "kernels.py").write_text("import triton\n\n\n@triton.jit\ndef k():\n    pass\n")
     said = _init(tmp_path, "--github", "--action", ACTION).stdout
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
@@ -150,6 +148,6 @@ def test_init_writes_everything_once(tmp_path: Path) -> None:
     "action",
     ["irdiff", "o/n@v1", "o/n@" + "a" * 39, f"o/n@{'a' * 40}\n", f"$(id)/n@{'a' * 40}", f"o/n/x@{'a' * 40}"],
 )
-def test_an_action_is_a_repository_and_a_whole_commit(tmp_path: Path, action: str) -> None:
+def test_an_action_is_a_repository_and_a_whole_commit(tmp_path, action):
     with pytest.raises(UsageError, match="is not OWNER/NAME@COMMIT"):
         _init(tmp_path, "--github", "--action", action)

@@ -1,7 +1,5 @@
 """Small histories, the same for the same arguments, and the committed one of eleven releases."""
 
-from __future__ import annotations
-
 import tempfile
 import zipfile
 from dataclasses import replace

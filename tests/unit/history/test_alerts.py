@@ -1,7 +1,5 @@
 """What the newest version moved, as text, exit code and issue."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +47,7 @@ def nights(tmp_path: Path) -> Nights:
     return found
 
 
-def test_facts_that_cost_are_news(tmp_path: Path, build: Any) -> None:
+def test_facts_that_cost_are_news(tmp_path, build):
     group = build.group("g1", A, severity="instruction mix in loops")
     for fact, base, head, news in (
         ("spill_store_bytes", 0, 8, True),
@@ -72,9 +70,7 @@ def check(nights: Nights, text: Path) -> tuple[int, str]:
     return int(result.return_value), text.read_text()
 
 
-def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(
-    nights: Nights, build: Any, tmp_path: Path
-) -> None:
+def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(nights, build, tmp_path):
     assert check(nights, tmp_path / "text.md")[0] == 0
     nights.add("3.7.0", "3.8.0", SAME, build.case(B, Verdict.BROKEN))
     code, text = check(nights, tmp_path / "text.md")
@@ -122,7 +118,7 @@ def keep(github: FakeGithub, nights: Nights) -> list[str]:
     return history_commands.keep_issues(github, series, alerts.check(series))
 
 
-def test_one_issue_is_opened_updated_and_closed_when_undone(nights: Nights, build: Any) -> None:
+def test_one_issue_is_opened_updated_and_closed_when_undone(nights, build):
     github = FakeGithub()
 
     def night(*arguments: Any, **more: Any) -> list[str]:
@@ -138,7 +134,7 @@ def test_one_issue_is_opened_updated_and_closed_when_undone(nights: Nights, buil
     assert github.issues[0]["state"] == "closed"
 
 
-def test_issues_of_others_are_never_touched(nights: Nights, build: Any) -> None:
+def test_issues_of_others_are_never_touched(nights, build):
     body = "<!-- irdiff:issue:releases-3.8.0 -->\nhello"
     github = FakeGithub({**issue(1, "eve"), "title": "t", "body": body})
     nights.add("3.7.0", "3.8.0", build.case(B, Verdict.BROKEN))

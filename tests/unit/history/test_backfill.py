@@ -1,7 +1,5 @@
 """Which versions a backfill compiles and compares, and where it goes on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +60,7 @@ def steps(tmp_path: Path) -> FakeSteps:
     return FakeSteps(tmp_path)
 
 
-def test_each_version_is_compiled_once_and_neighbours_are_compared(steps: FakeSteps) -> None:
+def test_each_version_is_compiled_once_and_neighbours_are_compared(steps):
     found, done = steps.run("3.7.0", "3.8.0")
     assert done == ["3.7.0", "3.8.0", "3.7.0..3.8.0"]
     assert (len(found.measured), len(found.compared), found.known, found.gaps) == (2, 1, 0, ())
@@ -74,7 +72,7 @@ def test_each_version_is_compiled_once_and_neighbours_are_compared(steps: FakeSt
     assert [name for (name,) in names] == ["triton==3.7.0", "triton==3.8.0", "triton==3.9.0"]
 
 
-def test_it_goes_on_where_it_was_stopped(steps: FakeSteps, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_was_stopped(steps, monkeypatch):
     def stop(*_: object) -> Run:
         raise KeyboardInterrupt
 
@@ -84,7 +82,7 @@ def test_it_goes_on_where_it_was_stopped(steps: FakeSteps, monkeypatch: pytest.M
     assert steps.run("3.7.0", "3.8.0")[1] == ["3.7.0..3.8.0"]
 
 
-def test_a_version_that_cannot_be_had_is_a_gap(steps: FakeSteps) -> None:
+def test_a_version_that_cannot_be_had_is_a_gap(steps):
     steps.broken = {"triton==3.8.0"}
     found, done = steps.run("3.7.0", "3.8.0", "3.9.0")
     assert done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,7 +16,7 @@ def found(values: list[float]) -> list[int]:
     return [step.index for step in change_points.level_steps(values)]
 
 
-def test_a_step_is_two_points_on_another_level_beyond_the_noise_of_the_line() -> None:
+def test_a_step_is_two_points_on_another_level_beyond_the_noise_of_the_line():
     (step,) = change_points.level_steps(line((20, 50.0), (15, 53.0)))
     assert (step.index, step.share) == (20, pytest.approx(0.06, abs=0.005))
     assert found(line((20, 50.0), (2, 60.0), (20, 50.0))) == [20, 22]
@@ -29,7 +27,7 @@ def test_a_step_is_two_points_on_another_level_beyond_the_noise_of_the_line() ->
     assert found(line((20, 50.0), (3, 51.5), noise=0.02)) == []
 
 
-def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step() -> None:
+def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step():
     for values in (line((40, 50.0)), line((40, 50.0), (1, 60.0)), [50.0] * 30, [50.0, 60.0, 70.0]):
         assert found(values) == []
     for slow in ((60.0,), (60.0, 53.0), (60.0, 50.0, 56.0), (54.0, 50.0, 54.0)):
@@ -39,7 +37,7 @@ def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step() -
 
 
 @pytest.mark.slow
-def test_planted_steps_are_found_and_no_others() -> None:
+def test_planted_steps_are_found_and_no_others():
     """The bar of the issue, on each of several draws of forty lines with a step and forty without."""
     for processes in (1, 18):
         for seed in range(3):
@@ -48,7 +46,7 @@ def test_planted_steps_are_found_and_no_others() -> None:
             assert found.false_per_thousand <= 1, (processes, seed)
 
 
-def test_the_last_point_is_held_against_its_own_line() -> None:
+def test_the_last_point_is_held_against_its_own_line():
     before = line((30, 50.0), (10, 55.0))
     distance, allowed = change_points.beyond_noise(before, 58.0)
     assert distance == pytest.approx(58 / 55 - 1, abs=0.003)

@@ -1,7 +1,5 @@
 """Compile times of a run by the committed history of eleven releases, which holds the seconds of each stage."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +30,7 @@ def of_head(history: Database, head: str, *names: str) -> Run:
     return replace(run, head=replace(run.head, digest=toolchain, corpus=corpus))
 
 
-def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history: Database) -> None:
+def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history):
     (row,) = (
         compile_times.of_run(history, of_head(history, "3.9.0", SLOWER, AS_BEFORE, "new/one:x@sm_90")) or ()
     )
@@ -41,11 +39,11 @@ def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history:
 
 
 @pytest.mark.parametrize("head", ["3.3.0", "3.3.1"])
-def test_a_few_versions_say_nothing(history: Database, head: str) -> None:
+def test_a_few_versions_say_nothing(history, head):
     assert compile_times.of_run(history, of_head(history, head, SLOWER, AS_BEFORE)) == ()
 
 
-def test_a_head_that_the_history_does_not_have_is_not_known(history: Database) -> None:
+def test_a_head_that_the_history_does_not_have_is_not_known(history):
     run = of_head(history, "3.9.0", SLOWER)
     assert compile_times.of_run(history, replace(run, head=replace(run.head, corpus="other"))) is None
 
@@ -62,7 +60,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> SeriesLines:
         return lines.read(history, "releases")
 
 
-def test_its_tables_hold_what_the_text_beside_it_describes(series: SeriesLines) -> None:
+def test_its_tables_hold_what_the_text_beside_it_describes(series):
     """`reports/samples/history-3.2.0-3.9.0.md`."""
     assert [version.label for version in series.versions] == RELEASES
     assert [(pair.base, pair.head) for pair in series.pairs] == list(itertools.pairwise(range(len(RELEASES))))

@@ -1,7 +1,5 @@
 """What a history holds after runs and inventories are added, exported and imported, or a writer fails."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +42,7 @@ def put(file: Path, *found: Any) -> list[bool]:
         return [add.add_run(history, run, None) for run in found]
 
 
-def test_unchanged_code_carries_facts_along_in_any_order(file: Path, build: Any) -> None:
+def test_unchanged_code_carries_facts_along_in_any_order(file, build):
     same = build.case(CASE, Verdict.UNCHANGED)
     base, head = {"registers": 10, "binary_bytes": 7}, {"registers": 12}
     put(file, histories.run("3.6.0", "3.7.0", same), histories.run("3.7.0", "3.8.0", same))
@@ -56,7 +54,7 @@ def test_unchanged_code_carries_facts_along_in_any_order(file: Path, build: Any)
     assert found["3.8.0", "binary_bytes"] == (7, "measured")
 
 
-def test_what_was_not_compared_as_a_whole_carries_nothing(file: Path, build: Any) -> None:
+def test_what_was_not_compared_as_a_whole_carries_nothing(file, build):
     moved = build.case(CASE, Verdict.CHANGED, base={"ttgir.dot": 1}, head={"ttgir.dot": 2})
     put(file, histories.run("3.8.0", "3.9.0", moved))
     for verdict in (Verdict.ABSORBED, Verdict.CHANGED, Verdict.BROKEN, Verdict.UNCHANGED):
@@ -66,7 +64,7 @@ def test_what_was_not_compared_as_a_whole_carries_nothing(file: Path, build: Any
         assert ("3.7.0", "ttgir.dot") not in facts(file), verdict
 
 
-def test_a_failed_writer_leaves_everything_as_it_was(file: Path, build: Any) -> None:
+def test_a_failed_writer_leaves_everything_as_it_was(file, build):
     put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED)))
     before = dump(file)
     with pytest.raises(ZeroDivisionError), database.writing(file) as history:
@@ -75,7 +73,7 @@ def test_a_failed_writer_leaves_everything_as_it_was(file: Path, build: Any) -> 
     assert dump(file) == before
 
 
-def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path):
     absent, text, other = tmp_path / "absent", tmp_path / "text", tmp_path / "other"
     with pytest.raises(HistoryError, match="there is no history"), database.reading(absent):
         pass
@@ -101,7 +99,7 @@ def filled(tmp_path: Path) -> Path:
     return tmp_path / "h"
 
 
-def test_what_was_exported_is_imported_whole_beside_what_is_there(filled: Path, tmp_path: Path) -> None:
+def test_what_was_exported_is_imported_whole_beside_what_is_there(filled, tmp_path):
     histories.kept(tmp_path / "other", histories.run("3.0.0", "3.1.0", runs.case(CASE)))
     for _ in range(2):
         for name in ("copy", "other"):
@@ -113,7 +111,7 @@ def test_what_was_exported_is_imported_whole_beside_what_is_there(filled: Path, 
     assert [*labels[:3], labels[-1], len(labels)] == [("3.0.0",), ("3.1.0",), ("3.2.0",), ("3.9.0",), 13]
 
 
-def test_half_a_folder_and_other_columns_are_refused(filled: Path, tmp_path: Path) -> None:
+def test_half_a_folder_and_other_columns_are_refused(filled, tmp_path):
     folder = tmp_path / "it's here"
     (folder / "facts.parquet").write_bytes((folder / "versions.parquet").read_bytes())
     before = dump(filled)
@@ -127,7 +125,7 @@ def test_half_a_folder_and_other_columns_are_refused(filled: Path, tmp_path: Pat
     assert dump(filled) == before
 
 
-def test_records_hold_to_the_published_schema(filled: Path) -> None:
+def test_records_hold_to_the_published_schema(filled):
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     with database.reading(filled) as history:
         found = list(benchmark_records.records(lines.read(history, "releases")))

@@ -1,7 +1,5 @@
 """The binaries of all versions as one run, and its timings as lines."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -61,7 +59,7 @@ def made(file: Path, build, out: Path) -> session.Session:
         return session.write(lines.read(history, "releases"), [build.target()], out)
 
 
-def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tmp_path: Path) -> None:
+def test_each_machine_code_is_held_against_the_newest_once(file, build, tmp_path):
     found = made(file, build, tmp_path / "out")
     assert found.reference == "triton==3.9.0"
     assert found.same == {CASE: {"3.6.0": "3.6.0", "3.7.0": "3.7.0", "3.8.0": "3.7.0", "3.9.0": "3.9.0"}}
@@ -76,7 +74,7 @@ def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tm
     assert session.load(tmp_path / "3.6.0..3.7.0") is None
 
 
-def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, build, tmp_path: Path) -> None:
+def test_runs_of_other_targets_that_came_later_take_nothing_away(file, build, tmp_path):
     alone = made(file, build, tmp_path / "alone")
     for base, head in itertools.pairwise(LABELS):
         run = histories.run(base, head, build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
@@ -84,7 +82,7 @@ def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, bui
     assert made(file, build, tmp_path / "both") == alone
 
 
-def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file: Path, build, tmp_path: Path) -> None:
+def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file, build, tmp_path):
     with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
         session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")
     (tmp_path / "3.7.0..3.8.0" / "run.json").unlink()
@@ -92,7 +90,7 @@ def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file: Path, b
         made(file, build, tmp_path / "out")
 
 
-def test_timings_of_a_session_become_lines(file: Path, build, tmp_path: Path) -> None:
+def test_timings_of_a_session_become_lines(file, build, tmp_path):
     found = made(file, build, tmp_path / "out")
     assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4
     assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4

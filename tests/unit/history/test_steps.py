@@ -1,7 +1,5 @@
 """Where lines bend: steps of one reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -38,7 +36,7 @@ def series(tmp_path: Path) -> SeriesLines:
         return lines.read(history, "releases")
 
 
-def test_cases_of_one_group_are_one_step(series: SeriesLines) -> None:
+def test_cases_of_one_group_are_one_step(series):
     newest, *older = steps.find(series)
     assert newest.cases == (A,)
     assert (newest.base, newest.head, newest.faster, newest.slower) == (1, 2, 1, 0)
@@ -61,7 +59,7 @@ def timing(ratio: float, half: float = 0.002, floor: float = 0.002) -> Timing:
     return Timing(median_us=50 * ratio, ratio=ratio, **known)
 
 
-def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_own_history() -> None:
+def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_own_history():
     assert steps.timing_steps([timing(1.0), timing(1.05)]) == [(0, 1)]
     assert steps.timing_steps([timing(1.0), None, timing(0.95)]) == [(0, 2)]
     for other in (timing(1.012), timing(1.05, half=0.05), timing(1.05, floor=0.06)):

@@ -1,7 +1,5 @@
 """How versions are named and sorted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -17,7 +15,7 @@ ORDERED = [
 ]
 
 
-def test_texts_sort_as_versions_do() -> None:
+def test_texts_sort_as_versions_do():
     shuffled = ORDERED[::-1]
     assert sorted(shuffled, key=versions.sort_key) == ORDERED == sorted(shuffled, key=Packaged)
 
@@ -32,7 +30,7 @@ def test_texts_sort_as_versions_do() -> None:
         ("wheel:/tmp/x.whl", "wheel:/tmp/x.whl", OTHERS, "wheel:/tmp/x.whl"),
     ],
 )
-def test_a_side_is_a_version(build, spec: str, name: str, series: str, label: str) -> None:
+def test_a_side_is_a_version(build, spec, name, series, label):
     run = build.run(build.case())
     base = versions.of_run(replace(run, base=replace(run.base, spec=spec))).base
     assert (base.name, base.series, base.label) == (name, series, label)
@@ -41,7 +39,7 @@ def test_a_side_is_a_version(build, spec: str, name: str, series: str, label: st
 # which versions a backfill is about
 
 
-def test_specs_are_one_series_in_order_and_each_once(tmp_path, config) -> None:
+def test_specs_are_one_series_in_order_and_each_once(tmp_path, config):
     found = versions.of_specs(["triton==3.10.0", "triton==3.9.0", "triton==3.10.0"], 0, tmp_path, config)
     assert [point.label for point in found] == ["3.9.0", "3.10.0"]
     with pytest.raises(UsageError, match="nightlies, releases"):

@@ -1,13 +1,11 @@
 """What is packed comes back, in any order."""
 
-from __future__ import annotations
-
 from irdiff.normalize.compressed_text import PackedLines
 
 LINES = [f"line {n} é" for n in range(2500)]
 
 
-def test_lines_are_a_sequence() -> None:
+def test_lines_are_a_sequence():
     packed = PackedLines(iter(LINES))
     assert list(packed) == LINES
     assert len(packed) == len(LINES)

@@ -4,8 +4,6 @@ A case is a folder `tests/golden/normalize/IR/RULE` with `base.IR` and any numbe
 `differ-WHY.IR`. Adding one needs no Python.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ def _name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", NEIGHBOURS, ids=_name)
-def test_neighbour(path: Path) -> None:
+def test_neighbour(path):
     ir = path.suffix[1:]
     base, other = path.with_name(f"base.{ir}").read_text(), path.read_text()
     wanted = path.name.startswith("equal-")
@@ -32,13 +30,13 @@ def test_neighbour(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", BASES, ids=_name)
-def test_each_rule_has_both_kinds_of_neighbour(path: Path) -> None:
+def test_each_rule_has_both_kinds_of_neighbour(path):
     names = {sibling.name.split("-")[0] for sibling in path.parent.iterdir() if sibling != path}
     assert names == {"equal", "differ"}
 
 
 @pytest.mark.parametrize("path", [*BASES, *NEIGHBOURS], ids=_name)
-def test_normalizing_twice_changes_nothing(path: Path) -> None:
+def test_normalizing_twice_changes_nothing(path):
     ir, text = path.suffix[1:], path.read_text()
     canonical = canonicalize(ir, text)
     assert canonicalize(ir, canonical.text).lines == canonical.lines

@@ -1,7 +1,5 @@
 """Texts of other LLVMs than the one that reads: what becomes equal, what stays different, and what is read."""
 
-from __future__ import annotations
-
 import time
 
 import pytest
@@ -19,7 +17,7 @@ _INTRINSICS = golden("llvm-reader/intrinsics")
 _NAME = "llvm.amdgcn.raw.ptr.buffer.load.async.lds"
 
 
-def test_an_intrinsic_of_another_signature_is_read_as_a_function_and_spelling_is_no_difference() -> None:
+def test_an_intrinsic_of_another_signature_is_read_as_a_function_and_spelling_is_no_difference():
     reading = reprint(_HEAD)
     assert reading.text is not None
     assert reading.opaque == (_NAME,)
@@ -46,14 +44,14 @@ def test_an_intrinsic_of_another_signature_is_read_as_a_function_and_spelling_is
         ("i1 false", "i1 true"),
     ],
 )
-def test_what_differs_still_differs(old: str, new: str) -> None:
+def test_what_differs_still_differs(old, new):
     assert old in _HEAD
     changed = _HEAD.replace(old, new)
     assert reprint(changed).text
     assert not equivalent("llir", _BASE, changed, reprint=reprint).equal
 
 
-def test_what_is_broken_otherwise_is_not_read() -> None:
+def test_what_is_broken_otherwise_is_not_read():
     for broken in (
         _HEAD.replace("i32 %y, i32 0", "i32 %missing, i32 0"),
         _HEAD.replace("float %z, ptr", "i32 %z, ptr"),
@@ -66,7 +64,7 @@ def _with(declaration: str) -> str:
     return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
 
 
-def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading() -> None:
+def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading():
     for declaration in _INTRINSICS["current"]:
         assert not may_be_made_equal(_with(""), _with(declaration), reprint), declaration
     for declaration in (
@@ -86,7 +84,7 @@ def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading() ->
 
 
 @pytest.mark.parametrize("part", ["a", " a", " <", " [1 x ", ", i32"])
-def test_long_declarations_are_read_in_a_bound(part: str) -> None:
+def test_long_declarations_are_read_in_a_bound(part):
     start = time.process_time()
     for hostile in (f"declare {part * 200_000} @llvm.x()", f"declare i32 @llvm.x(i32{part * 200_000})"):
         may_be_made_equal(_with(""), _with(hostile), lambda text: Printed(text=text))

@@ -1,7 +1,5 @@
 """Facts count opcodes by class."""
 
-from __future__ import annotations
-
 from irdiff.normalize import instruction_facts
 from tests.programs.mutation.artifacts import of_stage
 
@@ -13,7 +11,7 @@ LOOP = """
 """
 
 
-def test_dialects_of_3_2_are_counted_by_their_names_of_today() -> None:
+def test_dialects_of_3_2_are_counted_by_their_names_of_today():
     """Without that, every matmul would have gained its matrix instructions with 3.3."""
     today = instruction_facts("ttgir", LOOP.format(gpu="ttg", nvidia="ttng"))
     former = instruction_facts("ttgir", LOOP.format(gpu="triton_gpu", nvidia="triton_nvidia_gpu"))
@@ -21,7 +19,7 @@ def test_dialects_of_3_2_are_counted_by_their_names_of_today() -> None:
     assert [today[name] for name in ("async_copy", "async_wait", "fence", "dot")] == [1, 1, 1, 1]
 
 
-def test_real_texts() -> None:
+def test_real_texts():
     for kernel, target, stage, name, count in (
         ("matmul", "sm_100", "ptx", "tcgen05_mma", None),
         ("matmul", "sm_90", "ptx", "wgmma", None),

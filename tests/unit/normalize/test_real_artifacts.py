@@ -1,26 +1,24 @@
 """Properties that hold for every real artifact of the committed set."""
 
-from __future__ import annotations
-
 import pytest
 
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import Printed, canonicalize, equivalent, llvm_reader
-from tests.programs.mutation.artifacts import TEXT_STAGES, RealArtifact, all_artifacts, of_stage
+from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
 from tests.unit.findings import told
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", TEXT_STAGES)
-def test_normalizing_twice_changes_nothing(stage: str) -> None:
+def test_normalizing_twice_changes_nothing(stage):
     for artifact in of_stage(stage):
         canonical = canonicalize(stage, artifact.text)
         assert canonicalize(stage, canonical.text).lines == canonical.lines, artifact.name
 
 
 @pytest.mark.parametrize("stage", TEXT_STAGES)
-def test_raw_lines_point_at_what_the_line_came_from(stage: str) -> None:
+def test_raw_lines_point_at_what_the_line_came_from(stage):
     for artifact in of_stage(stage, release="3.9.0"):
         raw = artifact.text.split("\n")
         canonical = canonicalize(stage, artifact.text)
@@ -31,7 +29,7 @@ def test_raw_lines_point_at_what_the_line_came_from(stage: str) -> None:
 
 
 @pytest.mark.parametrize("stage", TEXT_STAGES)
-def test_kernels_differ_from_each_other_and_from_nothing_and_no_other_text_is_read(stage: str) -> None:
+def test_kernels_differ_from_each_other_and_from_nothing_and_no_other_text_is_read(stage):
     artifacts = of_stage(stage, release="3.9.0")
     found = {canonicalize(stage, artifact.text).lines for artifact in artifacts}
     assert len(found) >= len({artifact.kernel for artifact in artifacts})
@@ -43,7 +41,7 @@ def test_kernels_differ_from_each_other_and_from_nothing_and_no_other_text_is_re
 
 
 @pytest.mark.parametrize(("old", "new"), [("3.5.1", "3.7.1"), ("3.8.0", "3.9.0")])
-def test_llvm_reads_real_texts_and_judges_as_the_lexical_form_does(old: str, new: str) -> None:
+def test_llvm_reads_real_texts_and_judges_as_the_lexical_form_does(old, new):
     bases = {(a.kernel, a.target): a for a in of_stage("llir", release=old)}
     read: list[str] = []
 
@@ -63,7 +61,7 @@ def test_llvm_reads_real_texts_and_judges_as_the_lexical_form_does(old: str, new
 @pytest.mark.parametrize(
     "artifact", [a for a in all_artifacts() if a.stage in ("cubin", "hsaco")], ids=lambda a: a.name
 )
-def test_machine_code_and_its_facts(artifact: RealArtifact) -> None:
+def test_machine_code_and_its_facts(artifact):
     code = machine_code(artifact.stage, artifact.content)
     assert code.facts["code_bytes"] == sum(
         len(content) for name, content in code.sections.items() if name.startswith(".text")
@@ -75,7 +73,7 @@ def test_machine_code_and_its_facts(artifact: RealArtifact) -> None:
 
 
 @pytest.mark.parametrize("stage", ["cubin", "hsaco"])
-def test_machine_code_sees_each_byte_of_the_code_and_refuses_damage(stage: str) -> None:
+def test_machine_code_sees_each_byte_of_the_code_and_refuses_damage(stage):
     binary = of_stage(stage, release="3.9.0")[0].content
     code = machine_code(stage, binary)
     text = next(content for name, content in code.sections.items() if name.startswith(".text"))

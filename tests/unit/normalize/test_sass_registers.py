@@ -4,8 +4,6 @@ A golden case is a folder `tests/golden/registers/sass/RULE` with `base.sass` an
 `same-WHY.sass` and `differ-WHY.sass`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random
@@ -23,7 +21,7 @@ NEIGHBOURS = sorted(path for path in GOLDEN.glob("*/*") if path.name != "base.sa
 
 
 @pytest.mark.parametrize("path", NEIGHBOURS, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_neighbour(path: Path) -> None:
+def test_neighbour(path):
     base, other = path.with_name("base.sass").read_text(), path.read_text()
     wanted = path.name.startswith("same-")
     for texts in ((base, other), (other, base)):
@@ -32,7 +30,7 @@ def test_neighbour(path: Path) -> None:
         assert found.equal == (canonicalize("sass", base).lines == canonicalize("sass", other).lines)
 
 
-def test_each_rule_has_both_kinds_of_neighbour() -> None:
+def test_each_rule_has_both_kinds_of_neighbour():
     for folder in GOLDEN.iterdir():
         assert {path.name.split("-")[0] for path in folder.glob("*-*")} == {"same", "differ"}
 
@@ -51,7 +49,7 @@ def _permuted(lines: list[str], random: Random) -> list[str]:
     return [re.sub(r"(?<![\w.$])(UR|UP|R|P)(\d+)(?![\w$])", move, line) for line in lines]
 
 
-def test_real_texts() -> None:
+def test_real_texts():
     random = Random(4)
     accepted = refused = 0
     for artifact in of_stage("sass"):

@@ -1,7 +1,5 @@
 """Pairs of `tests/golden/pairs` that no compiler prints: nothing is taken for the same of which that is not certain."""
 
-from __future__ import annotations
-
 import tomllib
 from itertools import permutations
 from operator import itemgetter
@@ -19,7 +17,7 @@ def pairs(name: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("pair", pairs("unclear"), ids=itemgetter("why"))
-def test_nothing_is_taken_for_the_same(pair: dict[str, str]) -> None:
+def test_nothing_is_taken_for_the_same(pair):
     base, head = pair["base"], pair["head"]
     assert not equivalent(pair["ir"], base, head).equal
     assert canonicalize(pair["ir"], base).text == base
@@ -28,9 +26,7 @@ def test_nothing_is_taken_for_the_same(pair: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("block", [1, 60, mlir.BLOCK])
 @pytest.mark.parametrize("pair", pairs("blocks"), ids=itemgetter("why"))
-def test_the_answer_is_that_of_the_canonical_forms(
-    pair: dict[str, str], block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answer_is_that_of_the_canonical_forms(pair, block, monkeypatch):
     ir, texts = pair["ir"], (pair["base"], pair["head"])
     whole = {text: canonicalize(ir, text) for text in texts}
     monkeypatch.setattr(mlir, "BLOCK", block)
@@ -55,12 +51,12 @@ def test_the_answer_is_that_of_the_canonical_forms(
         (AMDGCN, "a '\"' ; '\n# it's\n\t# b\nc: 'd'", "a '\"' \n\n\t\nc: 'd'"),
     ],
 )
-def test_comments_and_strings_in_one_pass(language, text: str, read: str) -> None:
+def test_comments_and_strings_in_one_pass(language, text, read):
     strings = Strings(language)
     assert strings.restore(strings.read(text)) == read
 
 
 @pytest.mark.parametrize("text", ['"', '"a\\', "/*", "/*/", "a\fb"])
-def test_what_does_not_end_is_unclear(text: str) -> None:
+def test_what_does_not_end_is_unclear(text):
     with pytest.raises(UnclearError):
         Strings(PTX).read(text)

@@ -1,7 +1,5 @@
 """What a side is asked to settle whether it agrees with itself."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,7 +82,7 @@ def stages(tmp_path: Path) -> Stages:
     return Stages(Store(tmp_path))
 
 
-def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(stages: Stages) -> None:
+def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(stages):
     """Another binary of the same code is agreement."""
     stages.outputs["base", "cubin"] = [DEBUG_CUBIN]
     assert stages.ask() == AGREES
@@ -104,7 +102,7 @@ def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(stag
     ],
     ids=["always another", "never runs alone", "lucky the second time", "the third time", "ran later", "at first"],
 )  # fmt: skip
-def test_a_stage_that_does_not_make_it_again_alone(stages: Stages, outputs: Any, disagrees: bool) -> None:
+def test_a_stage_that_does_not_make_it_again_alone(stages, outputs, disagrees):
     """A whole compilation settles it, unless the stage makes one thing and then another: that one may have
     been lucky.
     """
@@ -114,13 +112,13 @@ def test_a_stage_that_does_not_make_it_again_alone(stages: Stages, outputs: Any,
 
 
 @pytest.mark.parametrize("other", [{**BASE, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}, None])
-def test_a_whole_compilation_that_makes_other_code_or_none_disagrees(stages: Stages, other: Any) -> None:
+def test_a_whole_compilation_that_makes_other_code_or_none_disagrees(stages, other):
     stages.outputs["base", "ptx"] = [OTHER_PTX] * 3
     stages.whole["base"] = stages.compiled(other) if other else runs.failed()
     assert stages.ask().disagreeing == ("base",)
 
 
-def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages: Stages) -> None:
+def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages):
     stages.outputs["head", "ptx"] = [None] * 3
     stages.whole["head"] = runs.failed(FailureKind.TIMEOUT)
     assert stages.ask() == replace(AGREES, unanswered=("head",))
@@ -131,12 +129,12 @@ def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages: Stages) ->
 
 
 @pytest.mark.parametrize("stage", ["launch", "ttir"], ids=["what is launched", "what the frontend makes"])
-def test_what_no_stage_makes_is_compiled_whole(stages: Stages, stage: str) -> None:
+def test_what_no_stage_makes_is_compiled_whole(stages, stage):
     stages.ask(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage)
     assert sorted(stages.asked) == ["base compiled", "head compiled"]
 
 
-def test_a_compilation_whose_artifacts_are_damaged_is_made_afresh(stages: Stages) -> None:
+def test_a_compilation_whose_artifacts_are_damaged_is_made_afresh(stages):
     stages.outputs["head", "ptx"] = [None] * 3
     broken = stages.compiled({**HEAD, "cubin": DEBUG_CUBIN})
     stages.store.object_path(broken.artifacts["cubin"].digest).unlink()
@@ -144,7 +142,7 @@ def test_a_compilation_whose_artifacts_are_damaged_is_made_afresh(stages: Stages
     assert stages.ask() == AGREES
 
 
-def test_an_assembler_is_asked_alone_where_there_is_one(stages: Stages) -> None:
+def test_an_assembler_is_asked_alone_where_there_is_one(stages):
     stages.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
     assert stages.ask(Depth.ASSEMBLER).disagreeing == ("head",)
     assert {row.partition(" ")[2] for row in stages.asked} == {"cubin of ptx", "compiled"}

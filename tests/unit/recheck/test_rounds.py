@@ -1,7 +1,5 @@
 """Which changed cases are asked again, and what an answer leads to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -62,7 +60,7 @@ def questions(tmp_path: Path) -> Questions:
     return Questions(Store(tmp_path))
 
 
-def test_one_of_each_group_speaks_for_the_others(questions: Questions) -> None:
+def test_one_of_each_group_speaks_for_the_others(questions):
     rounds = questions.run()
     assert (questions.asked, rounds.disagreeing()) == (BY_GROUP, {})
     assert rounds.notes()[0].startswith("recheck: 2 of 7 changed cases")
@@ -75,7 +73,7 @@ def test_one_of_each_group_speaks_for_the_others(questions: Questions) -> None:
     [({IDS[0]: ("head",), IDS[2]: ("base", "head")}, ""), ({IDS[3]: ("head",)}, IDS[3])],
     ids=["disagrees", "attribution could not make it again"],
 )
-def test_a_group_with_a_doubtful_member_is_asked_whole(questions: Questions, says, suspected: str) -> None:
+def test_a_group_with_a_doubtful_member_is_asked_whole(questions, says, suspected):
     questions.says = {(case_id, WHOLE): sides for case_id, sides in says.items()}
     assert questions.run(suspected=suspected).disagreeing() == says
     assert {row for row in questions.asked if row[1] is WHOLE} == {
@@ -83,9 +81,7 @@ def test_a_group_with_a_doubtful_member_is_asked_whole(questions: Questions, say
     }  # fmt: skip
 
 
-def test_an_assembler_that_disagrees_with_itself_is_asked_of_every_case_of_its_target(
-    questions: Questions,
-) -> None:
+def test_an_assembler_that_disagrees_with_itself_is_asked_of_every_case_of_its_target(questions):
     questions.says = {(OTHERS[1], depth): ("head",) for depth in (WHOLE, ASSEMBLER)}
     questions.says[OTHERS[2], ASSEMBLER] = ("base",)
     alone = runs.case("b/w:alone@sm_100", Verdict.CHANGED)
@@ -97,7 +93,7 @@ def test_an_assembler_that_disagrees_with_itself_is_asked_of_every_case_of_its_t
     assert rounds.disagreeing() == {OTHERS[1]: ("head",), OTHERS[2]: ("base",)}
 
 
-def test_an_assembler_seen_to_disagree_before_is_asked_of_every_case(questions: Questions) -> None:
+def test_an_assembler_seen_to_disagree_before_is_asked_of_every_case(questions):
     """In an earlier run, or while these were compared."""
     questions.unstable().add("sm_100")
     questions.run()
@@ -108,7 +104,7 @@ def test_an_assembler_seen_to_disagree_before_is_asked_of_every_case(questions: 
     assert {(case_id, ASSEMBLER) for case_id in IDS[1:]} <= set(questions.asked)
 
 
-def test_a_case_that_does_not_answer_is_named_and_raises_no_doubt(questions: Questions) -> None:
+def test_a_case_that_does_not_answer_is_named_and_raises_no_doubt(questions):
     questions.silent = (IDS[0], WHOLE)
     rounds = questions.run()
     assert (rounds.disagreeing(), questions.asked) == ({}, BY_GROUP)

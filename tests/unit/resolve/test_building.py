@@ -1,7 +1,5 @@
 """Native builds: what an LLVM is known by, and which compiler can count lines."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -30,7 +28,7 @@ def llvm(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm: Path) -> None:
+def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm):
     assert cxx_compiler.llvm_title(llvm) == "LLVM 22.1.8"
     assert cxx_compiler.llvm_title(llvm / "nowhere") == "LLVM of unknown version"
     before = cxx_compiler.llvm_identity(llvm)
@@ -48,7 +46,7 @@ def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm: Path) ->
 # the doctor
 
 
-def test_only_clang_with_its_own_tools_can_count(tmp_path: Path) -> None:
+def test_only_clang_with_its_own_tools_can_count(tmp_path):
     with pytest.raises(ToolchainError, match="counted by clang"):
         line_counting.require(CxxCompiler(path=Path("/usr/bin/c++"), version="c++ (Debian 12.2.0) 12.2.0"))
     clang = CxxCompiler(path=tmp_path / "clang++", version="clang version 22.1.8")

@@ -1,9 +1,6 @@
 """What the files of a checkout of Triton are for, and what an edit of them can change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -28,7 +25,7 @@ def native(files: dict[str, str]) -> set[str]:
     return {path for path in files if source_parts.is_native(path, named)}
 
 
-def test_what_feeds_the_native_part() -> None:
+def test_what_feeds_the_native_part():
     assert native(FILES) == {*NATIVE, *BOTH}
     assert source_parts.is_triton(FILES)
     assert not source_parts.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
@@ -39,7 +36,7 @@ NAMED = "${GENERATORS}/make.py ../tools/make.py make.py ${TOOLS}/${WHICH}.py ma$
 
 @pytest.mark.parametrize("named", NAMED.split())
 @pytest.mark.parametrize("path", ["python/triton/tools/make.py", "test/make.py"])
-def test_a_script_that_cmake_names_counts_wherever_it_lies(named: str, path: str) -> None:
+def test_a_script_that_cmake_names_counts_wherever_it_lies(named, path):
     text = f"add_custom_command(COMMAND python {named})"
     assert path not in native({**FILES, path: ""})
     assert path in native({**FILES, path: "", "lib/CMakeLists.txt": text})
@@ -65,13 +62,13 @@ LINKS = {
     ],
     ids=["another target", "another content", "another mode"],
 )
-def test_native_inputs_count_by_link_content_and_mode(checkout_of: CheckoutOf, other: Any) -> None:
+def test_native_inputs_count_by_link_content_and_mode(checkout_of, other):
     before = checkout_of({**CMAKE, **LINKED}, LINKS)
     assert "docs/table.rst" in before.native_paths
     assert before.native_digest != checkout_of({**CMAKE, **other[0]}, *other[1:]).native_digest
 
 
-def test_links_lead_to_what_they_name(checkout_of: CheckoutOf) -> None:
+def test_links_lead_to_what_they_name(checkout_of):
     """Linked modules are Python part; links may go through links, out of the tree and in circles."""
     part = checkout_of({**LINKED, "include/triton/Ops.td": ""}, LINKS).python_part({"triton/__init__.py"})
     assert {place: entry.path for place, entry in part.items()} == {
@@ -112,13 +109,13 @@ def after(checkout_of: CheckoutOf) -> Compared:
         *((path, ("native code",), True) for path in ("lib/Ops.cpp", "setup.py", "unittest/CMakeLists.txt")),
     ],
 )
-def test_what_a_file_feeds(after: Compared, path: str, feeds: tuple[str, ...], counts: bool) -> None:
+def test_what_a_file_feeds(after, path, feeds, counts):
     found = after({path: f"{FILES[path]}# other\n"})
     assert [(file.path, file.feeds, file.counts) for file in found.files] == [(path, feeds, counts)]
     assert found.identical is not counts
 
 
-def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutOf) -> None:
+def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of):
     link, outside = "python/triton/language/extra/linked", {"other/math.md": "b"}
 
     def compared(*sides: tuple[str, str | None]) -> Edited:

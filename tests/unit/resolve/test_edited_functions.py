@@ -1,7 +1,5 @@
 """Which operations an edited function of Triton's C++ matches."""
 
-from __future__ import annotations
-
 import pytest
 
 from irdiff.resolve import edited_functions
@@ -50,13 +48,13 @@ static bool isLoaded(Value value) {
         ("isa", ["LoadOp", "LocalLoadOp"]),
     ],
 )
-def test_what_an_edited_function_matches(edit: str, expected: list[str]) -> None:
+def test_what_an_edited_function_matches(edit, expected):
     before = SOURCE.replace(f" // edit: {edit}", "")
     assert edited_functions.operations(before, SOURCE) == expected
     assert edited_functions.operations(SOURCE, before) == expected
 
 
-def test_an_edit_of_a_table_is_of_its_definition() -> None:
+def test_an_edit_of_a_table_is_of_its_definition():
     table = (
         'def TT_JoinOp : TT_Op<"join", [Pure]> {\n  let summary = "a";\n}\ndef TT_CatOp : TT_Op<"cat"> {\n}\n'
     )

@@ -1,7 +1,5 @@
 """Toolchains: only what irdiff made is removed, wherever the cache folder is."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -53,7 +51,7 @@ def toolchain(config: Config, *words: str) -> str:
     return CliRunner().invoke(toolchain_group, command, standalone_mode=False, catch_exceptions=False).output
 
 
-def test_prune_removes_old_and_torn_ones_and_nothing_else(config: Config) -> None:
+def test_prune_removes_old_and_torn_ones_and_nothing_else(config):
     before = files(config)
     old, torn = make("triton-3.8.0", config, whole=True), make("triton-3.9.0", config, whole=False)
     os.utime(make("triton-3.9.1", config, whole=True) / "irdiff.json")
@@ -69,7 +67,7 @@ def test_prune_removes_old_and_torn_ones_and_nothing_else(config: Config) -> Non
 
 
 @pytest.mark.parametrize("name", ["gcc-14", "empty", "with-state", "link", "absent"])
-def test_what_irdiff_did_not_make_stays_as_it_is(config: Config, name: str) -> None:
+def test_what_irdiff_did_not_make_stays_as_it_is(config, name):
     before = files(config)
     with pytest.raises(UsageError, match="no toolchain"):
         toolchain(config, "remove", name)

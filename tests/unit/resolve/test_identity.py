@@ -1,7 +1,5 @@
 """What a toolchain is known by: one digest of all that its worker has loaded or may load."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable
@@ -32,9 +30,7 @@ def identify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Identify:
     return call
 
 
-def test_two_installations_at_other_paths_are_one_toolchain(
-    made: Installation, tmp_path: Path, identify: Identify
-) -> None:
+def test_two_installations_at_other_paths_are_one_toolchain(made, tmp_path, identify):
     here, there = identify(made), identify(Installation.at(tmp_path / "elsewhere" / "deep"))
     assert here.digest == there.digest
     assert here.notes == ()
@@ -57,15 +53,13 @@ NOT_LOADED = ["not_loaded/__init__.py", "triton/__pycache__/core.cpython-311.pyc
 
 
 @pytest.mark.parametrize("name", [*LOADED, *OTHERS, *NEW, "../libc.so.6", "../../bin/python", *NOT_LOADED])
-def test_a_file_counts_where_it_is_loaded_or_makes_code(
-    made: Installation, identify: Identify, name: str
-) -> None:
+def test_a_file_counts_where_it_is_loaded_or_makes_code(made, identify, name):
     before, path = identify(made), made.site / name
     made.write(name, (path.read_bytes() if path.exists() else b"") + b"# edited\n")
     assert (identify(made).digest != before.digest) is (name not in NOT_LOADED)
 
 
-def test_what_is_loaded_at_startup_is_another_toolchain(made: Installation, identify: Identify) -> None:
+def test_what_is_loaded_at_startup_is_another_toolchain(made, identify):
     before = identify(made)
     patch = made.write("../patches/sitecustomize.py", b"import json\n")
     assert identify(made).digest == before.digest
@@ -76,7 +70,7 @@ def test_what_is_loaded_at_startup_is_another_toolchain(made: Installation, iden
     assert identify(made).digest != patched.digest
 
 
-def test_a_program_that_a_variable_names_counts(made: Installation, identify: Identify) -> None:
+def test_a_program_that_a_variable_names_counts(made, identify):
     """A script in place of an assembler may run anything: it is another toolchain each time."""
     path = made.write("../../tools/ptxas", MACHINE_CODE)
     made.environment["TRITON_PTXAS_PATH"] = str(path)
@@ -90,9 +84,7 @@ def test_a_program_that_a_variable_names_counts(made: Installation, identify: Id
     assert str(path.resolve()) not in first.programs and "ptxas is a script" in " ".join(first.notes)
 
 
-def test_programs_of_one_name_are_told_apart_by_the_file_that_they_resolve_to(
-    made: Installation, identify: Identify
-) -> None:
+def test_programs_of_one_name_are_told_apart_by_the_file_that_they_resolve_to(made, identify):
     made.write("triton/backends/other/bin/ptxas", MACHINE_CODE + b"another").chmod(0o755)
     elsewhere = made.write("../../tools/ptxas-real", MACHINE_CODE + b"third")
     elsewhere.chmod(0o755)
@@ -103,9 +95,7 @@ def test_programs_of_one_name_are_told_apart_by_the_file_that_they_resolve_to(
     assert len(set(found.programs.values())) == 3
 
 
-def test_an_overlaid_package_is_the_one_that_it_links_to(
-    made: Installation, tmp_path: Path, identify: Identify
-) -> None:
+def test_an_overlaid_package_is_the_one_that_it_links_to(made, tmp_path, identify):
     over = Installation.at(tmp_path / "over")
     shutil.rmtree(over.site / "triton")
     for name in FILES:

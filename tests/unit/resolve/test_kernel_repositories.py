@@ -1,7 +1,5 @@
 """Repositories of kernels: what no kernel is made of, what they pin, and how one elsewhere is written."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 from pathlib import PurePosixPath
 
@@ -23,7 +21,7 @@ GOLDEN = golden("kernel-repositories")
         ("pkg/README.md LICENSE", "documents"),
     ],
 )
-def test_what_no_kernel_is_made_of(paths: str, word: str | None) -> None:
+def test_what_no_kernel_is_made_of(paths, word):
     plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
     assert {tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) for path in paths.split()} == {
         word
@@ -34,7 +32,7 @@ def test_what_no_kernel_is_made_of(paths: str, word: str | None) -> None:
 
 
 @pytest.mark.parametrize("row", GOLDEN["pin"], ids=itemgetter("name"))
-def test_a_pin_means_what_the_tools_that_write_it_mean(row: dict[str, str]) -> None:
+def test_a_pin_means_what_the_tools_that_write_it_mean(row):
     files = {"requirements/base.txt": b"-r ../requirements.txt\ntriton==3.7.1\n"}
     assert pins.version(row["name"], row["text"].encode(), read=files.get) == row.get("version")
 
@@ -42,7 +40,7 @@ def test_a_pin_means_what_the_tools_that_write_it_mean(row: dict[str, str]) -> N
 # programs, pushes and repositories elsewhere
 
 
-def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand() -> None:
+def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand():
     for row in GOLDEN["elsewhere"]:
         found = remote_repositories.parse(row["spec"])
         assert found and {"url": found.url, "revision": found.revision}.items() <= row.items()

@@ -1,7 +1,5 @@
 """Packages next to a TOOLCHAIN, and packs: what is asked for, from where, and what it is part of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,7 +82,7 @@ def write(path: Path, text: str) -> None:
         ("pytorch_triton==3", None, None),
     ],
 )
-def test_requirements(text: str, name: str | None, is_open: bool) -> None:
+def test_requirements(text, name, is_open):
     if name is None:
         with pytest.raises(UsageError):
             extra_packages.name_of(text)
@@ -92,9 +90,7 @@ def test_requirements(text: str, name: str | None, is_open: bool) -> None:
         assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (name, is_open)
 
 
-def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(
-    tmp_path: Path, uv: Uv
-) -> None:
+def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(tmp_path, uv):
     here = config(tmp_path)
     assert extra_packages.added_to(CORPUS, TOOLCHAIN, (), here) is CORPUS
     first = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
@@ -120,7 +116,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_packs_are_no_families_of_the_corpus_and_take_its_place(root: Path) -> None:
+def test_packs_are_no_families_of_the_corpus_and_take_its_place(root):
     before, found = corpus.load(root), packs.load(root, ["one"])
     assert before.workloads == ("matmul/one",)
     assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
@@ -149,7 +145,7 @@ def installed(root: Path, name: str = "one") -> Corpus:
     return packs.install(packs.load(root, [name] if name else []), TOOLCHAIN, config(root))
 
 
-def test_the_packages_of_a_pack(root: Path, uv: Uv) -> None:
+def test_the_packages_of_a_pack(root, uv):
     """Installed once, without what they ask for; the content of the kernels is part of the digest."""
     found = installed(root)
     assert installed(root).digest == found.digest != packs.load(root, ["one"]).digest

@@ -1,7 +1,5 @@
 """Target files: the shipped ones, and one of a user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -17,14 +15,14 @@ def load(tmp_path: Path, text: str) -> targets.Target:
     return targets.load(tmp_path / "xpu.toml")
 
 
-def test_shipped_targets() -> None:
+def test_shipped_targets():
     found = targets.load_all([SHIPPED])
     assert set(targets.DEFAULT) <= set(found)
     for target in found.values():
         assert set(target.facts) == set(target.sources), f"{target.name}: every figure has its source"
 
 
-def test_a_file_adds_a_target(tmp_path: Path) -> None:
+def test_a_file_adds_a_target(tmp_path):
     load(tmp_path, 'backend = "xpu"\narch = "pvc"\nwarp_size = 16\n')
     assert targets.select(["xpu"], [SHIPPED, tmp_path])[0].backend == "xpu"
     with pytest.raises(UsageError, match="no target sm_1"):

@@ -1,7 +1,5 @@
 """Which toolchains and files the commands of an explained case take."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from dataclasses import replace
@@ -49,9 +47,7 @@ def case(run: Run) -> Case:
     return run.cases[0]
 
 
-def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(
-    run: Run, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_path, monkeypatch):
     asked: list[Any] = []
 
     def installed(base: str, head: str, *_: object) -> Sides[Any]:
@@ -77,7 +73,7 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(
     assert asked[-1][1] == f"python:{tmp_path}/commit-1234/bin/python", "a branch may have moved since"
 
 
-def test_each_side_is_compiled_alone_from_what_enters_the_stage(run: Run, case: Case) -> None:
+def test_each_side_is_compiled_alone_from_what_enters_the_stage(run, case):
     for stage, entering, wanted in (
         ("ttir", "ttir", "ttir"),
         ("ttgir", "ttir", "ttgir"),
@@ -96,9 +92,7 @@ def test_each_side_is_compiled_alone_from_what_enters_the_stage(run: Run, case: 
                 assert words in code
 
 
-def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(
-    folder: Path, run: Run, case: Case, tmp_path: Path
-) -> None:
+def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(folder, run, case, tmp_path):
     out = tmp_path / "deep" / "out"
     for _ in range(2):
         files = explanation.save(folder, run, case, out)
@@ -124,7 +118,7 @@ def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(
     assert not (tmp_path / "none").exists()
 
 
-def test_lines_that_launch_a_kernel_are_those_of_changed_files_first(tmp_path: Path) -> None:
+def test_lines_that_launch_a_kernel_are_those_of_changed_files_first(tmp_path):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "ops.py").write_text("def f(x):\n    scale[(1,)](x)\n    rescale[(1,)](x)\n")
     (tmp_path / "run.py").write_text("scale [grid](x)  # a launch\n")

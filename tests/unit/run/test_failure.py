@@ -1,9 +1,6 @@
 """The reason of a comparison that failed, as an attacker may have written it."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from irdiff.run import failure
 from irdiff.run.failure import PartFailure
 
 
-def test_what_is_no_failure_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_failure_is_refused(tmp_path):
     many = {"schema": "irdiff-failure/1", "parts": [{"step": "x", "code": 1, "lines": []}] * 65}
     for content in (
         "",
@@ -33,7 +30,7 @@ def test_what_is_no_failure_is_refused(tmp_path: Path) -> None:
         failure.load(tmp_path)
 
 
-def test_nothing_in_a_reason_is_markup_and_it_fits() -> None:
+def test_nothing_in_a_reason_is_markup_and_it_fits():
     lines = ("```", "</details>", "@team \x1b[2J", "::add-mask::x")
     hostile = PartFailure(step="@everyone <img src=x> [a](http://b) #1", code=1, lines=lines)
     text = markdown.of_failures([hostile], has_run=False, limit=60_000)

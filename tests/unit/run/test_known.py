@@ -1,7 +1,5 @@
 """What `--known` leaves out: each thing that could hide a change has a test that it does not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +24,7 @@ def run_of(build: Any, *cases: Case) -> Run:
     return run
 
 
-def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases(build: Any) -> None:
+def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases(build):
     x, y = changed(build, "x"), changed(build, "y")
     run = run_of(build, x, y, build.case("a/b:z@sm_90"))
     found = known.news(run, run)
@@ -53,7 +51,7 @@ def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_whatever_else_differs_is_new(build: Any, change: dict[str, Any]) -> None:
+def test_whatever_else_differs_is_new(build, change):
     old = run_of(build, changed(build, "x"))
     case = replace(old.cases[0], **change)
     for run, earlier in ((run_of(build, case), old), (old, run_of(build, case))):
@@ -61,7 +59,7 @@ def test_whatever_else_differs_is_new(build: Any, change: dict[str, Any]) -> Non
         assert known.news(run, earlier).run == run
 
 
-def test_nothing_is_known_by_other_normalizers_or_without_an_edit(build: Any) -> None:
+def test_nothing_is_known_by_other_normalizers_or_without_an_edit(build):
     run = run_of(build, changed(build, "x"))
     assert known.news(run, replace(run, normalizer_version="another")).cases == 0
     run = build.run(build.case("a/b:x@sm_90", Verdict.ADDED), build.case("a/b:y@sm_90", Verdict.FAILING))

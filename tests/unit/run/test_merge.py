@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +36,7 @@ def run(build: Any) -> Run:
     return replace(whole, launches=dict(sorted(whole.launches.items())))
 
 
-def test_shards_make_the_whole_again(build: Any, run: Run) -> None:
+def test_shards_make_the_whole_again(build, run):
     for count in (1, 2, 5, 12):
         shards = _shards(build, run, count)
         joined = merge.merge(shards[::-1])
@@ -49,7 +47,7 @@ def test_shards_make_the_whole_again(build: Any, run: Run) -> None:
         assert members[0] == members[1]
 
 
-def test_only_runs_of_one_comparison_are_merged_each_once(build: Any) -> None:
+def test_only_runs_of_one_comparison_are_merged_each_once(build):
     first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
     target = replace(second.targets[0], facts={"sms": 1})
     pairs = [
@@ -67,7 +65,7 @@ def test_only_runs_of_one_comparison_are_merged_each_once(build: Any) -> None:
     assert joined.environment == {"A": "1 | unset", "TRITON_DEFAULT_FP_FUSION": "1 | unset"}
 
 
-def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(build: Any, run: Run) -> None:
+def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(build, run):
     shards = _shards(build, run, 4)
     with pytest.raises(UsageError, match="shards 2, 4 of 4 are missing"):
         merge.merge([shards[0], shards[2]])
@@ -84,7 +82,7 @@ def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(build: Any, 
     assert merge.merge([first, replace(second, cut_from="x")]).cut_from == ""
 
 
-def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(build: Any) -> None:
+def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(build):
     part, whole = build.run(build.case("a/x:1@gfx942")), build.run(build.case("a/x:1@sm_90"))
     chosen = {"tiers": ("gate",), "stages": ("ttir",), "configs": 1, "recheck": False, "attribute": False}
     part = replace(part, options=replace(part.options, cases=("a/x:1",), **chosen))
@@ -94,7 +92,7 @@ def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(build: Any) -> Non
         assert set(options.cases) == {"a/x:1", "@sm_90"}
 
 
-def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs(build: Any) -> None:
+def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs(build):
     """Each shard captures its own workloads: a function ran where one of the readers ran it."""
 
     def part(name: str, read_by: int, *not_run: str) -> Run:

@@ -1,7 +1,5 @@
 """Archives from an attacker: nothing is written outside the folder, nothing is unpacked past its bound."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import struct
@@ -68,7 +66,7 @@ def _refused(path: Path, pattern: str) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "./", "run-1/", "./run-1/"])
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tar.zst"])
-def test_a_packed_run_is_opened(tmp_path: Path, members: dict[str, bytes], kind: str, prefix: str) -> None:
+def test_a_packed_run_is_opened(tmp_path, members, kind, prefix):
     path = _packed(tmp_path, kind, members, prefix)
     with run_archive.opened(path) as folder:
         assert run_folder.load(folder).cases
@@ -90,13 +88,11 @@ _EVIL = (
 
 @pytest.mark.parametrize("name", _EVIL)
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_a_path_that_leaves_the_folder_is_refused(
-    tmp_path: Path, members: dict[str, bytes], kind: str, name: str
-) -> None:
+def test_a_path_that_leaves_the_folder_is_refused(tmp_path, members, kind, name):
     _refused(_packed(tmp_path, kind, {**members, name: b"x"}), "a member is called")
 
 
-def test_a_link_or_device_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+def test_a_link_or_device_is_refused(tmp_path, members):
     path = _zip(tmp_path / "run.zip", members)
     with zipfile.ZipFile(path, "a") as archive:
         link = zipfile.ZipInfo("timing.json")
@@ -111,17 +107,15 @@ def test_a_link_or_device_is_refused(tmp_path: Path, members: dict[str, bytes]) 
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz", "tar.zst"])
-def test_a_bomb_is_refused(
-    tmp_path: Path, members: dict[str, bytes], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bomb_is_refused(tmp_path, members, kind, monkeypatch):
     monkeypatch.setattr(run_archive, "MAX_UNPACKED_BYTES", 4 << 20)
     members["timing.json"] = bytes(32 << 20)
     _refused(_packed(tmp_path, kind, members), "unpacks to more than")
 
 
 def test_sizes_that_lie_and_huge_directories_or_headers_are_refused_before_they_are_read(
-    tmp_path: Path, members: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, members, monkeypatch
+):
     path = _zip(tmp_path / "lies.zip", {**members, "timing.json": bytes(1 << 20)})
     path.write_bytes(path.read_bytes().replace(struct.pack("<L", 1 << 20), struct.pack("<L", 10)))
     _refused(path, "cannot be unpacked")
@@ -139,7 +133,7 @@ def test_sizes_that_lie_and_huge_directories_or_headers_are_refused_before_they_
     _refused(_zip(tmp_path / "run.zip", many), "more than 10")
 
 
-def test_two_runs_no_run_or_an_odd_member_are_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+def test_two_runs_no_run_or_an_odd_member_are_refused(tmp_path, members):
     _refused(_zip(tmp_path / "two.zip", {**members, "other/run.json": b"{}"}), "more than one run")
     _refused(_zip(tmp_path / "none.zip", {"a/b/run.json": b"{}"}), "holds no run.json")
     _refused(tmp_path / "absent.zip", "is not there")
@@ -151,6 +145,6 @@ def test_two_runs_no_run_or_an_odd_member_are_refused(tmp_path: Path, members: d
 @pytest.mark.parametrize(
     "content", [b"", b"PK", b"PK\5\6" + bytes(18), b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x1b[2J" * 500]
 )
-def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_archive_is_refused(tmp_path, content):
     (tmp_path / "run.bin").write_bytes(content)
     _refused(tmp_path / "run.bin", "cannot be unpacked|holds no run.json")

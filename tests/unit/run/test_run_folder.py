@@ -1,7 +1,5 @@
 """Runs that nobody wrote by accident: each is refused with one clear line, or read as what it is."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -64,12 +62,12 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     "row", golden("forged-fields")["field"], ids=lambda row: f"{row['path']} {row.get('value')}"
 )
-def test_a_forged_field_is_refused(folder: Path, row: dict[str, Any]) -> None:
+def test_a_forged_field_is_refused(folder, row):
     _edit(folder, _set(row["path"], row.get("value")))
     _refused(folder, row["pattern"])
 
 
-def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder: Path) -> None:
+def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder):
     honest = (folder / "run.json").read_bytes()
     _edit(folder, lambda rows: rows["launches"].update({"f" * 64: rows["launches"].popitem()[1]}))
     _refused(folder, "is not filed under the digest of what it says")
@@ -90,12 +88,12 @@ CONTENTS = {
 
 
 @pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-def test_what_is_no_run_is_refused(folder: Path, content: bytes) -> None:
+def test_what_is_no_run_is_refused(folder, content):
     (folder / "run.json").write_bytes(content)
     _refused(folder, "run")
 
 
-def test_a_cut_document_and_one_of_other_fields_are_refused(folder: Path) -> None:
+def test_a_cut_document_and_one_of_other_fields_are_refused(folder):
     honest = (folder / "run.json").read_bytes()
     for damaged in (honest + b"{}", honest[:-3], honest.replace(b",\n  ", b"\n  ", 1)):
         (folder / "run.json").write_bytes(damaged)
@@ -109,7 +107,7 @@ def test_a_cut_document_and_one_of_other_fields_are_refused(folder: Path) -> Non
 @pytest.mark.parametrize(
     "name", ["broken", "kernel-option", "one-pass", pytest.param("release", marks=pytest.mark.slow)]
 )
-def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name: str, tmp_path: Path) -> None:
+def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name, tmp_path):
     run, path = recorded(name), tmp_path / "run.json"
     path.write_bytes(run_folder.dump(run))
     assert run_folder.load(tmp_path) == run
@@ -119,7 +117,7 @@ def test_a_recorded_run_is_read_as_it_is_written_in_any_layout(name: str, tmp_pa
     assert run_folder.load(tmp_path) == run
 
 
-def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_beyond_its_bounds_is_refused(folder, monkeypatch):
     monkeypatch.setattr(run_checks, "MAX_CASES", 4)
     _refused(folder, "5 cases, more than 4")
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1000)
@@ -136,7 +134,7 @@ def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.Mo
     _refused(folder / "nowhere", "irdiff compare")
 
 
-def test_run_json_must_be_a_plain_file(folder: Path, tmp_path: Path) -> None:
+def test_run_json_must_be_a_plain_file(folder, tmp_path):
     path, real = folder / "run.json", tmp_path / "real.json"
     path.rename(real)
     for make in (lambda: path.symlink_to(real), lambda: os.mkfifo(path), path.mkdir):
@@ -155,7 +153,7 @@ def _put(folder: Path, digest: str, packed: bytes) -> Path:
     return path
 
 
-def test_an_artifact_is_what_its_name_says(folder: Path) -> None:
+def test_an_artifact_is_what_its_name_says(folder):
     assert run_folder.dump(run_folder.load(folder)) == (folder / "run.json").read_bytes()
     content = b"module {}" * 1000
     _put(folder, sha256(content), zstandard.compress(content))
@@ -167,7 +165,7 @@ def test_an_artifact_is_what_its_name_says(folder: Path) -> None:
         run_folder.artifact(folder, sha256(b"honest"))
 
 
-def test_what_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_unpacks_to_too_much_is_refused(folder, monkeypatch):
     monkeypatch.setattr(run_folder, "MAX_ARTIFACT_BYTES", 1 << 20)
     # RFC 8878 3.1.1: magic, descriptor with an 8-byte content size and a single segment, then the size
     promise = b"\x28\xb5\x2f\xfd" + b"\xe0" + (1 << 42).to_bytes(8, "little") + b"\x01\x00\x00"
@@ -182,7 +180,7 @@ def test_what_unpacks_to_too_much_is_refused(folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("linked", ["artifacts", "folder", "file"])
-def test_no_link_is_followed_on_the_way(folder: Path, tmp_path: Path, linked: str) -> None:
+def test_no_link_is_followed_on_the_way(folder, tmp_path, linked):
     content = b"secret"
     path = _put(folder, sha256(content), zstandard.compress(content))
     moved = {"artifacts": folder / "artifacts", "folder": path.parent, "file": path}[linked]
@@ -192,7 +190,7 @@ def test_no_link_is_followed_on_the_way(folder: Path, tmp_path: Path, linked: st
         run_folder.artifact(folder, sha256(content))
 
 
-def test_no_path_leaves_the_folder(folder: Path) -> None:
+def test_no_path_leaves_the_folder(folder):
     for names in (("..", "x"), ("/etc/passwd",), ("a", ""), (".",), ("a\0b",)):
         with pytest.raises(RunFolderError, match="is not a path of a run folder"):
             run_folder.read_file(folder, names, 100)
@@ -201,7 +199,7 @@ def test_no_path_leaves_the_folder(folder: Path) -> None:
             run_folder.artifact(folder, digest)
 
 
-def test_a_run_that_contradicts_itself_takes_no_place(tmp_path: Path, build: Any) -> None:
+def test_a_run_that_contradicts_itself_takes_no_place(tmp_path, build):
     run = build.run(build.case("a/x:1@sm_90"))
     run_folder.write(tmp_path / "run", run, Store(tmp_path / "store"), ())
     with pytest.raises(RunFolderError, match="its summary is not that of its cases"):

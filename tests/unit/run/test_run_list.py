@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ def runs(tmp_path: Path, build: Any) -> Path:
     return tmp_path / "runs"
 
 
-def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs: Path) -> None:
+def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs):
     rows = run_list.listed(runs)
     assert [row.name for row in rows] == [*reversed(NAMES)]
     assert run_list.listed(runs / "none") == []
@@ -37,9 +35,7 @@ def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs: Pat
         assert isinstance(run_list.outline(rows[0]), str)
 
 
-def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(runs, monkeypatch):
     for text, name in (("last", 2), ("20261121", 0), (NAMES[1], 1), (str(runs / NAMES[1]), 1)):
         assert run_list.find(text, runs) == runs / NAMES[name]
     calls = [run_list.call_of(runs / name, runs) for name in NAMES]

@@ -1,7 +1,5 @@
 """Nothing but an absent or empty folder, or a run, is ever replaced by a run."""
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile
@@ -127,9 +125,7 @@ def invoke(command: Any, *words: object) -> None:
 
 @pytest.mark.usefixtures("unresolved")
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(
-    kind: str, place: Path, run: Run, store: Store
-) -> None:
+def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(kind, place, run, store):
     write(place / "run", run, store)
     refused = REFUSED[kind](place, run)
     before = tree(place)
@@ -148,9 +144,7 @@ def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(
 
 
 @pytest.mark.usefixtures("unresolved")
-def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(
-    place: Path, run: Run, store: Store
-) -> None:
+def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(place, run, store):
     write(place / "one", run, store)
     before = tree(place)
     with pytest.raises(UsageError, match="replaced as a whole"):
@@ -164,9 +158,7 @@ def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(
 
 
 @pytest.mark.parametrize("name", ["a/b/run", "empty", "run", "reports/run"])
-def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(
-    place: Path, run: Run, store: Store, build: Any, name: str
-) -> None:
+def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, store, build, name):
     (place / "empty").mkdir()
     with_file(place / "reports" / "run.json", run_folder.dump(run).decode())
     write(place / "run", build.run(build.case("a/y:1@sm_90")), store)
@@ -195,9 +187,7 @@ def interrupted(*_: object) -> Any:
 
 @pytest.mark.parametrize("fail", [full, interrupted])
 @pytest.mark.parametrize("before", ["absent", "empty", "run"])
-def test_a_failure_leaves_what_was_there(
-    place: Path, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, before: str, fail: Any
-) -> None:
+def test_a_failure_leaves_what_was_there(place, run, store, monkeypatch, before, fail):
     if before == "empty":
         (place / "run").mkdir()
     elif before == "run":
@@ -211,9 +201,7 @@ def test_a_failure_leaves_what_was_there(
     assert tree(place) == known
 
 
-def test_a_failure_at_the_very_end_leaves_the_old_run(
-    place: Path, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_at_the_very_end_leaves_the_old_run(place, run, store, monkeypatch):
     write(place / "run", run, store)
     known, rename = tree(place), Path.rename
     monkeypatch.setattr(
@@ -224,7 +212,7 @@ def test_a_failure_at_the_very_end_leaves_the_old_run(
     assert tree(place) == known
 
 
-def test_a_file_that_comes_while_the_run_is_made_stays(place: Path, run: Run, store: Store) -> None:
+def test_a_file_that_comes_while_the_run_is_made_stays(place, run, store):
     write(place / "run", run, store)
     with pytest.raises(UsageError, match=r"notes\.md"), run_place.replaced(place / "run"):
         (place / "run" / "notes.md").write_text("what I saw")
@@ -234,9 +222,7 @@ def test_a_file_that_comes_while_the_run_is_made_stays(place: Path, run: Run, st
 
 @pytest.mark.usefixtures("unresolved")
 @pytest.mark.parametrize("option", ["--out", "--cache", "--json"])
-def test_a_place_without_space_is_found_before_anything_is_resolved(
-    place: Path, monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
+def test_a_place_without_space_is_found_before_anything_is_resolved(place, monkeypatch, option):
     with pytest.raises(UsageError, match="File name too long"):
         run_place.prepare(place / ("x" * 300))
     monkeypatch.setattr("tempfile.NamedTemporaryFile", full)

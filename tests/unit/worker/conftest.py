@@ -1,7 +1,5 @@
 """A worker in this process, on a Triton of one file."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -3,8 +3,6 @@
 The program here counts how often it is started: it is a script, and listed as known by its content.
 """
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 from pathlib import Path
@@ -72,7 +70,7 @@ def ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assembler:
     return Assembler(tmp_path, monkeypatch)
 
 
-def test_an_earlier_result_is_taken_without_starting_the_program(ptxas: Assembler) -> None:
+def test_an_earlier_result_is_taken_without_starting_the_program(ptxas):
     made, log = ptxas.run(), ptxas.log
     assert (made[-4:], ptxas.started) == (b"code", 1)
     assert log.startswith("Used 16 registers: -v --gpu-name=sm_90a kernel.ptx")
@@ -85,7 +83,7 @@ def test_an_earlier_result_is_taken_without_starting_the_program(ptxas: Assemble
     assert ptxas.started == 1
 
 
-def test_anything_else_is_assembled(ptxas: Assembler) -> None:
+def test_anything_else_is_assembled(ptxas):
     first = ptxas.run()
     assert ptxas.run("other").endswith(b"other")
     ptxas.run(flags=(*FLAGS, "-O1"))
@@ -101,7 +99,7 @@ def test_anything_else_is_assembled(ptxas: Assembler) -> None:
 
 
 @pytest.mark.parametrize("form", ["{}", "--options-file={}"])
-def test_files_that_a_flag_names_count_by_content(ptxas: Assembler, form: str) -> None:
+def test_files_that_a_flag_names_count_by_content(ptxas, form):
     file = ptxas.folder / "options"
     for content, started in (("-O1", 1), ("-O1", 1), ("-O2", 2), ("-O1", 2)):
         file.write_text(content)
@@ -110,7 +108,7 @@ def test_files_that_a_flag_names_count_by_content(ptxas: Assembler, form: str) -
 
 
 @pytest.mark.parametrize("content", [b"", b"cut", b"0\n0\n0", None])
-def test_a_damaged_memory_is_made_again(ptxas: Assembler, content: bytes | None) -> None:
+def test_a_damaged_memory_is_made_again(ptxas, content):
     made = ptxas.run()
     (path,) = ptxas.kept()
     path.write_bytes(path.read_bytes()[:-1] if content is None else content)
@@ -118,7 +116,7 @@ def test_a_damaged_memory_is_made_again(ptxas: Assembler, content: bytes | None)
     assert ptxas.started == 2
 
 
-def test_a_failing_run_is_not_remembered(ptxas: Assembler) -> None:
+def test_a_failing_run_is_not_remembered(ptxas):
     for _ in range(2):
         with pytest.raises(subprocess.CalledProcessError):
             ptxas.run("refused")
@@ -126,19 +124,19 @@ def test_a_failing_run_is_not_remembered(ptxas: Assembler) -> None:
     assert (ptxas.started, ptxas.kept()) == (2, [])
 
 
-def test_a_memory_that_cannot_be_written_is_done_without(ptxas: Assembler) -> None:
+def test_a_memory_that_cannot_be_written_is_done_without(ptxas):
     (ptxas.folder / "assembled").write_text("a file in its place")
     assert ptxas.run() == ptxas.run()
     assert ptxas.started == 2
 
 
 @pytest.mark.parametrize("stream", ["stderr", "stdout"])
-def test_a_stage_that_captures_what_is_printed_gets_it_each_time(ptxas: Assembler, stream: str) -> None:
+def test_a_stage_that_captures_what_is_printed_gets_it_each_time(ptxas, stream):
     assert ptxas.run(**{stream: subprocess.PIPE}) == ptxas.run(**{stream: subprocess.PIPE})
     assert (ptxas.started, ptxas.kept()) == (2, [])
 
 
-def test_other_programs_run_as_they_are(ptxas: Assembler) -> None:
+def test_other_programs_run_as_they_are(ptxas):
     ptxas.program = ptxas.program.with_name("ld.lld")
     ptxas.program.write_text('#!/bin/sh\ncp "$1" "$3"\n')
     ptxas.program.chmod(0o755)

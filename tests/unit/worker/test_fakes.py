@@ -1,7 +1,5 @@
 """The tensors and launches that workloads are made of, and the real tensors in their place."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from irdiff.worker import corpus_api, fills
 CORPUS = Path(__file__).parents[3] / "corpus"
 
 
-def test_views_share_a_storage_and_keep_its_strides() -> None:
+def test_views_share_a_storage_and_keep_its_strides():
     qkv = corpus_api.tensor((128, 3 * 8, 64), "bf16")
     q = qkv[:, 8:16]
     assert (q.shape, q.stride(), q.offset) == ((128, 8, 64), (24 * 64, 64, 1), 8 * 64)
@@ -28,7 +26,7 @@ def test_views_share_a_storage_and_keep_its_strides() -> None:
         corpus_api.tensor((4, 8), "fp32").t().view(32)
 
 
-def test_storages_are_distinct_and_aligned() -> None:
+def test_storages_are_distinct_and_aligned():
     first, second = corpus_api.tensor((3,), "i8"), corpus_api.tensor((3,), "i8")
     assert first.data_ptr() != second.data_ptr()
     assert first.data_ptr() % 256 == second.data_ptr() % 256 == 0
@@ -37,7 +35,7 @@ def test_storages_are_distinct_and_aligned() -> None:
     assert [(row.dtype.short, row.storage.fill) for row in zeros] == [("i8", "zeros"), ("fp16", "zeros")]
 
 
-def test_dtypes_read_as_torch_prints_them() -> None:
+def test_dtypes_read_as_torch_prints_them():
     assert str(corpus_api.DType("fp8e4nv")) == "float8_e4m3fn"
     assert corpus_api.dtype_name("torch.bfloat16") == "bf16"
     with pytest.raises(ValueError, match="unknown dtype 'fp12'"):
@@ -62,9 +60,7 @@ def test_dtypes_read_as_torch_prints_them() -> None:
         ({"failing": {"sm_100": "3.6.0"}}, "sm_90", "3.6.0", True),
     ],
 )
-def test_where_a_launch_is_meant_to_compile(
-    facts: dict[str, object], target: str, version: str, expected: bool
-) -> None:
+def test_where_a_launch_is_meant_to_compile(facts, target, version, expected):
     assert corpus_api.launch(print, **facts).expects(target, version) is expected
 
 
@@ -82,7 +78,7 @@ class Kernel:
     __call__ = run
 
 
-def test_what_cannot_be_launched_says_how_to_write_it() -> None:
+def test_what_cannot_be_launched_says_how_to_write_it():
     def rope(q_ptr, k_ptr, n, BLOCK):
         pass
 
@@ -106,14 +102,12 @@ def test_what_cannot_be_launched_says_how_to_write_it() -> None:
         ((0, 8), (8, 1), 5, 5),
     ],
 )
-def test_extent_is_what_the_view_reaches(
-    shape: tuple[int, ...], strides: tuple[int, ...], offset: int, expected: int
-) -> None:
+def test_extent_is_what_the_view_reaches(shape, strides, offset, expected):
     assert fills.extent({"shape": shape, "strides": strides, "storage_offset": offset}) == expected
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*.py")), ids=lambda path: path.stem)
-def test_the_corpus_names_only_known_fills(path: Path) -> None:
+def test_the_corpus_names_only_known_fills(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.keyword) and node.arg == "fill" and isinstance(node.value, ast.Constant):
             assert node.value.value.partition(":")[0] in fills.KINDS

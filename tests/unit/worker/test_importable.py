@@ -1,7 +1,5 @@
 """What a recorded workload imports, and what it has to copy."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
         del sys.modules[name]
 
 
-def test_a_function_of_the_repository_is_imported(repository: Path) -> None:
+def test_a_function_of_the_repository_is_imported(repository):
     found, ops = Importable(str(repository)), importlib.import_module("pkg.ops")
     assert found.module_of(ops.helper) == found.module_name(ops) == "pkg.ops"
     assert Importable().module_of(ops.helper) is Importable().module_name(ops) is None
@@ -44,7 +42,7 @@ def test_a_function_of_the_repository_is_imported(repository: Path) -> None:
         ("json", "dumps", "does not lie in the repository"),
     ],
 )
-def test_anything_else_is_copied(repository: Path, module_name: str, name: str, why: str) -> None:
+def test_anything_else_is_copied(repository, module_name, name, why):
     found = Importable(str(repository))
     value = getattr(importlib.import_module(module_name), name)
     assert why in str(found.why_not(value))
@@ -61,7 +59,7 @@ def test_anything_else_is_copied(repository: Path, module_name: str, name: str, 
         ("if flag:\n    run()\n", False),
     ],
 )
-def test_programs_that_run_when_they_are_imported(text: str, quiet: bool) -> None:
+def test_programs_that_run_when_they_are_imported(text, quiet):
     assert only_defines(text) is quiet
 
 
@@ -75,5 +73,5 @@ def test_programs_that_run_when_they_are_imported(text: str, quiet: bool) -> Non
         ("pkg.ops", "elsewhere/ops.py", None),
     ],
 )
-def test_a_file_is_known_by_the_name_that_leads_to_it(name: str, file: str, module: str | None) -> None:
+def test_a_file_is_known_by_the_name_that_leads_to_it(name, file, module):
     assert importable._named(name, file) == module

@@ -1,7 +1,5 @@
 """What is launched, as text: a line for each fact that the program gives, and nothing that runs differ in."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -57,7 +55,7 @@ class Descriptor:
     swizzle: int | None = None
 
 
-def test_each_fact_has_a_line(described: Callable[..., str]) -> None:
+def test_each_fact_has_a_line(described):
     x = corpus_api.tensor((64, 8), "fp16", fill="zeros")
     call = Call({"x": x, "BLOCK": 32, "n": 64, "eps": 0.5, "flag": True}, given={"num_warps": 8})
     assert described(call).splitlines() == [
@@ -71,7 +69,7 @@ def test_each_fact_has_a_line(described: Callable[..., str]) -> None:
     ]
 
 
-def test_another_object_with_the_same_facts_has_an_equal_text(described: Callable[..., str]) -> None:
+def test_another_object_with_the_same_facts_has_an_equal_text(described):
     """A renamed variable of the program, or another process: storages have other addresses."""
     first, _, second = (corpus_api.tensor((64,), "fp32") for _ in range(3))
     assert first.data_ptr() != second.data_ptr()
@@ -94,11 +92,11 @@ def test_another_object_with_the_same_facts_has_an_equal_text(described: Callabl
     ],
     ids=["value", "bool", "float", "sign", "signedness", "shape", "strides", "offset", "fill", "tuple"],
 )
-def test_facts_that_differ_have_other_texts(described: Callable[..., str], one: Any, another: Any) -> None:
+def test_facts_that_differ_have_other_texts(described, one, another):
     assert described(Call({"x": one})) != described(Call({"x": another}))
 
 
-def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> None:
+def test_tensors_of_one_storage_are_marked(described):
     x, y = (corpus_api.tensor((8,), "fp32") for _ in range(2))
     assert described(Call({"a": x, "b": y})) != described(Call({"a": x, "b": x}))
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
@@ -109,7 +107,7 @@ def test_tensors_of_one_storage_are_marked(described: Callable[..., str]) -> Non
     assert of_the_last != of_the_first and "call 1 before its last" in of_the_first
 
 
-def test_a_descriptor_shows_only_what_has_no_default(described: Callable[..., str]) -> None:
+def test_a_descriptor_shows_only_what_has_no_default(described):
     given = (corpus_api.tensor((64, 8), "fp16"), [64, 8], [8, 1], [16, 8])
     text = described(Call({"d": Descriptor(*given)}))
     assert "argument 1: descriptor of block [16, 8], shape [64, 8], strides [8, 1]\n" in text
@@ -117,13 +115,13 @@ def test_a_descriptor_shows_only_what_has_no_default(described: Callable[..., st
     assert "strides [8, 1], padding 'nan'\n" in padded and "swizzle" not in padded
 
 
-def test_calls_come_in_their_order_and_equal_ones_once(described: Callable[..., str]) -> None:
+def test_calls_come_in_their_order_and_equal_ones_once(described):
     one, two = Call({"n": 1}), Call({"n": 2})
     assert described(one, one, two).splitlines()[::3] == ["call 1, 2 times", "call 2"]
     assert described(one, two) != described(two, one)
 
 
-def test_an_autotuner_shows_what_it_does_around_a_launch(load: Callable[[str], Any]) -> None:
+def test_an_autotuner_shows_what_it_does_around_a_launch(load):
     names = {"arg_names": ["x", "M", "N", "out"], "reset_to_zero": ["out"]}
     hooks = {"user_defined_pre_hook": True, "pre_hook": kernel}
     configs = [types.SimpleNamespace(all_kwargs=lambda: {"BLOCK": 8}, pre_hook=other)]

@@ -1,7 +1,5 @@
 """What a worker says that it has loaded: each file under a name that is the same wherever it is installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ def made(tmp_path: Path) -> Installation:
     return Installation.at(tmp_path / "here")
 
 
-def test_what_is_loaded_and_all_of_what_makes_code_is_named(made: Installation) -> None:
+def test_what_is_loaded_and_all_of_what_makes_code_is_named(made):
     assert set(made.described()["files"]) == {
         "triton/__init__.py",
         "triton/_C/libtriton.so",
@@ -36,19 +34,19 @@ def test_what_is_loaded_and_all_of_what_makes_code_is_named(made: Installation) 
     }
 
 
-def test_a_module_of_an_archive_is_the_archive(made: Installation) -> None:
+def test_a_module_of_an_archive_is_the_archive(made):
     archive = made.write("../packed.zip", b"PK")
     made.modules["packed"] = f"{archive}/packed/__init__.py"
     assert str(archive) in made.described()["files"].values()
 
 
-def test_two_libraries_of_one_name_are_both_named(made: Installation) -> None:
+def test_two_libraries_of_one_name_are_both_named(made):
     other = made.write("../other/libc.so.6", b"another libc")
     made.libraries.append(other)
     assert {str(path) for path in made.libraries} <= set(made.described()["files"].values())
 
 
-def test_programs_are_those_that_triton_brings_and_those_that_it_is_told_of(made: Installation) -> None:
+def test_programs_are_those_that_triton_brings_and_those_that_it_is_told_of(made):
     outside = made.write("../../tools/ptxas", MACHINE_CODE)
     made.environment["TRITON_PTXAS_BLACKWELL_PATH"] = str(outside)
     made.write("triton/backends/nvidia/bin/cuobjdump", MACHINE_CODE).chmod(0o755)

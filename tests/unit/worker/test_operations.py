@@ -1,12 +1,8 @@
 """What a worker finds, compiles and leaves for a request, with a Triton of one file."""
 
-from __future__ import annotations
-
 import py_compile
 import sys
-from collections.abc import Callable
 from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +23,7 @@ def digests(worker: InProcess, text: str, launches: str = '"a": launch(run)') ->
     return [row["digest"] for row in worker.launches().values()]
 
 
-def test_a_launch_is_described_and_compiles_as_it_was_captured(worker: InProcess) -> None:
+def test_a_launch_is_described_and_compiles_as_it_was_captured(worker):
     launch = worker.launches()["a"]
     assert (launch["kernel"], launch["grid"], launch["places"]) == ("scale", [1, 1, 1], [1])
     assert launch["signature"]["x"] == "*float32" and launch["constexprs"] == {"n": "64", "BLOCK": "32"}
@@ -39,9 +35,7 @@ def test_a_launch_is_described_and_compiles_as_it_was_captured(worker: InProcess
     assert made["handed"] == {"symbol": "scale", "packed": [4]} and set(made["times_s"]) == set(made["texts"])
 
 
-def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(
-    worker: InProcess, tmp_path: Path
-) -> None:
+def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(worker, tmp_path):
     plugin = tmp_path / "plugin.so"
     plugin.write_text("one")
     call = f'scale[(1,)](*ARGUMENTS, BLOCK=32, plugin="{plugin}")'
@@ -77,7 +71,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker: InProcess, name: str) -> None:
+def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name):
     text, has_digest = SETTINGS[name]
     call = "    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
     (plain,) = digests(worker, "def run():\n" + call)
@@ -91,9 +85,7 @@ def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker: InPr
         assert found is None, "an object that replaced one of the compiler: compiled each time, never kept"
 
 
-def test_each_launch_compiles_under_what_was_set_when_it_was_made(
-    worker: InProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_launch_compiles_under_what_was_set_when_it_was_made(worker, monkeypatch):
     knobs = sys.modules["triton"].knobs  # type: ignore[attr-defined]
     registry = sys.modules["triton.backends.tiny"].REGISTRY  # type: ignore[attr-defined]
     seen = {"stage": lambda: f"level {knobs.nvidia.level} with {sorted(registry)}"}
@@ -114,7 +106,7 @@ def test_each_launch_compiles_under_what_was_set_when_it_was_made(
         assert f"level {level} with ['first', 'second']" in made["texts"]["tinyasm"]
 
 
-def test_modules_from_outside_are_part_of_the_digest_by_content(worker: InProcess, tmp_path: Path) -> None:
+def test_modules_from_outside_are_part_of_the_digest_by_content(worker, tmp_path):
     """A stage may use them, and no toolchain's digest holds them; the repository's own are not counted."""
     call = "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)\n"
     (plain,) = digests(worker, call)
@@ -133,9 +125,7 @@ def test_modules_from_outside_are_part_of_the_digest_by_content(worker: InProces
     assert made["outcome"] == "compiled" and made["from_outside"] == []
 
 
-def test_a_stage_that_loads_a_module_from_outside_says_so(
-    worker: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monkeypatch):
     (tmp_path / "late.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(
@@ -154,7 +144,7 @@ def test_a_stage_that_loads_a_module_from_outside_says_so(
         ({"tiers": ["gate"], "labels": ["a"]}, []),
     ],
 )
-def test_which_launches_count(worker: InProcess, select: dict[str, Any], expected: list[str]) -> None:
+def test_which_launches_count(worker, select, expected):
     worker.write(
         "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=1)\n    scale[(1,)](*ARGUMENTS, BLOCK=2)\n",
         '"a": launch(scale[1], *ARGUMENTS, BLOCK=32), "b": launch(scale[1], *ARGUMENTS, BLOCK=8, tier="gate"), '
@@ -163,7 +153,7 @@ def test_which_launches_count(worker: InProcess, select: dict[str, Any], expecte
     assert list(worker.launches(select=select)) == expected
 
 
-def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(worker: InProcess) -> None:
+def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(worker):
     worker.write("", '"a": launch(refused[(1,)], X, targets="sm_*"), "b": launch(scale[(1,)], X, OUT, 1, 1)')
     rows = worker.launches()
     assert [(row["expected"], row["digest"] is None) for row in rows.values()] == [
@@ -173,7 +163,7 @@ def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(work
     assert worker.launches(select={"frontend": False})["b"]["digest"] is None
 
 
-def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker: InProcess) -> None:
+def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
     text = TUNED.replace("MORE", "")
     worker.write(text, '"a": launch(tuned[(1,)], X, 64)')
     rows = worker.launches()
@@ -188,7 +178,7 @@ def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker: InProcess) 
     assert (len(result["launches"]), result["left_out"]) == (1, {"tuned": 2})
 
 
-def test_a_program_is_captured_up_to_where_it_ends(worker: InProcess) -> None:
+def test_a_program_is_captured_up_to_where_it_ends(worker):
     (worker.root / "bench.py").write_text(
         "import sys\nimport triton\nfrom irdiff_corpus import tensor\n\n@triton.jit\ndef k(x):\n    pass\n\n"
         "k[(1,)](tensor((8, 4), 'fp16'))\nsys.exit(int(sys.argv[1]))\n"
@@ -210,7 +200,7 @@ def test_a_program_is_captured_up_to_where_it_ends(worker: InProcess) -> None:
         ("sys.exit(0)", ""),
     ],
 )
-def test_how_a_program_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str) -> None:
+def test_how_a_program_ends(tmp_path, monkeypatch, line, said):
     from irdiff.worker import run_program
 
     monkeypatch.chdir(tmp_path)
@@ -228,7 +218,7 @@ def test_how_a_program_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lin
     assert (sys.argv, sys.path) == before
 
 
-def test_a_file_of_ir_is_a_kernel(worker: InProcess) -> None:
+def test_a_file_of_ir_is_a_kernel(worker):
     (worker.root / "k.ttir").write_text("module {}")
     worker.write(
         "",
@@ -240,7 +230,7 @@ def test_a_file_of_ir_is_a_kernel(worker: InProcess) -> None:
     assert worker.compile()["texts"]["tinyasm"] == "module {} loc(1)  warps 2"
 
 
-def test_a_launch_that_fails_fails_alone(worker: InProcess) -> None:
+def test_a_launch_that_fails_fails_alone(worker):
     worker.write(
         'def missing():\n    import not_installed\n\ndef ir():\n    triton.compiler.compile("x.ttir")\n'
         "def wordy():\n    raise ValueError('no ' * 400)\n",
@@ -261,7 +251,7 @@ def test_a_launch_that_fails_fails_alone(worker: InProcess) -> None:
     assert "ModuleNotFoundError" in again["message"] and again["transient"]
 
 
-def test_a_launch_that_is_another_each_time_is_not_compiled(worker: InProcess) -> None:
+def test_a_launch_that_is_another_each_time_is_not_compiled(worker):
     result = worker.serve("compile", launch=f"{worker.name}:a", digest="0" * 64)
     assert result["outcome"] == "error" and "gives another launch each time" in result["message"]
 
@@ -270,9 +260,7 @@ def test_a_launch_that_is_another_each_time_is_not_compiled(worker: InProcess) -
     ("target", "outcome", "unsupported"),
     [({"backend": "cuda"}, "unsupported", None), ({"arch": "unknown"}, "error", True)],
 )
-def test_a_target_that_the_toolchain_does_not_know(
-    worker: InProcess, target: dict[str, str], outcome: str, unsupported: bool | None
-) -> None:
+def test_a_target_that_the_toolchain_does_not_know(worker, target, outcome, unsupported):
     request = {"launch": f"{worker.name}:a", "digest": None, "target": {**tiny_triton.TARGET, **target}}
     result = worker.serve("compile", **request)
     assert (result["outcome"], result.get("unsupported")) == (outcome, unsupported)
@@ -286,9 +274,7 @@ def test_a_target_that_the_toolchain_does_not_know(
         (ValueError("no " * 400), "error", False),
     ],
 )
-def test_what_a_stage_raises(
-    worker: InProcess, monkeypatch: pytest.MonkeyPatch, error: Exception, outcome: str, transient: bool | None
-) -> None:
+def test_what_a_stage_raises(worker, monkeypatch, error, outcome, transient):
     def fails() -> str:
         raise RuntimeError("wrapped") from error
 
@@ -298,7 +284,7 @@ def test_what_a_stage_raises(
     assert (result["stage"], result["artifacts"]) == ("tinyasm", ["ttir"])
 
 
-def test_a_workload_imports_what_has_no_source(worker: InProcess) -> None:
+def test_a_workload_imports_what_has_no_source(worker):
     """Bytecode alone, and an extension: this one is not a library, and the loader that says so found it."""
     (worker.root / "own.py").write_text("BLOCK = 16\n")
     py_compile.compile(str(worker.root / "own.py"), cfile=str(worker.root / "own.pyc"), doraise=True)
@@ -308,13 +294,13 @@ def test_a_workload_imports_what_has_no_source(worker: InProcess) -> None:
     assert len(worker.launches()) == 1
 
 
-def test_a_workload_of_other_releases_launches_nothing(worker: InProcess) -> None:
+def test_a_workload_of_other_releases_launches_nothing(worker):
     for line, count in (('SINCE = "9.0.0"', 1), ('SINCE = "10.0.0"', 0), ('UNTIL = "9.9.0"', 0)):
         worker.write(line)
         assert len(worker.launches()) == count
 
 
-def test_what_a_workload_opens_below_a_folder_is_listed(worker: InProcess) -> None:
+def test_what_a_workload_opens_below_a_folder_is_listed(worker):
     noted = worker.module("noted")
     sys.addaudithook(lambda event, arguments: noted._on_event(event, arguments))
     for name in ("repository/kernels/shapes.json", "repository-2/other.json"):
@@ -329,7 +315,7 @@ def test_what_a_workload_opens_below_a_folder_is_listed(worker: InProcess) -> No
     assert noted.end_files() == []
 
 
-def test_the_stages_of_a_backend_of_an_older_interface(worker: InProcess) -> None:
+def test_the_stages_of_a_backend_of_an_older_interface(worker):
     class Old:
         def add_stages(self, stages: dict[str, Any], options: Any) -> None:
             stages["ttir"] = options
@@ -351,7 +337,7 @@ sys.audit("import", "multiprocessing.pool", None, None, None, None)
 """
 
 
-def test_processes_that_a_program_starts_are_named(load: Callable[[str], Any], tmp_path: Path) -> None:
+def test_processes_that_a_program_starts_are_named(load, tmp_path):
     noted = load("noted")
     noted.watch_files()
     noted.begin_files(str(tmp_path))

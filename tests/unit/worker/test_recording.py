@@ -39,9 +39,7 @@ def recording(load: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.Mo
     return made
 
 
-def test_what_is_written_launches_the_same_again(
-    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_written_launches_the_same_again(recording, tmp_path, capsys):
     code, seen = recording.capture(str(tmp_path / "train.py"), "0 is no number")
     said = capsys.readouterr().err
     assert code == 1 and seen["ended"] == "SystemExit: 0 is no number" and seen["not_written"] == []
@@ -74,9 +72,7 @@ def test_what_is_written_launches_the_same_again(
     assert "# Kernels of train.py" in readme and all(f"`{row['id']}`" in readme for row in seen["launches"])
 
 
-def test_a_kernel_of_the_repository_is_imported(
-    recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kernel_of_the_repository_is_imported(recording, tmp_path, monkeypatch):
     (tmp_path / "kernels.py").write_text(PROGRAM.partition("x, out =")[0])
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "run.py").write_text(
@@ -92,15 +88,13 @@ def test_a_kernel_of_the_repository_is_imported(
     assert [row["grid"] for row in recording.launches().values()] == [[8, 1, 1], [4, 1, 1]]
 
 
-def test_a_copy_says_why_it_is_one(recording: Recording, tmp_path: Path) -> None:
+def test_a_copy_says_why_it_is_one(recording, tmp_path):
     recording.capture("--repo", str(tmp_path), str(tmp_path / "train-kernels.py"), "0")
     text = (recording.root / "train_kernels" / "scale.py").read_text()
     assert text.startswith('"""A COPY of `scale`') and "It could not be imported: " in text
 
 
-def test_nothing_of_anybody_is_written_over(
-    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_of_anybody_is_written_over(recording, tmp_path, capsys):
     program = str(tmp_path / "train.py")
     code_file = tmp_path / "code"
     assert recording.capture("--code-file", str(code_file), program, "")[0] == 1
@@ -124,9 +118,7 @@ def test_nothing_of_anybody_is_written_over(
         ("raise SystemExit(3)", 3, "the program ended early: SystemExit: 3"),
     ],
 )
-def test_a_program_that_launches_nothing(
-    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, said: str
-) -> None:
+def test_a_program_that_launches_nothing(recording, tmp_path, capsys, text, code, said):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "needed_here.py").write_text("")
     (tmp_path / "train.py").write_text(text)
@@ -136,7 +128,7 @@ def test_a_program_that_launches_nothing(
     assert said in printed and "runpy" not in printed
 
 
-def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording: Recording) -> None:
+def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording):
     """The tiny compiler stands for the real one: what it returns goes back to the program."""
     record, intercept, driver = map(recording.module, ("record", "intercept", "stub_driver"))
     compiled: list[Any] = []
@@ -198,9 +190,7 @@ class Numbers:
         ([5, *range(299)], "randint:0:299"),
     ],
 )
-def test_integers_are_described_by_what_they_look_like(
-    load: Callable[[str], Any], values: list[int], fill: str
-) -> None:
+def test_integers_are_described_by_what_they_look_like(load, values, fill):
     assert load("record")._content(Numbers(values), "i32") == (fill, None)
     assert load("record")._content(Numbers(values[:3]), "i32") == ("normal", values[:3])
 
@@ -212,9 +202,7 @@ def trace(folder: Path, *events: dict[str, Any], name: str = "t.ndjson.gz") -> s
     return str(folder / name)
 
 
-def test_a_trace_of_tritonparse(
-    recording: Recording, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
     (tmp_path / "lines").mkdir()
     code = "import x\n\n@decorated(3)\ndef add(a, n, flag, BLOCK):\n    pass\n"
     metadata = {"name": "add", "hash": "abc", "num_warps": 8}
@@ -254,7 +242,7 @@ def test_a_trace_of_tritonparse(
     assert 'tensor((4096,), "fp16", offset=8), 4' in (recording.root / "t" / "add.py").read_text()
 
 
-def test_which_files_a_recording_may_write_over(tmp_path: Path) -> None:
+def test_which_files_a_recording_may_write_over(tmp_path):
     def strangers(folder: Path = tmp_path, family: str = "train") -> list[str]:
         found: list[str] = written_files.strangers(str(folder), family)
         return found

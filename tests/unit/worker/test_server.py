@@ -1,7 +1,5 @@
 """Which hosts a worker keeps, what it answers when they end, and the loop; without any process."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -9,7 +7,6 @@ import mmap
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +54,7 @@ def _no_open_pipes() -> Iterator[None]:
             os.close(int(descriptor))
 
 
-def test_which_hosts_are_kept() -> None:
+def test_which_hosts_are_kept():
     assert len(Hosts(7 * MIB).served(*range(100))) == 100
     # of the idle ones the last goes: the first workloads are compiled first
     assert Hosts(64 * MIB, 640 * MIB).served(*range(100)) == [*(f"w{n}" for n in range(9)), "w99"]
@@ -67,7 +64,7 @@ def test_which_hosts_are_kept() -> None:
     assert len(working.by_key) == 20
 
 
-def test_own_memory_is_what_no_other_process_shares() -> None:
+def test_own_memory_is_what_no_other_process_shares():
     before = server._own_bytes(os.getpid())
     with mmap.mmap(-1, 32 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as mine:
         mine.write(b"\xff" * (32 * MIB))
@@ -75,7 +72,7 @@ def test_own_memory_is_what_no_other_process_shares() -> None:
     assert server._own_bytes(-1) == server._HOST_BYTES
 
 
-def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on() -> None:
+def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on():
     hosts = Hosts(ready=False)
     hosts.ask(1, 2, 3, workload="w")
     (host,) = hosts.by_key.values()
@@ -88,7 +85,7 @@ def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on() -> No
     assert hosts.replies[1] == {"id": 2, "signal": 9} and [row["id"] for row in host.waiting] == [3]
 
 
-def test_who_ended_a_host_gets_its_end_and_the_others_are_tried_once_more() -> None:
+def test_who_ended_a_host_gets_its_end_and_the_others_are_tried_once_more():
     hosts = Hosts(ready=False)
     hosts.ask(1, 2, workload="w")
     hosts.ended(hosts.by_key["w"].pid, signal.SIGKILL)
@@ -102,7 +99,7 @@ def test_who_ended_a_host_gets_its_end_and_the_others_are_tried_once_more() -> N
     assert [(row["id"], row["signal"]) for row in hosts.replies[1:]] == [(2, signal.SIGSEGV)]
 
 
-def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue() -> None:
+def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue():
     hosts = Hosts(ready=False)
     hosts.ask(1)
     ((_, pid, request),) = hosts.timed()
@@ -112,7 +109,7 @@ def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue() -> None:
     assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True}]
 
 
-def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_answers_by_how_it_ended(tmp_path, monkeypatch):
     replies: list[dict[str, Any]] = []
     monkeypatch.setattr(server, "_fork_into", lambda request, work: work() or request["id"])
     monkeypatch.setattr(server, "_kill_group", lambda pid: None)
@@ -125,7 +122,7 @@ def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.Mon
     assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
 
 
-def test_a_worker_serves_until_its_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_serves_until_its_input_is_closed(monkeypatch):
     """Ctrl-C is not for it: irdiff ends it."""
     asked: list[Any] = []
 

@@ -3,8 +3,6 @@
 `installed(monkeypatch)` puts it in the place of triton, and loads the worker as its entry point does.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import itertools

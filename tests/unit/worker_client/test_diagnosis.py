@@ -1,9 +1,6 @@
 """The first reason that a compiler gives, whatever it prints before and after."""
 
-from __future__ import annotations
-
 from operator import itemgetter
-from pathlib import Path
 
 import pytest
 
@@ -23,12 +20,12 @@ FAILED_PASS = (
 
 
 @pytest.mark.parametrize("row", golden("diagnosis")["case"], ids=itemgetter("name"))
-def test_the_first_reason_leads(row: dict[str, str]) -> None:
+def test_the_first_reason_leads(row):
     said = row["stderr"].replace("<MODULE>", MODULE)
     assert diagnosis.of_text(said).text.startswith(row["reason"])
 
 
-def test_the_pass_and_the_ending_follow_the_reason() -> None:
+def test_the_pass_and_the_ending_follow_the_reason():
     said = diagnosis.of_text(f"{ASSERTION}\n{FAILED_PASS}\n{MODULE}")
     assert said.pass_name == "TritonAMDGPUConvertToBufferOps"
     assert said.explained("the compiler died of SIGABRT").endswith(
@@ -36,7 +33,7 @@ def test_the_pass_and_the_ending_follow_the_reason() -> None:
     )
 
 
-def test_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+def test_the_beginning_and_the_end_are_kept(tmp_path):
     path = tmp_path / "stderr"
     path.write_text(f"the beginning\n{MODULE}\nthe end\n")
     excerpt = diagnosis.of_file(path).excerpt

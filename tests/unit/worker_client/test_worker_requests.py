@@ -1,7 +1,5 @@
 """What is said of a request that gave no result."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,15 +30,13 @@ def requests(tmp_path: Path) -> Requests:
         (signal.SIGABRT, FailureKind.CRASH),
     ],
 )
-def test_a_killed_process_says_nothing_of_the_compiler(
-    requests: Requests, tmp_path: Path, number: int, kind: FailureKind
-) -> None:
+def test_a_killed_process_says_nothing_of_the_compiler(requests, tmp_path, number, kind):
     ended = EndedChild(signal=number, timed_out=False, worker_died=False)
     assert requests.failure(ended, None, tmp_path).kind is kind
 
 
 @pytest.mark.parametrize("deaths", [(False,), (True, False), (True, True)])
-def test_a_case_whose_worker_died_is_asked_once_more(tmp_path: Path, deaths: tuple[bool, ...]) -> None:
+def test_a_case_whose_worker_died_is_asked_once_more(tmp_path, deaths):
     """Another case may have killed it: of this one that says nothing."""
     ends = iter([EndedChild(signal=0, timed_out=False, worker_died=died) for died in deaths])
     workers: Any = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: next(ends)))
@@ -49,7 +45,7 @@ def test_a_case_whose_worker_died_is_asked_once_more(tmp_path: Path, deaths: tup
     assert ended.worker_died is deaths[-1] and next(ends, None) is None
 
 
-def test_the_end_of_a_huge_output_is_read_alone(tmp_path: Path) -> None:
+def test_the_end_of_a_huge_output_is_read_alone(tmp_path):
     with (tmp_path / "stderr").open("wb") as file:
         file.truncate(1 << 40)  # sparse: whoever reads it whole runs out of memory
         file.seek(0, 2)
