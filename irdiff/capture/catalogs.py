@@ -2,7 +2,8 @@
 
 Only the catalog of a corpus that imports nothing outside of itself and Triton is kept
 (`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. A
-failure that may be gone the next time is not kept: a missing module, exhausted time or memory.
+failure that may be gone the next time is not kept: a missing module, exhausted time or memory, a capture that
+died and was made again without the frontend.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ class Catalog:
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
     caveats: tuple[str, ...] = ()
     """`bench/run.py:12 asks …`: what the program was told without a GPU to ask, or did unseen."""
+    undigested: str = ""
+    """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 
 
 _read_catalog = TypeAdapter(Catalog)
@@ -133,7 +136,9 @@ class Capturer:
             result = read_result(folder)
             if result is None and request["select"]["frontend"]:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
-                return self._captured({**request, "select": {**request["select"], "frontend": False}}, ask)
+                without = {**request, "select": {**request["select"], "frontend": False}}
+                why = self._requests.failure(ended, result, folder).message
+                return {**self._captured(without, ask), "undigested": why, "transient": True}
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
                 stderr = diagnosis.of_file(folder / "stderr").excerpt

@@ -24,7 +24,12 @@ _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 
 def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
-    return [*missing_packages(captured, sides), *_caveats(captured), *_configs_left_out(captured)]
+    return [
+        *missing_packages(captured, sides),
+        *_undigested(captured),
+        *_caveats(captured),
+        *_configs_left_out(captured),
+    ]
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
@@ -83,6 +88,17 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
         f'{lack}; next: compare again --with {package}, or write packages = ["{package}"] below [kernels] in '
         "irdiff.toml"
     )
+
+
+def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
+    for row in captured:
+        for side, catalog in row.catalogs.items():
+            if catalog.undigested:
+                yield (
+                    f"{row.workload}@{row.target.name} was captured at {side} without the frontend "
+                    f"({catalog.undigested}): its launches have no digest, all of them are compiled, and "
+                    "edits of one file may be listed as several; next: --timeout or --memory gives more"
+                )
 
 
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:

@@ -64,6 +64,8 @@ def test_each_fault_ends_its_case_alone(irdiff, corpus):
         assert case["verdict"] == "failing", case
         assert case["failures"]["head"]["kind"] == kind, case["failures"]["head"]
         assert text.lower() in case["error"].lower()
+    (base, head) = (note for note in result.run["notes"] if "without the frontend" in note)
+    assert base.startswith("faults/compiler@sm_90 was captured at base") and "SIGSEGV" in head
 
 
 def test_what_failed_launches_held_is_free_for_the_next(irdiff, corpus):

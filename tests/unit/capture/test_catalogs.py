@@ -108,7 +108,8 @@ def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     found = captures.catalog()
     assert [row["select"]["frontend"] for row in captures.rows] == [True, False]
     assert found.failures[0].failure.kind is FailureKind.CRASH
-    assert not found.selection.frontend
+    assert (found.selection.frontend, found.undigested) == (False, "why")
+    assert captures.asked() == 2, "not kept: the next time it may not die"
 
 
 @pytest.mark.parametrize("other_fails", [False, True])
