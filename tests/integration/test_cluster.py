@@ -115,9 +115,6 @@ def test_a_scheduler_that_is_not_there_is_one_error(irdiff):
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
 
 
-# TLS
-
-
 def tls(folder: Path, name: str) -> dict[str, str]:
     """Dask's settings, as variables, for one certificate that all have and that signs itself."""
     key, certificate = str(folder / f"{name}.key"), str(folder / f"{name}.pem")

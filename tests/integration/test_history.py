@@ -32,8 +32,6 @@ MAX_BYTES = 5_000_000
 HOSTILE = "<img src=x onerror=window.pwned=1>`</code><script>window.pwned=1</script>"
 
 
-# several processes
-
 _WRITER = text_of("history/writer.py")
 
 
@@ -69,9 +67,6 @@ def test_a_killed_writer_leaves_the_file_whole(tmp_path):
         assert history.value("SELECT count(*) FROM facts") == len(before) + 1
 
 
-# versions of an index
-
-
 def wheel(folder: Path, version: str) -> None:
     files = {
         "METADATA": f"Metadata-Version: 2.1\nName: triton\nVersion: {version}\n",
@@ -105,9 +100,6 @@ def test_commits_between_two_revisions(tmp_path):
     found = versions.of_specs(["main~2..main"], 0, repo, configuration.load(cache=tmp_path / "cache"))
     assert [point.spec for point in found] == commits[1:]
     assert [point.sort_key for point in found] == sorted(point.sort_key for point in found)
-
-
-# the site
 
 
 def written(folder: Path, copies: int) -> tuple[Path, site.Written]:

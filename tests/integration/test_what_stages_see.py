@@ -36,8 +36,6 @@ def corpus(folder: Path, text: str) -> tuple[str, str]:
     return "--corpus", str(folder)
 
 
-# what stages do besides what their options say; each launch below has another number of pipeline stages
-
 STAGES = text_of("what_stages_see/stages.py")
 GIVEN = text_of("what_stages_see/given.py")
 BEHIND = text_of("what_stages_see/behind.py")
@@ -108,8 +106,6 @@ def test_what_reaches_a_later_stage_past_the_ir(newest, cache, tmp_path):
     }
 
 
-# files in place of what stages make
-
 DUMPING = 'os.environ["TRITON_KERNEL_DUMP"] = "1"\nos.environ["TRITON_DUMP_DIR"] = {!r}\n'
 TWICE = "\ndef run(x, y):\n    plain(x, y)\n    plain(x, y, BLOCK=512)\n"
 RUN = "\ndef run(x, y):\n    plain(x, y)\n"
@@ -140,9 +136,6 @@ def test_files_that_override_stages(cache, tmp_path):
     assert {case["workload"]: case["verdict"] for case in found.cases()} == {
         f"f/{way}": "changed" for way in OVERRIDING
     }
-
-
-# one launch does not reach another
 
 
 def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(irdiff, newest, tmp_path):

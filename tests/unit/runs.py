@@ -253,9 +253,6 @@ def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> R
     return replace(made, **changes)
 
 
-# larger runs
-
-
 STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
@@ -315,9 +312,6 @@ def stored(folder: Path, stage: str, text: str) -> Artifact:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(zstandard.compress(text.encode()))
     return Artifact(stage=stage, digest=digest, size_bytes=len(text))
-
-
-# timings
 
 
 def protocol(**changes: Any) -> TimingProtocol:

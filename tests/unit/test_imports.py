@@ -133,8 +133,6 @@ def test_environment_is_read_in_one_place():
     assert {path.name for path in ours if "os.environ" in path.read_text(encoding="utf-8")} <= {"config.py"}
 
 
-# what is declared
-
 ROOT = PACKAGE.parent
 DISTRIBUTIONS = {
     "cuda": "cuda-bindings", "git": "gitpython", "github": "pygithub", "pydantic_core": "pydantic",

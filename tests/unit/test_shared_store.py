@@ -112,9 +112,6 @@ def test_what_readers_made_is_sent_when_they_may_write(machines):
     assert machines.store("two").get_record("compile", KEY) == {"artifact": TEXT}
 
 
-# damage
-
-
 @pytest.mark.parametrize("damage", [lambda c: c[:-3], lambda c: c + b"x", lambda _: b"garbage" * 9])
 def test_a_bundle_that_is_not_of_its_digest_is_refused(machines, damage):
     machines.run("one", "text")
@@ -148,9 +145,6 @@ def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines):
     assert (mine.get(one), mine.usage().objects) == (b"one", 1)
     assert mine.get_record("compile", KEY) == {"artifact": "mine"}
     assert mine.get_record("compile", "x") is None
-
-
-# trouble
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])

@@ -73,9 +73,6 @@ def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch):
         assert len(interning._held) <= interning._MOST
 
 
-# damage
-
-
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])
 def test_damaged_blob_counts_as_absent(tmp_path, damage):
     store = Store(tmp_path)
@@ -151,9 +148,6 @@ def test_all_damage_is_found_at_once(tmp_path):
     assert Store(tmp_path).remove_damaged() == ["records-1.sqlite3"]
 
 
-# several at once
-
-
 def test_processes_and_threads_lose_nothing(tmp_path):
     script = """
 from threading import Thread
@@ -189,9 +183,6 @@ for n in range(100_000):
     assert store.remove_damaged() == []
     store.put_record("kind", KEY, 1)
     assert list(store.notes()) == []
-
-
-# a folder that cannot be written
 
 
 def test_what_cannot_be_written_is_one_clear_error(tmp_path):
@@ -257,9 +248,6 @@ except StoreError as error:
         (child,) = processes(Path(folder), script)
         assert "cannot be written" in child.communicate()[0]
         assert child.returncode == 0
-
-
-# housekeeping
 
 
 def test_prune_keeps_within_bound(tmp_path):

@@ -182,9 +182,6 @@ def test_what_is_not_there(repo, here, tmp_path):
         repository.default_base(store, "HEAD")
 
 
-# what runs
-
-
 def test_nothing_that_the_configuration_names_is_run(repo, here, tmp_path):
     (traces := tmp_path / "traces").mkdir()
     program = tmp_path / "program"
@@ -235,9 +232,6 @@ def test_git_that_is_not_installed(repo, here, tmp_path):
     with pytest.raises(UsageError, match="git cannot be started") as caught:
         repository.open_store(repo, without)
     assert "install git" in caught.value.hint
-
-
-# repositories elsewhere, which here are folders
 
 
 def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(repo, here, tmp_path):

@@ -41,9 +41,6 @@ def _post(hub: FakeGithub, text: str = "report", **more: Any) -> comment.Posted:
     return comment.post(hub.client(), 7, lambda limit: text[:limit], **more)
 
 
-# the story: create, update, minimize, too long, no permission
-
-
 def test_the_whole_story_as_recorded(hub):
     story: dict[str, list[dict[str, Any]]] = {}
 
@@ -114,9 +111,6 @@ def test_a_closed_pull_request_and_a_newer_run_are_left_alone(hub, state, head, 
     hub.state, hub.head = state, head
     assert _post(hub, commit=COMMIT).done is done
     assert not hub.comments
-
-
-# limits and faults
 
 
 def _page(request: Request) -> Response:
@@ -229,9 +223,6 @@ def test_hostile_names_are_refused():
     for wrong in tries:
         with pytest.raises(UsageError):
             wrong()
-
-
-# forks, checks
 
 
 def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub):

@@ -158,9 +158,6 @@ def typed(cwd: Path, *words: str) -> str:
     return done.stdout + done.stderr
 
 
-# a maintainer of kernels sets up CI
-
-
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
     source = new_repository(tmp_path / "kernels")
@@ -258,9 +255,6 @@ def test_commands_of_people_who_may_write(project, kernels):
     assert TOKEN not in done.log
 
 
-# a checkout of Triton
-
-
 STORIES = {
     # a change to Triton, the headline that a reviewer is told, and the conclusion of the check
     "changes-nothing": (
@@ -333,9 +327,6 @@ def test_from_a_bare_clone_to_the_comment(story, triton, place):
     if os.environ.get("IRDIFF_EXAMPLES"):
         examples.keep(example, text)
     assert examples.settled(text) == examples.settled(examples.read(example)), "stale: `make examples`"
-
-
-# the other workflows
 
 
 @pytest.mark.parametrize(

@@ -171,9 +171,6 @@ def test_an_artifact_that_is_gone_is_not_the_same(replayer, changed):
     assert attribute(replayer, case).origin.charged == (Component.TTGIR_PASSES, Component.NOT_SEPARABLE)
 
 
-# which cases, and those of which a side does not compile
-
-
 def test_only_changed_code_that_both_sides_have_is_attributed(changed):
     found = {verdict for verdict in Verdict if is_attributed(replace(changed, verdict=verdict))}
     assert found == {Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED}

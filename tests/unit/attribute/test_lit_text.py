@@ -34,9 +34,6 @@ def test_brackets_that_filecheck_would_read_are_escaped():
     assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
 
 
-# how often lines ran
-
-
 PATH, BARE = "lib/Fence.cpp", "lib/Bare.cpp"
 
 

@@ -75,9 +75,6 @@ def test_what_a_replay_made_is_a_value_of_the_cache(stage):
     assert stage.store.get(first.output) == b"made", "an output that is gone is made again"
 
 
-# why there is nothing
-
-
 @pytest.mark.parametrize(
     ("ended", "transient"),
     [({}, False), ({"signal": 24}, False), ({"timed_out": True}, True), ({"worker_died": True}, True)],
@@ -90,9 +87,6 @@ def test_what_this_machine_had_no_time_for_is_not_kept(stage, ended, transient):
     assert found.error and found.transient is transient
     stage.run()
     assert len(stage.requests.rows) == (2 if transient else 1)
-
-
-# what is read
 
 
 @pytest.mark.parametrize(

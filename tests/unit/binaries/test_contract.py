@@ -28,9 +28,6 @@ def digest(stage: str, binary: bytes) -> str:
     return machine_code(stage, binary).digest
 
 
-# cubins
-
-
 def attributes(section: str, change: Callable[[int, bytes], bytes | None]) -> Edit:
     """Each attribute of a section `.nv.info…` with another value of the same length; None leaves it out."""
 
@@ -107,9 +104,6 @@ def test_barriers_count_alike_in_both_versions_of_the_format():
     as_flags = rebuilt(binary, named(".text.", lambda s: replace(s, flags=s.flags | 3 << 20)))
     assert digest("cubin", as_attribute) == digest("cubin", as_flags) != digest("cubin", binary)
     assert machine_code("cubin", as_flags).facts["barriers"] == 3
-
-
-# code objects
 
 
 def metadata(change: Callable[[dict[str, Any]], None]) -> Edit:
@@ -219,9 +213,6 @@ def test_the_distance_to_the_code_is_no_part_and_its_place_is():
     assert digest("hsaco", apart(256, 8)) != digest("hsaco", binary)
 
 
-# hostile files
-
-
 def section(number: int, kind: int, body: bytes, **changes: Any) -> Section:
     plain = {"address": 0, "link": 0, "info": 0, "alignment": 1, "flags": 0}
     return Section(name=f".s{number}", type=kind, size=len(body), content=body, **{**plain, **changes})
@@ -282,9 +273,6 @@ def test_sections_of_one_name_are_both_counted():
     twice = named(".nv.compat", lambda s: replace(s, name=".nv.constant0." + KERNEL))
     other = named(".nv.constant0", lambda s: replace(s, content=b"\1" + s.content[1:]) if s.type != 1 else s)
     assert digest("cubin", rebuilt(binary, twice)) != digest("cubin", rebuilt(binary, twice, other))
-
-
-# what a loader is asked for
 
 
 @pytest.mark.parametrize(("stage", "target"), [("cubin", "sm_90"), ("hsaco", "gfx942")])

@@ -154,9 +154,6 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"
 
 
-# what a function does
-
-
 TEXT = text_of("changed_files/text.py")
 
 

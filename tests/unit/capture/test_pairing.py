@@ -103,9 +103,6 @@ def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch, ex
     assert row.head is not None and row.head.expected is expected
 
 
-# the order of calls
-
-
 @pytest.mark.parametrize(
     ("base", "head", "moved"),
     [
@@ -146,9 +143,6 @@ def test_a_pattern_selects_by_what_the_other_side_launches(launch):
     row = CapturedWorkload(workload="a/b", target=TARGET, catalogs=Sides(base=launched, head=failed))
     options = replace(DEFAULT_OPTIONS, cases=("a/b:two",), tiers=("core",))
     assert [pair.launch_id for pair in pairing.pairs([row], options)] == ["a/b:two/k1"]
-
-
-# the configs of an autotuner: none is lost, and no id is given twice
 
 
 A, B, C, N = "8 warps", "4 warps", "2 warps", "16 warps"

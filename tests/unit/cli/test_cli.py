@@ -75,9 +75,6 @@ def test_jobs_run_the_commit_that_the_package_is_built_from_or_that_is_named(
             init_command.github_files(None, None, config, is_compiler=True, timing=False)
 
 
-# cases of a run
-
-
 @pytest.fixture(scope="module")
 def run() -> Run:
     return large_run(60, 6)

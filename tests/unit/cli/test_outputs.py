@@ -60,9 +60,6 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path):
     assert tree(tmp_path) == before
 
 
-# hook install
-
-
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     class Repository:

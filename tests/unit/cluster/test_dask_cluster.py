@@ -86,9 +86,6 @@ def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
     assert list(config.cache.iterdir()) == [], "the token is gone"
 
 
-# on a machine
-
-
 @pytest.fixture
 def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
     (tmp_path / "token").touch()

@@ -46,9 +46,6 @@ def test_calls_of_unknown_intrinsics_are_no_code():
     assert unknown_intrinsics(".extern .func vprintf\n", "LLVM 19") == ""
 
 
-# constructs that other LLVMs spell differently
-
-
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings.toml").read_text())
 
 

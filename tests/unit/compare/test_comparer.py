@@ -194,9 +194,6 @@ def test_the_last_texts_of_a_backend_without_binaries_decide(compiler, head, ver
     assert finding in told(case.findings)
 
 
-# launches
-
-
 @pytest.mark.parametrize(
     ("changes", "finding", "stage", "status"),
     [

@@ -64,9 +64,6 @@ def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
     return Compilation(requests, Store(tmp_path / "store"), launch)
 
 
-# what results are filed under
-
-
 def test_equal_inputs_under_equal_toolchains_are_compiled_once(case):
     case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
     first = case.compile()
@@ -124,9 +121,6 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
     assert outcomes == [outcomes[0]] * 4
 
 
-# what is not kept
-
-
 @pytest.mark.parametrize(
     ("result", "kind", "stage", "again"),
     [
@@ -152,9 +146,6 @@ def test_the_dead_leave_what_they_had_finished(case):
     case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
     made = case.compile()
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
-
-
-# what is not taken
 
 
 def lose_artifact(store: Store, made: Compiled) -> None:

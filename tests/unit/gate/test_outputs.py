@@ -75,9 +75,6 @@ def test_sarif_points_into_the_repository_only(run):
         assert set(places) == {"irdiff-policy.toml"}
 
 
-# the release document
-
-
 def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
     outcome = gate.evaluate(run, rules, today=TODAY) if rules else None
     return ReleaseRun(run=run, folder=Path("nowhere"), timing=None, outcome=outcome)
@@ -104,9 +101,6 @@ def test_nothing_is_called_a_pass_that_was_not_asked(build):
         ([asked, asked], "the gate passes for all 2 runs"),
     ):
         assert release_document.verdict(parts) == words
-
-
-# the commands
 
 
 @pytest.fixture

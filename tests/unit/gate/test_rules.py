@@ -78,9 +78,6 @@ def only(outcome: Outcome) -> GateFinding:
     return finding
 
 
-# which cases a rule is about
-
-
 def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none():
     three = run(case(CASE), case(TWO), case("a/x:1@gfx942"))
     for rule in (BROKEN, RADIUS, {"kind": "compile-time", "percent": 100}, COVERAGE):
@@ -103,9 +100,6 @@ def test_a_run_that_compared_nothing_does_not_pass(verdicts):
     assert not outcome.passed
     assert outcome.headline == "gate fails: nothing was compared"
     assert 'errors="1"' in junit(outcome)
-
-
-# one case at a time
 
 
 def test_a_verdict_says_where_it_begins_and_why():
@@ -186,9 +180,6 @@ def test_nondeterministic_and_severity():
         assert certainty(of, **RISKY) is UNKNOWN
 
 
-# one target at a time
-
-
 def test_the_radius_of_each_target():
     cases = [case(CASE, Verdict.CHANGED), case(TWO, Verdict.CHANGED), case("a/x:3@sm_90")]
     assert found(run(*cases, case("a/x:1@gfx942", Verdict.BROKEN)), **{**RADIUS, "percent": 60}) == [
@@ -234,9 +225,6 @@ def test_a_case_whose_code_was_not_compared_covers_nothing():
     assert found(of, **required) == [("@gfx950", VIOLATED, none), ("@gfx942", VIOLATED, none)]
 
 
-# few cases: what a repository of a handful of kernels has
-
-
 def blocking(of: Run) -> list[str]:
     outcome = gate.evaluate(of, policy.load(Path("reports/irdiff-policy.toml")), today=TODAY)
     return [row.rule.id for row in outcome.rules if not row.holds]
@@ -269,9 +257,6 @@ def test_few_cases_are_enough_only_where_they_are_all():
     assert only(nothing).detail == "0 cases compared, at least 1 are required"
 
 
-# waivers
-
-
 @pytest.mark.parametrize(
     ("rules", "change", "passes"),
     [
@@ -301,9 +286,6 @@ def test_a_waiver_of_edits_does_not_cover_another_edit():
     assert gated(of, CHANGED, waivers=(own,)).passed
     assert not gated(changed_cases(1, e1="another"), CHANGED, waivers=(own,)).passed
     assert not gated(of, CHANGED, waivers=({**own, "cases": ["b/*"]},)).passed
-
-
-# acceptances, and what they do not carry over to
 
 
 def accept(of: Run, *names: str) -> tuple[Accepted, ...]:
@@ -384,8 +366,6 @@ def test_renewing_takes_the_same_edits_and_no_others():
     assert set(refused(later, accepted + renewed)) == {TWO, "a/x:3@sm_90"}
     assert acceptance.renew(later, accepted + renewed, decision) == ()
 
-
-# the acceptance file
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at every one", on=TODAY, expires=TODAY)
 

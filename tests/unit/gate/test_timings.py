@@ -88,9 +88,6 @@ def test_figures_that_cannot_be_relied_on_are_none():
         assert timed.note
 
 
-# the recorded run
-
-
 def _gate(rules: Path, today: str) -> tuple[Run, Outcome]:
     with run_archive.opened(DATA / "h200-3.8.0-3.9.0.tar.zst") as folder:
         run, measured = run_folder.load(folder), timing_file.load(folder)

@@ -60,9 +60,6 @@ def test_facts_that_cost_are_news(tmp_path, build):
         assert alert.is_news is news, (fact, base)
 
 
-# the command, and issues
-
-
 def check(nights: Nights, text: Path) -> tuple[int, str]:
     words = ["check", "--db", str(nights.file), "--markdown", str(text)]
     result = CliRunner().invoke(history_commands.history_group, words, standalone_mode=False)

@@ -48,9 +48,6 @@ def test_a_head_that_the_history_does_not_have_is_not_known(history):
     assert compile_times.of_run(history, replace(run, head=replace(run.head, corpus="other"))) is None
 
 
-# what the history itself holds
-
-
 RELEASES = ["3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0"]
 
 

@@ -88,9 +88,6 @@ def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path):
         assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("mine",)]
 
 
-# other forms
-
-
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
     """A history of real runs and timings that was exported, too."""

@@ -36,9 +36,6 @@ def test_a_side_is_a_version(build, spec, name, series, label):
     assert (base.name, base.series, base.label) == (name, series, label)
 
 
-# which versions a backfill is about
-
-
 def test_specs_are_one_series_in_order_and_each_once(tmp_path, config):
     found = versions.of_specs(["triton==3.10.0", "triton==3.9.0", "triton==3.10.0"], 0, tmp_path, config)
     assert [point.label for point in found] == ["3.9.0", "3.10.0"]

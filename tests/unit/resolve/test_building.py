@@ -13,9 +13,6 @@ from irdiff.resolve.toolchains.building.line_counting import digest
 LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
 
 
-# the compiler and the LLVM
-
-
 @pytest.fixture
 def llvm(tmp_path: Path) -> Path:
     for name, text in (
@@ -41,9 +38,6 @@ def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm):
     assert cxx_compiler.llvm_identity(llvm) == before
     (llvm / "lib/cmake/llvm/LLVMConfig.cmake").write_text(LLVM_CONFIG + "# patched\n")
     assert cxx_compiler.llvm_identity(llvm) != before
-
-
-# the doctor
 
 
 def test_only_clang_with_its_own_tools_can_count(tmp_path):

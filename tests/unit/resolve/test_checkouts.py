@@ -42,8 +42,6 @@ def test_a_script_that_cmake_names_counts_wherever_it_lies(named, path):
     assert path in native({**FILES, path: "", "lib/CMakeLists.txt": text})
 
 
-# links
-
 LINKED = {"docs/table.rst": "one\n", "shared/passes.py": "first = 1\n", "shared/more/stages.py": ""}
 LINKS = {
     "lib/table.inc": "../docs/table.rst",
@@ -82,8 +80,6 @@ def test_links_lead_to_what_they_name(checkout_of):
     behind = {"b/link/file.py", "c/link/file.py", "c/other.py"}
     assert set(found) == {"setup.py", "python/triton/__init__.py", "a/file.py", "b/other.py", *behind}
 
-
-# edits
 
 Compared = Callable[..., Edited]
 

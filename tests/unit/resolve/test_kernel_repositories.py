@@ -28,16 +28,10 @@ def test_what_no_kernel_is_made_of(paths, word):
     }
 
 
-# pins
-
-
 @pytest.mark.parametrize("row", GOLDEN["pin"], ids=itemgetter("name"))
 def test_a_pin_means_what_the_tools_that_write_it_mean(row):
     files = {"requirements/base.txt": b"-r ../requirements.txt\ntriton==3.7.1\n"}
     assert pins.version(row["name"], row["text"].encode(), read=files.get) == row.get("version")
-
-
-# programs, pushes and repositories elsewhere
 
 
 def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand():

@@ -103,9 +103,6 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
     assert {"triton", "pytorch-triton"} <= {*excluded}
 
 
-# packs
-
-
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     write(tmp_path / "matmul" / "one.py", "LAUNCHES = {}")

@@ -143,9 +143,6 @@ def test_run_json_must_be_a_plain_file(folder, tmp_path):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
-# artifacts
-
-
 def _put(folder: Path, digest: str, packed: bytes) -> Path:
     path = folder / "artifacts" / digest[:2] / digest[2:]
     path.parent.mkdir(parents=True)

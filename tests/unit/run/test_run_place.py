@@ -61,9 +61,6 @@ def write(folder: Path, run: Run, store: Store) -> None:
     run_folder.write(folder, run, store, digests)
 
 
-# refused
-
-
 def with_file(path: Path, text: str = "what I saw") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -154,9 +151,6 @@ def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(pl
     assert tree(place) == before
 
 
-# allowed
-
-
 @pytest.mark.parametrize("name", ["a/b/run", "empty", "run", "reports/run"])
 def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, store, build, name):
     (place / "empty").mkdir()
@@ -172,9 +166,6 @@ def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, s
     assert sorted(path.name for path in (place / name).iterdir()) == ["artifacts", "run.json"]
     assert stat.S_IMODE((place / name).stat().st_mode) == 0o755
     assert not list(place.rglob(".*"))
-
-
-# whole or not at all
 
 
 def full(*_: object, **__: object) -> Any:

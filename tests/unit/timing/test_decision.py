@@ -51,9 +51,6 @@ def outcome(name, change, trials, processes=PROCESSES):
     return bench_statistics.simulate(Cell(noise=FAMILIES[name], **facts))
 
 
-# estimates
-
-
 def test_times_are_of_one_launch_and_by_process():
     found = decision.process_times(quiet(0.05))
     assert [row.process for row in found] == [0, 1, 2]
@@ -75,17 +72,11 @@ def test_identical_numbers_do_not_divide_by_zero():
     assert found.p_less(math.log(1.01)) == found.p_greater(math.log(1.06)) == 1.0
 
 
-# the whole decision under noise
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_verdicts_are_hardly_ever_wrong(name):
     assert not outcome(name, 0.015, 60).broken
     assert not outcome(name, 0.0, 30).broken
-
-
-# each reason for no verdict, in words
 
 
 @pytest.mark.parametrize(

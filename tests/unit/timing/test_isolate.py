@@ -75,9 +75,6 @@ def test_a_process_that_does_not_reply_is_gone(start, line, code, status, side, 
     assert child.killed.is_set()
 
 
-# inside of the process
-
-
 def answer(monkeypatch, operation, synchronize=lambda: None):
     monkeypatch.setitem(gpu_process._OPERATIONS, "time", operation)
     torch = SimpleNamespace(cuda=SimpleNamespace(synchronize=synchronize))

@@ -148,9 +148,6 @@ def test_a_budget_that_is_spent_costs_no_process_and_verify_only_times_nothing()
     )
 
 
-# many versions at once
-
-
 def test_a_bundle_is_one_request_and_each_case_has_the_samples_of_the_base():
     gpu = Pretended()
     work, rows = go(["a~1", "b~1", "a~2", "a~3"], gpu)

@@ -60,9 +60,6 @@ def test_what_is_not_a_timing_file_of_this_schema_is_refused_and_no_link_followe
         timing_file.load(tmp_path)
 
 
-# samples
-
-
 def sample(case, gpu="GPU-1", elapsed=1.0):
     return Sample(
         gpu=gpu, case=case, process=0, round=0, position=0, arm="base", launches=1, elapsed_us=elapsed

@@ -90,9 +90,6 @@ def test_what_cannot_be_launched_says_how_to_write_it():
         corpus_api.launch(print, tier="nightly")
 
 
-# real tensors
-
-
 @pytest.mark.parametrize(
     ("shape", "strides", "offset", "expected"),
     [
