@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PROGRAM = HERE / "programs" / "every_launch.py"
+PROGRAM = HERE.parent / "data/texts/gpu/every_launch.py"
 WORKER = HERE.parent.parent / "irdiff" / "worker" / "__main__.py"
 pytestmark = pytest.mark.gpu
 torch = pytest.importorskip("torch", reason="no torch here")

@@ -60,7 +60,9 @@ def folder(tmp_path_factory):
     builder = compile_here.Builder(compile_here.store_in(folder / "store"))
     built = {
         row.split(":")[1]: made
-        for row, made in builder.build(compile_here.ROOT / "tests/gpu/workloads", "planted").items()
+        for row, made in builder.build(
+            compile_here.ROOT / "tests/data/texts/gpu/workloads", "planted"
+        ).items()
     }
     builder.close()
     # the same arguments on both sides: only the binary differs

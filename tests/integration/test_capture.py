@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from irdiff.model import Toolchain
+from tests.texts import TEXTS
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = TEXTS / "capture"
 PROGRAM = PROGRAMS / "train.py"
 pytestmark = pytest.mark.integration
 

@@ -11,9 +11,10 @@ import pytest
 
 from irdiff.config import Config
 from irdiff.resolve import packs
+from tests.texts import TEXTS
 
 ROOT = Path(__file__).parent.parent.parent
-PROGRAM = Path(__file__).parent / "programs" / "compiled.py"
+PROGRAM = TEXTS / "capture" / "compiled.py"
 pytestmark = [pytest.mark.integration, pytest.mark.wide]
 
 

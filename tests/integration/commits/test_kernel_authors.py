@@ -14,10 +14,11 @@ import pytest
 
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.programs.evidence import comparing
+from tests.texts import TEXTS
 
 pytestmark = pytest.mark.integration
 
-PROJECTS = Path(__file__).parent / "projects"
+PROJECTS = TEXTS / "kernel_authors"
 TARGET = ("--target", "sm_90")
 LIGER = ("liger", ("--toolchain", "triton==3.9.0"))
 VLLM = ("vllm", ("--with", "torch==2.13.0"))  # its kernels import torch

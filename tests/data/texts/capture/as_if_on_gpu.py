@@ -14,7 +14,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 HERE = Path(__file__).parent
-WORKER = HERE.parent.parent.parent / "irdiff" / "worker"
+WORKER = HERE.parents[3] / "irdiff" / "worker"
 
 
 class Kernel:
