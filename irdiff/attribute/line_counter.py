@@ -17,8 +17,8 @@ from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Pair, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
-from irdiff.resolve.toolchains.building.line_counting import ROOT
 from irdiff.resolve.toolchains.counting import CountingToolchain
+from irdiff.resolve.toolchains.line_counting import ROOT
 
 _TIMEOUT_S = 120.0
 _EXAMPLES = 3

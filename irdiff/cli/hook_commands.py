@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shlex
 import sys
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,9 +18,10 @@ from irdiff import process
 from irdiff.cli import options
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
-from irdiff.resolve import pushes
-from irdiff.resolve.pushes import Push
+from irdiff.model import Sides
+from irdiff.resolve import tree_edits
 from irdiff.resolve.toolchains import repository
+from irdiff.resolve.toolchains.repository import GitStore
 
 _UNPROCESSED = {"ignore_unknown_options": True}
 _DEFAULT_FOR_COMPILER = ("--tier", "gate")
@@ -52,7 +57,7 @@ def install_command(
     store = repository.open_store(repo or Path.cwd(), configuration.load())
     path = store.hook_path("pre-push")
     options.check_output(path)
-    if path.is_symlink() or (path.exists() and not pushes.is_ours(path.read_text(errors="replace"))):
+    if path.is_symlink() or (path.exists() and not is_ours(path.read_text(errors="replace"))):
         if not force:
             raise UsageError(
                 f"there is a pre-push hook already: {path}",
@@ -65,7 +70,7 @@ def install_command(
     words += ["--block"] if block else []
     words += ["--", *compare_options] if compare_options else []
     python = shlex.quote(sys.executable)
-    script = f"#!/bin/sh\n{pushes.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
+    script = f"#!/bin/sh\n{MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
     options.write_output(path, script)
     path.chmod(0o755)
     click.echo(f"wrote {path}; `git push --no-verify` goes without it")
@@ -92,8 +97,8 @@ def run_command(
     answer = ExitCode.DONE
     try:
         store = repository.open_store(Path.cwd(), config)
-        for local, remote in pushes.pushed_commits(lines):
-            push = pushes.inspect(store, local, remote, config)
+        for local, remote in pushed_commits(lines):
+            push = inspect(store, local, remote, config)
             if push is not None and push.relevant:
                 left_s = deadline - time.monotonic()
                 answer = max(answer, _compare(push, compare_options, left_s, config))
@@ -120,3 +125,63 @@ def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config
         if failed.code == ExitCode.ANSWER_IS_NO:
             return ExitCode.ANSWER_IS_NO
     return ExitCode.DONE
+
+
+# Before a push: which of the pushed commits touch what irdiff compares, and with what.
+
+
+_NO_COMMIT = "0" * 40
+MARK = "# written by `irdiff hook install`"
+_OURS = re.compile(rf"#!/bin/sh\n{re.escape(MARK)}\n\[ -x .+ \] \|\| exit 0\nexec .+ hook run .+\n")
+
+
+def is_ours(script: str) -> bool:
+    """Whether `irdiff hook install` wrote it and nobody has added to it since."""
+    return _OURS.fullmatch(script) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push:
+    """One commit that is pushed, and what it is compared with."""
+
+    base: str
+    head: str
+    relevant: tuple[str, ...]
+    """Changed paths that can change a kernel; none means there is nothing to compare."""
+    is_compiler: bool
+
+
+def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """(local commit, remote commit) of each branch that is pushed, from what git gives a pre-push hook."""
+    rows = [parts for line in lines if len(parts := line.split()) == 4]
+    return list(
+        dict.fromkeys(
+            (local, remote)
+            for _, local, branch, remote in rows
+            if branch.startswith("refs/heads/") and local != _NO_COMMIT
+        )
+    )
+
+
+def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
+    """The push of a commit. None where it has no base or is its own, or the repository is not one of ours.
+
+    Raises UsageError where an `irdiff.toml` cannot be read.
+    """
+    base = _base(store, local, remote)
+    if base is None or base == local:
+        return None
+    commits = Sides(base=base, head=local)
+    found = tree_edits.between(commits.map(lambda commit: repository.snapshot(store, commit, config)), config)
+    if found is None:
+        return None
+    relevant = tuple(file.path for file in found.files if file.counts)
+    return Push(base=base, head=local, relevant=relevant, is_compiler=not found.of_kernels)
+
+
+def _base(store: GitStore, local: str, remote: str) -> str | None:
+    with contextlib.suppress(UsageError):
+        return repository.default_base(store, local)
+    with contextlib.suppress(UsageError):  # the remote has commits that were never fetched
+        return None if remote == _NO_COMMIT else repository.commit_of(store, remote)
+    return None

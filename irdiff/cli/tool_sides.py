@@ -12,8 +12,8 @@ from irdiff.model import Sides
 from irdiff.resolve import sides as plain
 from irdiff.resolve import tools
 from irdiff.resolve.sides import Side, SideOptions
-from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
-from irdiff.resolve.tools.tool import Tool
+from irdiff.resolve.substitute import RecordedSide, Substitute, recorded_corpus
+from irdiff.resolve.tools import Tool
 from irdiff.run import run_folder
 from irdiff.store import Store
 

@@ -23,7 +23,6 @@ from irdiff.resolve.toolchains import (
     native,
     repository,
 )
-from irdiff.resolve.toolchains.building import doctor
 from irdiff.resolve.toolchains.checkout import Checkout
 
 
@@ -243,8 +242,8 @@ def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, 
     Ends with 1 where it has not.
     """
     found = _read(repo, revision, config)
-    rows = doctor.examine(found, config)
-    works = doctor.works(rows)
+    rows = native.examine(found, config)
+    works = native.works(rows)
     if json_path:
         options.write_json(json_path, {"works": works, "findings": [asdict(row) for row in rows]})
     else:

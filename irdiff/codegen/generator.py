@@ -21,8 +21,8 @@ from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFa
 from irdiff.config import Config
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.normalize.lexing import UnclearError
-from irdiff.resolve.tools.substitute import Substitute
-from irdiff.resolve.tools.tool import Tool, ToolKind
+from irdiff.resolve.substitute import Substitute
+from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of, sha256
 

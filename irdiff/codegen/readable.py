@@ -24,7 +24,7 @@ from typing import NamedTuple
 from irdiff.codegen.tool_runner import LlvmCall, Runner, unknown_intrinsics
 from irdiff.normalize.lexing import LLVM_IR, Strings
 from irdiff.normalize.llvm_floats import spell_floats
-from irdiff.resolve.tools.tool import Tool, ToolKind
+from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store, sha256
 
 _NEW_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)

@@ -23,8 +23,8 @@ from irdiff.model import (
     Toolchain,
 )
 from irdiff.resolve.sides import Side
-from irdiff.resolve.tools.substitute import STARTS_AT, RecordedSide, Substitute
-from irdiff.resolve.tools.tool import ToolKind
+from irdiff.resolve.substitute import STARTS_AT, RecordedSide, Substitute
+from irdiff.resolve.tools import ToolKind
 from irdiff.stages import MLIR, Stage
 from irdiff.store import Store
 

@@ -27,7 +27,7 @@ from irdiff import process
 from irdiff.config import Limits
 from irdiff.model import Failure, FailureKind, Launch, Target
 from irdiff.process import FROM_OUTSIDE, EndedCommand
-from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
+from irdiff.resolve.tools import ENVIRONMENT, Tool
 from irdiff.stages import Stage
 from irdiff.store import digest_of_folders
 

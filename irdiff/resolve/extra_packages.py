@@ -94,15 +94,7 @@ def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config
 
     version = "".join(map(str, python_version(toolchain.python, config)))
     name = f"with-cp{version}-{key_of(wanted)[:12]}"
-    try:
-        return environments.make(name, config, fill, python=toolchain.python)
-    except ToolchainError as error:
-        raise ToolchainError(
-            f"the packages {', '.join(wanted)} cannot be installed:\n{error.what}",
-            hint="check their names and the network; UV_INDEX, UV_FIND_LINKS and UV_TORCH_BACKEND name "
-            "other places",
-            log_path=error.log_path,
-        ) from error
+    return environments.make(name, config, fill, python=toolchain.python)
 
 
 def try_each(

@@ -133,7 +133,7 @@ def note(corpus: Corpus) -> str:
     pins = {name: read(corpus.root / name).packages for name in corpus.packs}
     rest = {pin: None for found in pins.values() for pin in found[1:]}
     own = ", ".join(f"{name} ({found[0]})" for name, found in pins.items())
-    return f"packs {own}{' beside ' if rest else ''}{' '.join(rest)}" if pins else ""
+    return f"packs {own}{' with ' if rest else ''}{' '.join(rest)}" if pins else ""
 
 
 def projects(noted: str) -> dict[str, tuple[str, str]]:
@@ -162,15 +162,7 @@ def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], con
         }
 
     key = f"pack-{name}-cp{''.join(map(str, version))}-{key_of(sorted(pack.packages))[:12]}"
-    try:
-        made = environments.make(key, config, fill, python=toolchain.python)
-    except ToolchainError as error:
-        indexes = ", ".join({"the network or proxy": None, **dict.fromkeys(pack.indexes.values())})
-        raise ToolchainError(
-            f"pack {name}: its packages cannot be installed:\n{error.what}",
-            hint=f"check {indexes}, or name a folder or an index by uv's variables UV_FIND_LINKS or UV_INDEX",
-            log_path=error.log_path,
-        ) from error
+    made = environments.make(key, config, fill, python=toolchain.python)
     own = [(name, _digest_of_folder(made.site / name)) for name in pack.kernels]
     return Packages(
         site=made.site,

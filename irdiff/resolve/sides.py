@@ -27,12 +27,12 @@ from irdiff.resolve import (
 )
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, counting, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
-from irdiff.resolve.tools.substitute import Substitute
 from irdiff.resolve.tree_edits import EditedCode
 
 

@@ -72,11 +72,7 @@ def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Pa
         found = [t for t in load_all(folders).values() if case_ids.may_select(patterns, t.name)]
     if not found:
         wanted = case_ids.parse(patterns[0]).target
-        known = list(load_all(folders))
-        if names and any(case_ids.may_select(patterns, name) for name in known):
-            hint = f"--target {', '.join(names)} leaves out what --case names: give one of the two"
-        else:
-            hint = _hint(wanted, known)
+        hint = "--target and --case contradict each other" if names else _hint(wanted, load_all(folders))
         raise UsageError(f"no target of this comparison is {wanted!r}, as in --case {patterns[0]}", hint=hint)
     return tuple(found)
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.model import Edited, EditedFile, FileChange, Sides
-from irdiff.resolve import edited_functions, kernel_repository, programs
+from irdiff.resolve import kernel_repository, programs
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
@@ -105,7 +106,7 @@ def edited_code(sides: Sides[Checkout]) -> dict[str, EditedCode]:
     return {
         path: EditedCode(
             passes=sorted(known.intersection(patterns[path].findall(after.get(path, "")))),
-            operations=edited_functions.operations(before.get(path, ""), after.get(path, "")),
+            operations=operations(before.get(path, ""), after.get(path, "")),
         )
         for path in edited
     }
@@ -145,3 +146,84 @@ def _change(in_base: bool, in_head: bool) -> FileChange:
     if in_base and in_head:
         return FileChange.CHANGED
     return FileChange.REMOVED if in_base else FileChange.ADDED
+
+
+# Which operations the functions that an edit of Triton's C++ touches match, read from their text.
+
+
+_OP = r"(?:[A-Z]+_)?([A-Z]\w*[a-z]\w*Op)\b"
+_NAMED = re.compile(rf"\b(?:\w+::)*{_OP}(?!\w|::create)")
+_MATCHED = re.compile(
+    r"\b(?:isa|cast|dyn_cast|getDefiningOp|getOps|Case)\w*<([^<>()]*)>|\((?:\w+::)*(\w+Op) \w+"
+)
+_CALLED = re.compile(r"(\w+)\s*(?:<[^<>]*>)?\(")
+_STRUCT = re.compile(r"\b(?:struct|class|def) (\w+)")
+_PARAMETER = re.compile(r"\btypename (\w+)")
+_EVERYWHERE = frozenset({"ModuleOp", "FuncOp", "ReturnOp", "CallOp", "LLVMFuncOp"})
+"""They say nothing of what a function is about."""
+
+
+def operations(before: str, after: str) -> list[str]:
+    """C++ classes, `AtomicRMWOp`, in order; `before` and `after` are the whole texts of one file."""
+    if not after:
+        return []
+    old, new = before.split("\n"), after.split("\n")
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    # where lines were only removed, the line that follows stands for them
+    edited = {
+        line
+        for kind, _, _, first, last in changes
+        if kind != "equal"
+        for line in range(first, max(last, first + 1))
+    }
+    blocks = list(_blocks(new, 0))
+    pending = [block for block in blocks if edited & set(block)]
+    found: set[str] = set()
+    seen = []
+    while pending:
+        block = pending.pop()
+        seen.append(block)
+        named, own = _matched([new[line] for line in block], [line - block.start for line in edited], after)
+        found |= named
+        if not named:
+            pending += [other for other in blocks if other not in seen and _calls(new, other, own)]
+    return sorted(found)
+
+
+def _blocks(lines: Sequence[str], indent: int) -> Iterator[range]:
+    first = 0
+    for number, line in enumerate(lines):
+        body = line[indent:]
+        at_margin = line[:indent].isspace() or not indent
+        if at_margin and body and (body[0] == "}" or (not body[0].isspace() and body.endswith(";"))):
+            yield range(first, number + 1)
+            first = number + 1
+        elif body.startswith("namespace"):
+            first = number + 1
+
+
+def _matched(block: Sequence[str], edited: Collection[int], file: str) -> tuple[set[str], str]:
+    """The operations of a function or struct, and its name."""
+    text = "\n".join(line for line in block if not line.lstrip().startswith("//"))
+    head = text.partition("{")[0] if "{" in text else ""
+    struct = _STRUCT.search(head)
+    named = _operations(head) - set(_PARAMETER.findall(head))
+    if struct and not named:
+        # a template is for what it is used with; else what the edited members match
+        uses = re.findall(rf"\b{struct[1]}<\s*((?:\w+::)*\w+Op)\b", file)
+        members = [row for row in _blocks(block, 2) if {*row} & {*edited}]
+        text = "\n".join(block[line] for row in members for line in row)
+        named = _operations(" ".join(uses))
+    called = _CALLED.search(head)
+    name = struct or called
+    matched = " ".join(first or second for first, second in _MATCHED.findall(text))
+    return named or _operations(matched), name[1] if name else ""
+
+
+def _operations(text: str) -> set[str]:
+    return set(_NAMED.findall(text)) - _EVERYWHERE
+
+
+def _calls(lines: Sequence[str], block: range, name: str) -> bool:
+    text = "\n".join(lines[line] for line in block)
+    return bool(name) and re.search(rf"\b{name}\b", text) is not None

@@ -11,8 +11,8 @@ import pytest
 
 from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.line_counting import ROOT
+from irdiff.resolve.toolchains import cxx_compiler, line_counting
+from irdiff.resolve.toolchains.line_counting import ROOT
 from tests.texts import text_of
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(

@@ -26,10 +26,6 @@ KINDS = "triton==VERSION, wheel:PATH, python:PATH; for a revision, `irdiff toolc
 _COMPANIONS = ("setuptools<81",)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]*")
 _PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
-_NO_SUCH_RELEASE = re.compile(
-    r"no version of|no matching distribution|not found in the package registry|no wheels with"
-)
-_NO_NETWORK = re.compile(r"(?i)dns|connect|network|timed out|offline|failed to fetch|resolve host")
 
 
 def resolve(spec: str, config: Config) -> Toolchain:
@@ -72,15 +68,4 @@ def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolch
         environments.install(path, [requirement, *_COMPANIONS], log, config)
         return {}
 
-    try:
-        return identity.made(spec, name, config, install)
-    except ToolchainError as error:
-        if _NO_SUCH_RELEASE.search(error.what):
-            what = f"{spec}: the package index has no such Triton for Python {_PYTHON} on this machine"
-            hint = "releases are listed by `pip index versions triton`; 3.2.0 and later are supported"
-        elif _NO_NETWORK.search(error.what):
-            what = f"{spec}: the package index cannot be reached"
-            hint = "check the network or proxy; a wheel file works without it: wheel:/path/to/triton.whl"
-        else:
-            raise
-        raise ToolchainError(what, hint=hint, log_path=error.log_path) from error
+    return identity.made(spec, name, config, install)

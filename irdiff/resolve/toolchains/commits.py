@@ -18,9 +18,9 @@ from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains.building.line_counting import Units
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import ShowProgress
+from irdiff.resolve.toolchains.line_counting import Units
 from irdiff.store import key_of
 
 

@@ -15,11 +15,10 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, native
-from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.line_counting import Units
+from irdiff.resolve.toolchains import commits, cxx_compiler, line_counting, native
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import ShowProgress
+from irdiff.resolve.toolchains.line_counting import Units
 
 _UNITS = (".cpp", ".cc", ".cxx")
 _CODE = (*_UNITS, ".h", ".hpp")

@@ -224,7 +224,15 @@ def install(
 ) -> None:
     """Installs into an environment. Raises ToolchainError with the output of uv."""
     words = ["pip", "install", "--compile-bytecode", "--python", path, *options, *requirements]
-    uv(words, log, config)
+    try:
+        uv(words, log, config)
+    except ToolchainError as error:
+        raise ToolchainError(
+            f"{', '.join(map(str, requirements))} cannot be installed:\n{error.what}",
+            hint="check names, versions and the network; UV_INDEX, UV_FIND_LINKS and UV_TORCH_BACKEND name "
+            "other places",
+            log_path=error.log_path,
+        ) from error
 
 
 def uv(words: Sequence[str | Path], log: Path, config: Config) -> None:

@@ -13,7 +13,6 @@ from irdiff.cli.gate_commands import gate_command
 from irdiff.cli.init_command import init_command
 from irdiff.cli.report_command import report_command
 from irdiff.errors import UsageError
-from irdiff.resolve import pushes
 from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.unit.run.test_run_place import tree
@@ -89,7 +88,7 @@ def test_another_hook_stays_and_is_put_aside_by_force(place, kind):
     assert tree(place.parent) == before
     invoke(hook_commands.install_command, "--force")
     invoke(hook_commands.install_command, "--budget", "30", "--", "--tier", "gate")
-    assert pushes.is_ours(place.read_text()) and "--budget 30" in place.read_text()
+    assert hook_commands.is_ours(place.read_text()) and "--budget 30" in place.read_text()
     assert place.stat().st_mode & 0o777 == 0o755
     place.write_text(foreign)
     invoke(hook_commands.install_command, "--force")

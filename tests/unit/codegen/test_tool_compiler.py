@@ -13,8 +13,8 @@ from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.codegen.tool_runner import LlvmCall, Runner, ToolFailed
 from irdiff.config import load
 from irdiff.model import Assembler, FailureKind, Outcome, Toolchain
-from irdiff.resolve.tools.substitute import RecordedSide, Substitute
-from irdiff.resolve.tools.tool import Tool, ToolKind
+from irdiff.resolve.substitute import RecordedSide, Substitute
+from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit import runs
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
-from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
-from irdiff.resolve.toolchains.building.line_counting import digest
+from irdiff.resolve.toolchains import cxx_compiler, line_counting
+from irdiff.resolve.toolchains.cxx_compiler import CxxCompiler
+from irdiff.resolve.toolchains.line_counting import digest
 
 LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irdiff.resolve import edited_functions
+from irdiff.resolve import tree_edits
 
 SOURCE = """\
 #include "Utility.h"
@@ -50,13 +50,13 @@ static bool isLoaded(Value value) {
 )
 def test_what_an_edited_function_matches(edit, expected):
     before = SOURCE.replace(f" // edit: {edit}", "")
-    assert edited_functions.operations(before, SOURCE) == expected
-    assert edited_functions.operations(SOURCE, before) == expected
+    assert tree_edits.operations(before, SOURCE) == expected
+    assert tree_edits.operations(SOURCE, before) == expected
 
 
 def test_an_edit_of_a_table_is_of_its_definition():
     table = (
         'def TT_JoinOp : TT_Op<"join", [Pure]> {\n  let summary = "a";\n}\ndef TT_CatOp : TT_Op<"cat"> {\n}\n'
     )
-    assert edited_functions.operations(table, table.replace('"a"', '"b"')) == ["JoinOp"]
-    assert edited_functions.operations(table, "") == []
+    assert tree_edits.operations(table, table.replace('"a"', '"b"')) == ["JoinOp"]
+    assert tree_edits.operations(table, "") == []

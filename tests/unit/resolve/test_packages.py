@@ -120,7 +120,7 @@ def test_packs_are_no_families_of_the_corpus_and_take_its_place(root):
     assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
     assert packs.load(root, []).digest == before.digest
     assert packs.load(root, ["all"]).workloads == ("one/norms", "two/norms")
-    assert packs.note(found) == "packs one (kernels-of-one==1.2.0) beside torch==2.13.0+cpu"
+    assert packs.note(found) == "packs one (kernels-of-one==1.2.0) with torch==2.13.0+cpu"
     assert packs.projects(packs.note(packs.load(root, ["all"]))) == {
         name: (f"kernels-of-{name}", "1.2.0") for name in ("one", "two")
     }

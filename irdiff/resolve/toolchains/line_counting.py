@@ -18,7 +18,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler, cmake_arguments
+from irdiff.resolve.toolchains.cxx_compiler import CxxCompiler, cmake_arguments
 from irdiff.store import key_of
 
 ROOT = "/source"

@@ -1,18 +1,122 @@
-"""An installed LLVM by its folder or its llc, or the LLVM inside llvmlite by the folder of the package."""
+"""Tools below Triton as sides: an LLVM or a ptxas that compiles the stored texts of a run or of a release.
+
+    llvm:/usr/lib/llvm-22            an installed LLVM, by its folder or its llc
+    llvm:…/site-packages/llvmlite    the library of llvmlite, by the folder of the package
+    ptxas:/usr/local/cuda/bin/ptxas  an assembler of CUDA
+
+A tool is known by the content of its programs and of every library that these load.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from irdiff import process
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.resolve.tools import tool
-from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import key_of
+
+KINDS = ("llvm:", "ptxas:")
+_PTXAS_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+"""The whole environment of a tool: nothing of the caller's reaches it."""
+_LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.M)
+_TIMEOUT_S = 60
+
+
+class ToolKind(StrEnum):
+    LLVM = "llvm"
+    PTXAS = "ptxas"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One LLVM, or one ptxas."""
+
+    kind: ToolKind
+    spec: str
+    version: str
+    """`LLVM 22.1.8`, `ptxas 13.5.37`."""
+    path: Path
+    digest: str
+    """SHA-256 over the content of its programs and of the libraries that they load."""
+    programs: Mapping[str, Path]
+    """By name: `llc`, `opt`, `llvm-mc`, `ld.lld`; `llvmlite`, the folder of the package; `ptxas`."""
+    backends: frozenset[str]
+    """Names of the backends of targets that it compiles for."""
+    notes: tuple[str, ...]
+
+    @property
+    def links(self) -> bool:
+        """Whether it makes a binary of AMD's assembly."""
+        return "ld.lld" in self.programs and not {"llvm-mc", "llvmlite"}.isdisjoint(self.programs)
+
+
+def is_tool(spec: str) -> bool:
+    return spec.startswith(KINDS)
+
+
+def resolve(spec: str) -> Tool:
+    """Raises UsageError, ToolchainError."""
+    kind, _, rest = spec.partition(":")
+    if not is_tool(spec) or not rest:
+        raise UsageError(f"{spec!r} is no tool", hint="write llvm:/usr/lib/llvm-22 or ptxas:/path/to/ptxas")
+    path = Path(rest).expanduser().absolute()
+    if not path.exists():
+        raise UsageError(f"{spec}: there is no {path}", hint="name an installed LLVM, or a ptxas")
+    return _llvm(spec, path) if kind == "llvm" else _ptxas(spec, path)
+
+
+def _ptxas(spec: str, path: Path) -> Tool:
+    program = path / "ptxas" if path.is_dir() else path
+    found = _PTXAS_VERSION.search(_ask(program, "--version"))
+    if not found:
+        raise ToolchainError(f"{spec}: {program} prints no version", hint="name a ptxas of CUDA")
+    return Tool(
+        kind=ToolKind.PTXAS,
+        spec=spec,
+        version=f"ptxas {found[1]}",
+        path=program,
+        digest=_digest_of(program),
+        programs={"ptxas": program.resolve()},
+        backends=frozenset({"cuda"}),
+        notes=(),
+    )
+
+
+def _ask(program: Path, *words: str, **variables: str) -> str:
+    """What a program prints. Raises ToolchainError where it does not run."""
+    try:
+        return process.run([program, *words], env={**ENVIRONMENT, **variables}, timeout_s=_TIMEOUT_S)
+    except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
+        text = error.tail(3) if isinstance(error, process.CommandFailed) else str(error)
+        what = f"{program} does not run:\n{text}"
+        raise ToolchainError(what, hint="name a program, or the llvmlite, of this machine") from error
+
+
+def _content_of(programs: Iterable[Path]) -> list[tuple[str, str]]:
+    """Name and SHA-256 of each program and of every library that one of them loads.
+
+    The system's loader lists the libraries, and starts nothing.
+    """
+    files: dict[Path, None] = {}
+    for program in programs:
+        files[program] = None
+        listed = _ask(program, "--version", LD_TRACE_LOADED_OBJECTS="1")
+        files.update((Path(path), None) for path in _LIBRARY.findall(listed))
+    return sorted((path.resolve().name, _digest_of(path)) for path in files)
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 _VERSION = re.compile(r"LLVM version (\S+)")
 _BACKENDS = {"nvptx64": "cuda", "amdgcn": "hip"}
@@ -29,7 +133,7 @@ for triple in ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa"):
 """
 
 
-def identify(spec: str, path: Path) -> Tool:
+def _llvm(spec: str, path: Path) -> Tool:
     """Raises UsageError where there is no LLVM, ToolchainError where it does not run."""
     package = _llvmlite_at(path)
     if package is not None:
@@ -41,14 +145,14 @@ def identify(spec: str, path: Path) -> Tool:
             hint="name the folder of an installed LLVM (llvm:/usr/lib/llvm-22), its llc, or a folder "
             "with the package llvmlite",
         )
-    said = tool.ask(programs["llc"], "--version")
+    said = _ask(programs["llc"], "--version")
     backends = _backends(said)
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
         version=f"LLVM {_version(spec, said)}",
         path=path,
-        digest=key_of("llvm/1", tool.content_of(programs.values())),
+        digest=key_of("llvm/1", _content_of(programs.values())),
         programs=programs,
         backends=backends,
         notes=tuple(_notes(spec, programs, backends)),
@@ -110,16 +214,10 @@ def _llvmlite_at(path: Path) -> Path | None:
 
 
 def _llvmlite(spec: str, package: Path) -> Tool:
-    environment = {**tool.ENVIRONMENT, "PYTHONPATH": str(package.parent)}
-    try:
-        said = process.run([sys.executable, "-P", "-s", "-c", _LLVMLITE], env=environment)
-    except process.CommandFailed as error:
-        raise ToolchainError(
-            f"{spec}: llvmlite does not start under this Python:\n{error.tail(3)}",
-            hint="install the wheel of llvmlite for the Python that irdiff runs under",
-        ) from error
+    words = ("-P", "-s", "-c", _LLVMLITE)
+    said = _ask(Path(sys.executable), *words, PYTHONPATH=str(package.parent))
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".so"))
-    rows = [(str(file.relative_to(package)), tool.digest_of(file)) for file in files]
+    rows = [(str(file.relative_to(package)), _digest_of(file)) for file in files]
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,

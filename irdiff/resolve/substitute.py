@@ -14,7 +14,7 @@ from pathlib import Path
 
 from irdiff.model import Case, Launch, Revision, Run, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.tools.tool import Tool, ToolKind
+from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import key_of
 
 STARTS_AT = {ToolKind.LLVM: "llir", ToolKind.PTXAS: "ptx"}

@@ -1,1 +1,0 @@
-"""How a native build is made: what it needs, its output, and how it counts lines."""
