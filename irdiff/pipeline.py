@@ -58,13 +58,11 @@ from irdiff.model import (
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
-from irdiff.resolve.preflight import Preflight, preflight
-from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.stages import check_compared
-from irdiff.store import Store, key_of
-from irdiff.store.interning import interned
+from irdiff.store import Store, interned, key_of
 from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers

@@ -15,7 +15,7 @@ from typing import Any, cast
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
 _WORKER = (sys.executable, "-m", "distributed.cli.dask_worker")
-_PRELOADED = ("--preload", "irdiff.cluster.on_worker")
+_PRELOADED = ("--preload", "irdiff.cluster.dask_cluster")
 _AS_DOCUMENTED = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",

@@ -15,7 +15,7 @@ from rich.text import Text
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
 from irdiff.cli import diff_view, options, screen, tool_sides
-from irdiff.cli.commit_comparisons import CommitComparisons
+from irdiff.cli.bisect_time import CommitComparisons
 from irdiff.cli.diff_view import View
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config

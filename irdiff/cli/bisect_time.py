@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import click
 
-from irdiff import binaries, timing
+from irdiff import binaries, pipeline, timing
 from irdiff.attribute.commit_search import History, ends, short
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
-from irdiff.cli.commit_comparisons import CommitComparisons
-from irdiff.errors import ToolchainError
-from irdiff.model import COMPARED_VERDICTS, Verdict
+from irdiff.config import Config
+from irdiff.errors import NothingComparedError, ToolchainError
+from irdiff.model import COMPARED_VERDICTS, DEFAULT_OPTIONS, Case, Sides, Target, Verdict
 from irdiff.report import escape
-from irdiff.resolve.toolchains import adopt, checkout, native, repository
+from irdiff.resolve.sides import Side
+from irdiff.resolve.toolchains import checkout, commits, native, repository
 from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
+from irdiff.store import key_of
 from irdiff.timing.results import TimingProtocol
 from irdiff.timing.schedule import TimingOptions
 
@@ -88,7 +91,7 @@ class CommitClock:
         if not checkout.is_triton(snap, self.comparisons.config):
             return True
         found = checkout.read(snap, self.comparisons.config)
-        adopted = adopt.find(found.native_digest, self.comparisons.config)
+        adopted = commits.find(found.native_digest, self.comparisons.config)
         return adopted is not None or native.find(found, self.comparisons.config) is not None
 
 
@@ -119,3 +122,38 @@ def show(finding: TimedFinding, case_id: str, titles: Sequence[str]) -> None:
 
 def row(finding: TimedFinding, case_id: str) -> dict[str, object]:
     return {"case": case_id, **vars(finding)}
+
+
+# one case compared between commits: each pair once, in a run folder of its own
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitComparisons:
+    case_id: str
+    target: Target
+    side_of: Callable[[str], Side]
+    """Raises ToolchainError for a commit that cannot be built."""
+    config: Config
+    report: Callable[[str], None]
+    root: Path
+    """Holds the run folders."""
+
+    def compare(self, base: str, head: str) -> Case | None:
+        """None where neither commit has the case. Raises ToolchainError."""
+        folder = self.folder_of(base, head)
+        if not folder.exists():
+            asked = pipeline.Comparison(
+                sides=Sides(base=self.side_of(base), head=self.side_of(head)),
+                targets=(self.target,),
+                options=replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False),
+                command=("bisect",),
+                meant={self.case_id: (self.case_id,)},
+            )
+            try:
+                pipeline.compare(asked, self.config, folder, lambda _step: None)
+            except NothingComparedError:
+                return None
+        return next((case for case in run_folder.load(folder).cases if case.id == self.case_id), None)
+
+    def folder_of(self, base: str, head: str) -> Path:
+        return self.root / key_of(base, head)[:16]  # a side may be a path

@@ -14,7 +14,7 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.github import checks, comment, since
+from irdiff.github import checks, comment
 from irdiff.github.api import Client
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.model import Run
@@ -173,7 +173,7 @@ def _send(place: _CommentPlace, story: _Story, config: Config) -> None:
         key=place.key,
         footer=_footer(place),
         commit=place.commit,
-        pushed=since.of_run(story.run, place.commit) if story.run else None,
+        pushed=comment.of_run(story.run, place.commit) if story.run else None,
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))

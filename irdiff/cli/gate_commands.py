@@ -16,9 +16,8 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, release_document, timings
 from irdiff.gate.acceptance import Acceptance, Accepted
-from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
-from irdiff.gate.outputs import Again
+from irdiff.gate.outputs import Again, junit
 from irdiff.gate.policy import Policy
 from irdiff.gate.release_document import ReleaseRun
 from irdiff.gate.sarif import sarif

@@ -33,7 +33,7 @@ from irdiff.github.api import Client
 from irdiff.github.asked import Asked
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edit_coverage, escape, markdown
-from irdiff.resolve import preflight, sides
+from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
@@ -267,7 +267,7 @@ def plan_command(
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
-    found = preflight.preflight(base, head, _side_options(), config)
+    found = sides.preflight(base, head, _side_options(), config)
     if found is None:
         return False
     for sentence in filter(
@@ -289,7 +289,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @options.configured
 def key_command(*, base: str, head: str, config: Config) -> None:
     """Print what names the toolchains of both sides, for a cache."""
-    _output(toolchains=preflight.cache_key(base, head, _side_options(), config))
+    _output(toolchains=sides.cache_key(base, head, _side_options(), config))
 
 
 @github_group.command("prepare")

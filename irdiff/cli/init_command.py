@@ -17,7 +17,7 @@ from irdiff.github import workflows
 from irdiff.github.workflows import Setup
 from irdiff.resolve import kernel_repository, programs
 from irdiff.resolve.targets import DEFAULT
-from irdiff.resolve.toolchains import repository, source_parts
+from irdiff.resolve.toolchains import checkout, repository
 
 
 @click.command("init")
@@ -58,7 +58,7 @@ def init_command(
         first = programs.words_of(program)[0]
         if first != "-m" and not Path(first).is_file():
             raise UsageError(f"there is no folder and no program {first}", hint="irdiff init bench/run.py")
-    is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
+    is_compiler = (folder / checkout.PACKAGE_MARK).exists()
     files = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
         files |= github_files(action, shards, config, is_compiler=is_compiler, timing=timing)
@@ -79,7 +79,7 @@ def _project_file(
     folder: Path, packages: tuple[str, ...], program: str | None, targets: tuple[str, ...], *, asked: bool
 ) -> dict[str, str]:
     """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
-    if (folder / kernel_repository.FILE).exists() or (folder / source_parts.PACKAGE_MARK).exists():
+    if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
             raise UsageError(
                 f"{folder / kernel_repository.FILE} is there",

@@ -13,16 +13,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import (
-    adopt,
-    checkout,
-    commits,
-    counting,
-    environments,
-    identity,
-    native,
-    repository,
-)
+from irdiff.resolve.toolchains import checkout, commits, counting, environments, identity, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 
 
@@ -186,7 +177,7 @@ def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, 
     spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
     found = _read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
-    adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
+    adoption, differences = commits.adopt(found, spec, toolchain, config, anyway=anyway)
     for line in differences:
         click.echo(line)
     click.echo(
@@ -206,7 +197,7 @@ def key_command(
 ) -> None:
     """Print the native digest of REVISION and whether its native part is at hand."""
     found = _read(repo, revision, config)
-    adoption = adopt.find(found.native_digest, config)
+    adoption = commits.find(found.native_digest, config)
     key = native.key_of_build(found, config)
     is_built = environments.find(key.name, config) is not None
     if json_path:

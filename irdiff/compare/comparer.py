@@ -27,7 +27,7 @@ from irdiff.model import (
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store.interning import interned
+from irdiff.store import interned
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)

@@ -1,19 +1,33 @@
-"""The gate: a policy over a run, to pass or fail with reasons. Missing data never passes silently."""
+"""The gate: a policy over a run, to pass or fail with reasons. Missing data never passes silently.
+
+Which findings are settled: by a waiver, or because their concrete edits were accepted. Pure.
+An acceptance settles a finding where each edit behind it was accepted: the same case with the same digest of
+its edit, between the same two toolchains, on a day up to the last one. Why none of it may differ:
+
+- the digest pins constants, types, positions and machine code, so the code that runs is the reviewed code;
+- what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of
+  the toolchains, whose digests must therefore be those of the run in which it was looked at. A rebase makes
+  others; `--renew` then takes the same edits again in one command;
+- an acceptance without an end would be forgotten and stay for ever.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
+from irdiff import case_ids
 from irdiff.gate import rules
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Outcome, RuleOutcome, count_cases
-from irdiff.gate.policy import Policy
-from irdiff.gate.settling import Settler
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome, SubjectKind, count_cases
+from irdiff.gate.policy import Policy, Rule, Waiver, matches
 from irdiff.gate.timings import TimedCase
-from irdiff.model import Run
+from irdiff.model import Case, Run
 from irdiff.report import edit_coverage, group_names
 from irdiff.report.phrases import side
+from irdiff.words import counted
 
 __all__ = ["Outcome", "Policy", "evaluate"]
 
@@ -62,3 +76,119 @@ def evaluate(
             *settler.notes(),
         ),
     )
+
+
+# which findings are settled: by a waiver, or because their concrete edits were accepted. Pure
+
+
+class _Refused(NamedTuple):
+    """Why the edit of a case is not accepted, in the order of what a person should know first."""
+
+    rank: int
+    case: str
+    why: str
+
+
+class Settler:
+    """The waivers and acceptances, as they apply to one run on one day."""
+
+    def __init__(
+        self, run: Run, waivers: Sequence[Waiver], accepted: Sequence[Accepted], today: datetime.date
+    ) -> None:
+        self._run = run
+        self._waivers = waivers
+        self._today = today
+        self._used: dict[Waiver, None] = {}
+        self._expired: dict[Waiver, None] = {}
+        """Those that would have settled a finding if they had not expired."""
+        self._cases = {case.id: case for case in run.cases}
+        self._groups = {entry.group: entry for entry in accepted}
+        self._of_case: dict[str, list[Accepted]] = {}
+        for entry in accepted:
+            for case_id in entry.edits:
+                self._of_case.setdefault(case_id, []).append(entry)
+
+    def settle(self, rule: Rule, finding: GateFinding) -> GateFinding:
+        for waiver in self._waivers:
+            if waiver.rule == rule.id and _covers(waiver, finding):
+                if waiver.expires >= self._today:
+                    self._used[waiver] = None
+                    return replace(finding, settled_by=waiver)
+                self._expired[waiver] = None
+        if rule.can_be_accepted and finding.certainty is Certainty.VIOLATED and finding.edits:
+            return self._accept(finding)
+        return finding
+
+    def notes(self) -> list[str]:
+        unused = [row for row in self._waivers if row not in self._used and row not in self._expired]
+        return [
+            *(f"the waiver of {row.rule} by {row.owner} settles nothing in this run" for row in unused),
+            *(
+                f"the waiver of {row.rule} by {row.owner} ended on {row.expires} ({row.issue})"
+                for row in self._expired
+            ),
+        ]
+
+    def _accept(self, finding: GateFinding) -> GateFinding:
+        answers = [self._answer(self._cases[case_id]) for case_id in finding.edits]
+        refused = [answer for answer in answers if isinstance(answer, _Refused)]
+        held = [answer for answer in answers if isinstance(answer, Accepted)]
+        if not refused:
+            unique = [entry for number, entry in enumerate(held) if entry not in held[:number]]
+            return replace(finding, settled_by=tuple(unique))
+        why = min(refused).why or (f"accepted for {len(held)} of {len(answers)} cases" if held else "")
+        return replace(finding, not_accepted=why)
+
+    def _answer(self, case: Case) -> Accepted | _Refused:
+        entries = self._of_case.get(case.id, [])
+        same = [entry for entry in entries if entry.edits[case.id] == case.edit]
+        here = [entry for entry in same if entry.is_of_toolchains(self._run)]
+        held = [entry for entry in here if entry.expires >= self._today]
+        if held:
+            return held[-1]
+        if here:
+            last = max(here, key=lambda entry: entry.expires)
+            return _Refused(
+                3, case.id, f"the acceptance of {case.id} by {last.owner} ended on {last.expires}"
+            )
+        if same:
+            sides = f"{same[-1].base_toolchain[:12]} → {same[-1].head_toolchain[:12]}"
+            why = f"{same[-1].owner} accepted the same edit of {case.id} between other toolchains ({sides}): "
+            return _Refused(2, case.id, f"{why}--renew takes it again")
+        if entries:
+            return _Refused(1, case.id, self._another_edit(case, entries[-1]))
+        if case.group in self._groups:
+            return _Refused(4, case.id, self._new_in_group(case.group))
+        return _Refused(5, case.id, "")
+
+    def _another_edit(self, case: Case, entry: Accepted) -> str:
+        rules = entry.normalizer, self._run.normalizer_version
+        read = f" (read by other rules, {rules[0]} → {rules[1]})" if rules[0] != rules[1] else ""
+        return (
+            f"the edit is another: {entry.owner} accepted {entry.edits[case.id][:12]} of {case.id} "
+            f"on {entry.on}, this run has {(case.edit or 'none')[:12]}{read}"
+        )
+
+    def _new_in_group(self, group: str) -> str:
+        members = [case.id for case in self._cases.values() if case.group == group]
+        new = sum(member not in self._of_case for member in members)
+        known = len(members) - new or len(self._groups[group].edits)
+        return f"accepted for {counted(known, 'case')}; {new} more changed the same way since"
+
+
+def _covers(waiver: Waiver, finding: GateFinding) -> bool:
+    match finding.subject:
+        case SubjectKind.CASE:
+            target = finding.name.rpartition("@")[2]
+            return (
+                bool(waiver.cases or waiver.edits)
+                and (not waiver.cases or case_ids.selects(waiver.cases, finding.name))
+                and (not waiver.edits or finding.edits.get(finding.name) in waiver.edits)
+                and (not waiver.targets or matches(waiver.targets, target))
+            )
+        case SubjectKind.TARGET:
+            return not waiver.cases and not waiver.edits and matches(waiver.targets, finding.name)
+        case SubjectKind.FILE:
+            return not waiver.cases and not waiver.edits and matches(waiver.files, finding.name)
+        case SubjectKind.RUN:
+            return False

@@ -36,8 +36,7 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, digest_of_folders, key_of
-from irdiff.store.interning import read_once
+from irdiff.store import Store, digest_of_folders, key_of, read_once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from irdiff.effects import cases as effects_of
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Cause, Effects, Launch, Sides
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store.interning import interned
+from irdiff.store import interned
 
 
 class CaseDescriber:

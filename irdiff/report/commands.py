@@ -1,14 +1,20 @@
-"""Commands that a report prints, to be copied as they stand: every word is quoted for a shell."""
+"""Commands that a report prints, to be copied as they stand: every word is quoted for a shell.
+
+What of a recorded command line must be typed again, so that the same is compared in the same way.
+A run records the words that its user typed. Here they are sorted and never obeyed: they may be anybody's.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irdiff.compare import cases
 from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
 from irdiff.resolve import remote_repositories
-from irdiff.run import replay_command
+from irdiff.run.run_list import LAST
 
 UNNAMED = "RUN"
 """What a run is called where the writer of a report does not know how its reader reaches it."""
@@ -47,15 +53,15 @@ def again(run: Run, case: Case) -> str | None:
 
     None where a side was a working tree, or the run's command is not known: no words lead back to these.
     """
-    replayed = replay_command.read(run.command[1:])
-    if replayed is None:
+    found = replayed(run.command[1:])
+    if found is None:
         return None
-    sides: tuple[str, ...] | None = (*replayed.sides, "--triton", run.head.spec)
-    if not replayed.is_ir:
+    sides: tuple[str, ...] | None = (*found.sides, "--triton", run.head.spec)
+    if not found.is_ir:
         sides = _named(run.base, run.head)
     if sides is None:
         return None
-    return command("compare", *sides, *replayed.kept, "--case", case.id, "--target", case.target)
+    return command("compare", *sides, *found.kept, "--case", case.id, "--target", case.target)
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
@@ -79,3 +85,60 @@ def _kernels(revision: Revision) -> str:
     if name == "working tree":
         return ""
     return name if remote_repositories.parse(name) else commit
+
+
+# what of a recorded command line must be typed again, so that the same is compared in the same way
+
+
+KEPT = {
+    "--repo", "--targets-dir", "--corpus", "--pack", "--with", "--program", "--configs", "--option",
+    "--from", "--ptxas", "--stages",
+}  # fmt: skip
+"""With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
+KEPT_FLAGS = {"--ir"}
+DROPPED = {
+    "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--known", "--limit",
+    "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
+    "--memory",
+}  # fmt: skip
+"""With a value: the report names the case, the target and the compiler; the others depend on the machine."""
+DROPPED_FLAGS = {
+    "--exercised", "--no-build", "--bump", "--no-cache", "--recheck", "--no-recheck", "--attribute",
+    "--no-attribute", "--quiet", "-q", "--exit-code",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayCommand:
+    sides: tuple[str, ...]
+    kept: tuple[str, ...]
+    """Options and their values, as they were typed."""
+
+    @property
+    def is_ir(self) -> bool:
+        return "--ir" in self.kept
+
+
+def replayed(words: Sequence[str]) -> ReplayCommand | None:
+    """The words after the name of the command, sorted into sides and options.
+
+    None where one is not known, or means something else by the time that it is typed again.
+    """
+    sides, kept = list[str](), list[str]()
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in KEPT | DROPPED:
+            value = value if equals else next(left, "")
+            if name == "--from" and value.partition(":")[0] == LAST:
+                return None
+            kept += [name, value] if name in KEPT else []
+        elif name in KEPT_FLAGS | DROPPED_FLAGS:
+            kept += [name] if name in KEPT_FLAGS else []
+        elif word == "--":
+            sides += left
+        elif not word.startswith("-") or word == "-":
+            sides.append(word)
+        elif not (word.startswith("-j") and word[2:].isdigit()):
+            return None
+    return ReplayCommand(sides=tuple(sides), kept=tuple(kept))

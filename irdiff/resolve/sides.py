@@ -7,6 +7,7 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -14,11 +15,12 @@ from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import Sides, Toolchain
+from irdiff.model import Edited, Sides, Toolchain
 from irdiff.resolve import (
     extra_packages,
     kernel_repository,
     packs,
+    pins,
     programs,
     remote_repositories,
     toolchains,
@@ -29,11 +31,12 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, counting, repository
+from irdiff.resolve.toolchains import commits, counting, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tree_edits import EditedCode
+from irdiff.store import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,3 +279,56 @@ class Resolver:
     @cached_property
     def _corpus(self) -> Corpus:
         return load_corpus(self.options, self.config)
+
+
+# before anything is installed: what differs, and what toolchains are called
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preflight:
+    """The trees of two revisions, and what they differ in."""
+
+    snapshots: Sides[Snapshot]
+    edited: Edited
+
+    @property
+    def specs(self) -> tuple[str, str]:
+        return self.snapshots.base.spec, self.snapshots.head.spec
+
+
+def preflight(base: str | None, head: str | None, options: SideOptions, config: Config) -> Preflight | None:
+    """How two revisions differ; None for sides of another kind.
+
+    Raises UsageError.
+    """
+    specs, store = named(base, head, options, config)
+    if store is None or not all(map(is_revision, specs)):
+        return None
+    snapshots = specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
+    found = tree_edits.between(snapshots, config)
+    is_chosen = bool(options.packs) or options.program is not None
+    if found is None or (found.of_kernels and is_chosen):
+        return None
+    return Preflight(snapshots=snapshots, edited=found)
+
+
+def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
+    """A name for the toolchains of both sides before they are made, for the cache of a CI service.
+
+    Toolchains of equal keys can replace each other; so may some of different keys.
+    """
+    specs, store = named(base, head, options, config)
+    python = f"python {sys.version_info.major}.{sys.version_info.minor}"
+    parts = [_named_by(spec, store, options, config) for spec in specs]
+    return key_of("cache/1", python, parts)[:32]
+
+
+def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: Config) -> object:
+    if store is None or not is_revision(spec):
+        return spec
+    snap = remote_repositories.snapshot(spec, store, config)
+    if checkouts.is_triton(snap, config):
+        return native.key_of_build(checkouts.read(snap, config), config).name
+    wanted = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
+    rows = {row.path: row.content for row in repository.entries(snap, config) if row.path in wanted}
+    return [options.triton, rows]

@@ -72,7 +72,7 @@ def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Pa
         found = [t for t in load_all(folders).values() if case_ids.may_select(patterns, t.name)]
     if not found:
         wanted = case_ids.parse(patterns[0]).target
-        hint = "--target and --case contradict each other" if names else _hint(wanted, load_all(folders))
+        hint = "--target leaves out what --case names" if names else _hint(wanted, load_all(folders))
         raise UsageError(f"no target of this comparison is {wanted!r}, as in --case {patterns[0]}", hint=hint)
     return tuple(found)
 

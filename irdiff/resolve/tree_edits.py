@@ -4,11 +4,17 @@ Read from the trees alone, before anything is installed or built. Where no file 
 nothing else differs; no kernel is called unchanged.
 
 Two revisions of a checkout of Triton make the same compiler if they differ only in files that are neither
-native nor installed (`source_parts.py`). In any other case both are built and compared by digest.
+native nor installed (`checkout.py`). In any other case both are built and compared by digest.
 
 In a repository of kernels every file counts, whatever its name: a workload may import it, open it, or read a
 pin in it. Outside of the folders that `irdiff.toml` names, documents, licenses and what belongs to git,
 editors and services do not count.
+
+Which operations the functions that an edit of Triton's C++ touches match, read from their text.
+A rewrite pattern names its operation (`struct X : OpRewritePattern<triton::LoadOp>`), and so do parameters,
+`isa<…>` and `dyn_cast<…>`. A function that names none counts for those of its file that call it. Triton's
+sources are formatted by clang-format: what begins a line in column 0, or in column 2 of a struct, is whole at
+the next `}` or `;` in that column.
 """
 
 from __future__ import annotations
@@ -24,8 +30,8 @@ from irdiff.config import Config
 from irdiff.model import Edited, EditedFile, FileChange, Sides
 from irdiff.resolve import kernel_repository, programs
 from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve.toolchains import checkout, repository
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import repository, source_parts
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot
 
@@ -62,7 +68,7 @@ def of_compilers(sides: Sides[Checkout]) -> Edited:
         EditedFile(
             path=path,
             change=_change(path in trees.base, path in trees.head),
-            feeds=tuple(sorted(words)) or (source_parts.purpose(path) or "other files",),
+            feeds=tuple(sorted(words)) or (checkout.purpose(path) or "other files",),
             counts=bool(words),
         )
         for path, words in sorted(feeds.items())
@@ -73,7 +79,7 @@ def of_compilers(sides: Sides[Checkout]) -> Edited:
 def _fed_by(path: str, sides: Sides[Checkout]) -> set[str]:
     """What a compiler makes of a file; a file may feed two parts."""
     words = {"native code"} if any(path in side.native for side in sides) else set()
-    place = source_parts.place_of(path)
+    place = checkout.place_of(path)
     if place is None:
         return words
     folders = place.split("/")
@@ -148,7 +154,7 @@ def _change(in_base: bool, in_head: bool) -> FileChange:
     return FileChange.REMOVED if in_base else FileChange.ADDED
 
 
-# Which operations the functions that an edit of Triton's C++ touches match, read from their text.
+# which operations the functions that an edit of Triton's C++ touches match, read from their text
 
 
 _OP = r"(?:[A-Z]+_)?([A-Z]\w*[a-z]\w*Op)\b"

@@ -7,7 +7,7 @@ import sys
 
 import triton
 
-from . import corpus_api, kernel_functions
+from . import corpus_api, texts
 from .texts import sha256, text_of
 
 _MAX_NUMBER = 1e40
@@ -53,7 +53,7 @@ def _described(captured):
     constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
     return {
         "kernel": kernel_name(captured),
-        "source_digest": sha256(kernel_functions.text_of_source(captured.function)),
+        "source_digest": sha256(texts.text_of_source(captured.function)),
         "source_path": _relative(captured.function.fn.__code__.co_filename),
         "sources": sorted(map(_relative, captured.made.sources)) if captured.made else [],
         "arguments": _arguments(captured, constexprs),
@@ -99,7 +99,7 @@ def specialization_of(captured):
     parts = [
         type(src).__name__,
         kernel_name(captured),
-        kernel_functions.text_of_source(captured.function),
+        texts.text_of_source(captured.function),
         sorted((str(name), text_of(ty)) for name, ty in src.signature.items()),
         sorted((str(key), text_of(value)) for key, value in src.constants.items()),
         sorted(attributes_of(src).items()),

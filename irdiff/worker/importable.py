@@ -15,7 +15,7 @@ import os
 import subprocess
 import sys
 
-from .kernel_functions import jit_function
+from .texts import jit_function
 
 _INSTALLED = ("site-packages", "dist-packages")
 _QUIET = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -29,8 +29,8 @@ import triton.compiler
 import triton.runtime.jit
 
 from . import intercept, noted
-from .kernel_functions import jit_function
 from .stub_driver import NoKernel
+from .texts import jit_function
 from .torch_on_cpu import properties_of
 
 

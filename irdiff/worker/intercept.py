@@ -23,9 +23,9 @@ import triton.runtime.jit
 
 from . import corpus_api, frontend, launching, noted, run_program, settings, staged_compile, stub_driver
 from .describe import kernel_name, numbered, shape_of_first, specialization_of
-from .kernel_functions import jit_function
 from .staged_compile import real_compile
 from .stub_driver import NoKernel
+from .texts import jit_function
 
 _running: list = []
 """The JIT functions that are being launched. Each keeps the `compile` of its first launch."""

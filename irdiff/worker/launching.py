@@ -15,8 +15,7 @@ import triton
 
 from . import corpus_api
 from .describe import TRITON_ROOT, kernel_name
-from .kernel_functions import jit_function
-from .texts import code_of, text_of
+from .texts import code_of, jit_function, text_of
 
 _ALIGNED_BYTES = 16
 """What Triton specializes a pointer on."""

@@ -6,13 +6,20 @@ launches of the workload count, see `_is_selected`) and `folder`, where the chil
 artifacts. The workload is loaded, and its launches are captured, once by a host of the child: `prepare`.
 `assembled` is the folder of earlier results of assemblers, `programs` their digests (`assembling`), `below` a
 folder whose opened files the catalog lists.
+
+The lines of the compiler that one request runs, where the compiler was built to count them.
+Such a build exports three functions from its library (irdiff links them in): the counters as they were before
+any workload was loaded are kept, each request begins from them, and writes its own when it ends. So what runs
+as the library is loaded counts for every request, and what the capture of other launches ran counts for none.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fnmatch
 import gc
+import importlib
 import json
 import os
 import re
@@ -25,7 +32,6 @@ import triton
 from . import (
     assembling,
     compiling,
-    coverage,
     describe,
     extra_packages,
     intercept,
@@ -63,7 +69,7 @@ def prepare(request):
     Returns whether the request is served: describing what was captured needs no child of its own.
     """
     global _prepared, _read
-    coverage.mark()
+    mark()
     extra_packages.answer_as(request["target"])
     noted.begin_files(request.get("below"))
     try:
@@ -91,7 +97,7 @@ def serve(request):
         if not _has_backend(request["target"]):
             recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
             return
-        with coverage.counted(request):
+        with counted(request):
             _OPERATIONS[request["op"]](request, recorder)
     except BaseException as error:
         if any(isinstance(cause, MemoryError) for cause in _causes(error)):
@@ -251,7 +257,7 @@ def _compile(request, recorder):
             f"{request['launch']} gives another launch each time: the workload depends on something "
             "other than its arguments (time, randomness, the environment)"
         )
-    if coverage.NAME in request and captured.made is not None:
+    if NAME in request and captured.made is not None:
         captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
     from_outside = compiling.compile_launch(captured, recorder, _remembered(request))
     recorder.report("compiled", from_outside=from_outside)
@@ -301,3 +307,45 @@ def _is_unknown_arch(error):
     """Whether the toolchain says that it does not know the architecture, rather than failing on it."""
     text = str(error)
     return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
+
+
+# the lines of the compiler that one request runs, where the compiler was built to count them
+
+
+NAME = "profile"
+"""The entry of a request that names the file for its counters."""
+
+
+def mark():
+    """Keeps the counters as they are. Call it before anything but importing triton has been done."""
+    library = _library()
+    if library is not None:
+        library.irdiff_coverage_mark()
+
+
+@contextlib.contextmanager
+def counted(request):
+    """Writes the counters of what is done meanwhile, where the request wants them."""
+    if NAME not in request:
+        yield
+        return
+    library = _library()
+    if library is None:
+        raise RuntimeError("irdiff: this compiler was not built to count the lines that run")
+    path = request[NAME].encode()
+    library.irdiff_coverage_begin(path)
+    try:
+        yield
+    finally:
+        if library.irdiff_coverage_end() != 0:
+            raise RuntimeError("irdiff: the counters of the compiler's lines could not be written")
+
+
+def _library():
+    """The library of the compiler, where it counts."""
+    try:
+        path = importlib.import_module("triton._C.libtriton").__file__
+        library = ctypes.CDLL(path)
+        return library if hasattr(library, "irdiff_coverage_begin") else None
+    except (ImportError, OSError, TypeError):
+        return None

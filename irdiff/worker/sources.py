@@ -23,8 +23,8 @@ import triton
 import triton.language as tl
 
 from .importable import Importable
-from .kernel_functions import jit_function
 from .loaded import is_standard
+from .texts import jit_function
 
 _FUTURE_ANNOTATIONS = 0x1000000  # CO_FUTURE_ANNOTATIONS of CPython
 

@@ -18,7 +18,7 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
-from . import kernel_functions, noted
+from . import noted, texts
 
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
@@ -189,4 +189,4 @@ def _asserts(function):
     """Triton's own functions stay as they are: they are part of the toolchain."""
     if function.fn.__code__.co_filename.startswith(_SITE + "triton" + os.sep):
         return False
-    return "assert" in kernel_functions.text_of_source(function)
+    return "assert" in texts.text_of_source(function)

@@ -19,9 +19,9 @@ import triton
 
 from . import corpus_api, describe, written_files
 from .importable import Importable
-from .kernel_functions import given_by_wrappers
 from .record import Descriptor, Tensor
 from .sources import SourceFile, Unwritable
+from .texts import given_by_wrappers
 
 _LAUNCH_KEYWORDS = frozenset(inspect.signature(corpus_api.launch).parameters)
 _WIDTH = 100

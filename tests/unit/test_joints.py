@@ -25,7 +25,7 @@ from irdiff.cli import compare_command
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
-from irdiff.gate.junit import junit
+from irdiff.gate.outputs import junit
 from irdiff.gate.sarif import sarif
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion

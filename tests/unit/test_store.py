@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from irdiff import store as stores
 from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.store import Store, interning, key_of
-from irdiff.store.interning import interned, read_once
+from irdiff.store import Store, interned, key_of, read_once
 from irdiff.worker import assembling
 
 KEY, OTHER = key_of("a"), key_of("b")
@@ -66,11 +66,11 @@ def test_keys_and_interned_values_tell_different_ones_apart(monkeypatch):
     text = f'{{"a": {time.time_ns()}}}'
     assert read_once("one", str(text.encode(), "utf-8"), json.loads) is read_once("one", text, json.loads)
     assert read_once("other", text, len) == len(text)
-    interning._held.clear()
-    monkeypatch.setattr(interning, "_MOST", 2)
+    stores._held.clear()
+    monkeypatch.setattr(stores, "_MOST", 2)
     for number in range(3):
         interned({"number": number})
-        assert len(interning._held) <= interning._MOST
+        assert len(stores._held) <= stores._MOST
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", None])

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from irdiff import config as configuration
-from irdiff.cluster import dask_cluster, on_worker
-from irdiff.cluster.dask_cluster import parts
-from irdiff.cluster.on_worker import Batch
+from irdiff.cluster import dask_cluster
+from irdiff.cluster.dask_cluster import Batch, parts
 from irdiff.config import Config
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
@@ -108,25 +107,25 @@ def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
     def opened(_: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
         yield replace(config)
 
-    monkeypatch.setattr(on_worker.pipeline, "opened", opened)
-    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *given: made.append(given))
-    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
-    monkeypatch.setattr(on_worker, "Workers", lambda _: object())
+    monkeypatch.setattr(dask_cluster.pipeline, "opened", opened)
+    monkeypatch.setattr(dask_cluster.pipeline, "fill", lambda *given: made.append(given))
+    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda spec, _: known[spec])
+    monkeypatch.setattr(dask_cluster, "Workers", lambda _: object())
     for name, empty in (("_warm", {}), ("_opened", [])):
-        monkeypatch.setattr(on_worker, name, empty)
+        monkeypatch.setattr(dask_cluster, name, empty)
     return made
 
 
 def test_a_machine_refuses_what_is_not_the_same_here(batch, filled, monkeypatch):
     workload = batch.asked.sides.base.corpus.root / "f" / "one.py"
-    assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere"))
+    assert "not the same folder" in dask_cluster.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")
-    assert "another corpus" in on_worker.work(batch)
+    assert "another corpus" in dask_cluster.work(batch)
     workload.write_text("LAUNCHES = {}\n")
     other = replace(runs.side("base").toolchain, digest="0" * 64)
-    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda *_: other)
+    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda *_: other)
     for _ in range(2):
-        assert "another toolchain here" in on_worker.work(batch)
+        assert "another toolchain here" in dask_cluster.work(batch)
     far = replace(batch, token=None, store_url="s3://bucket/path")
-    assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
+    assert "IRDIFF_STORE is not s3://bucket/path" in dask_cluster.work(far)
     assert filled == []

@@ -12,8 +12,8 @@ from irdiff import gate
 from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
 from irdiff.gate import outputs, policy, release_document, sarif
-from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
+from irdiff.gate.outputs import junit
 from irdiff.gate.release_document import ReleaseRun
 from irdiff.model import Run, StageStatus, Verdict
 from irdiff.run import run_folder

@@ -12,8 +12,8 @@ from irdiff import gate
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
 from irdiff.gate.acceptance import Acceptance, Accepted
-from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Certainty, GateFinding, Outcome, SubjectKind
+from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
 from irdiff.gate.timings import TimedCase
 from irdiff.model import DEFAULT_OPTIONS, Case, Edited, Run, Sides, StageStatus, Verdict

@@ -1,6 +1,6 @@
 from typing import Any
 
-from irdiff.github import comment, since
+from irdiff.github import comment
 from irdiff.model import Run, Verdict
 
 FIRST, SECOND = "5d6e7f8" + "0" * 33, "1a2b3c4" + "0" * 33
@@ -15,7 +15,7 @@ def run_of(build: Any, *groups: str) -> Run:
 
 def body(run: Run, commit: str, former: str | None) -> str:
     report = comment.body("default", "### irdiff: so many changed\n\nmore", "\nfooter\n")
-    return since.appended(report, since.of_run(run, commit), former)
+    return comment.appended(report, comment.of_run(run, commit), former)
 
 
 def test_a_push_is_told_below_the_first_line(build):

@@ -12,7 +12,6 @@ from irdiff.cli.ab_command import ab_command
 from irdiff.cli.compare_command import compare_command
 from irdiff.model import Verdict
 from irdiff.report import commands
-from irdiff.run import replay_command
 from tests.unit import runs
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
@@ -73,8 +72,8 @@ def test_what_chose_the_cases_is_typed_again(words: str, wanted: str | None) -> 
 def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
     for option in command.params:
         if isinstance(option, click.Option):
-            flags = (replay_command.KEPT_FLAGS, replay_command.DROPPED_FLAGS)
-            known = flags if option.is_flag else (replay_command.KEPT, replay_command.DROPPED)
+            flags = (commands.KEPT_FLAGS, commands.DROPPED_FLAGS)
+            known = flags if option.is_flag else (commands.KEPT, commands.DROPPED)
             names = {*option.opts, *option.secondary_opts}
             assert sum(names <= part for part in known) == 1, names
 

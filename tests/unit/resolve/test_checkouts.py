@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.model import Edited, Sides
 from irdiff.resolve import tree_edits
-from irdiff.resolve.toolchains import source_parts
+from irdiff.resolve.toolchains import checkout
 from tests.unit.golden import golden
 from tests.unit.resolve.conftest import CheckoutOf
 
@@ -21,14 +21,14 @@ FILES = {
 
 
 def native(files: dict[str, str]) -> set[str]:
-    named = source_parts.names_in_cmake(text for path, text in files.items() if source_parts.is_cmake(path))
-    return {path for path in files if source_parts.is_native(path, named)}
+    named = checkout.names_in_cmake(text for path, text in files.items() if checkout.is_cmake(path))
+    return {path for path in files if checkout.is_native(path, named)}
 
 
 def test_what_feeds_the_native_part():
     assert native(FILES) == {*NATIVE, *BOTH}
-    assert source_parts.is_triton(FILES)
-    assert not source_parts.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
+    assert checkout.is_checkout(FILES)
+    assert not checkout.is_checkout({"setup.py": "", "mykernels/__init__.py": ""})
 
 
 NAMED = "${GENERATORS}/make.py ../tools/make.py make.py ${TOOLS}/${WHICH}.py ma${K}.py ${DIR}/*.py"
