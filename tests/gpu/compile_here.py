@@ -10,22 +10,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from irdiff.compare import radius
-from irdiff.model import (
-    DEFAULT_OPTIONS,
-    SCHEMA,
-    Artifact,
-    Case,
-    Launch,
-    Revision,
-    Run,
-    Sides,
-    StageStatus,
-    Target,
-    Verdict,
-)
+from irdiff.model import Artifact, Launch, Sides, StageStatus, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store
+from tests.unit import runs
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONHASHSEED": "0", "TRITON_DEFAULT_FP_FUSION": "1"}
@@ -35,8 +23,7 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONHASHSEED": "0", "T
 class Built:
     launch: Launch
     metadata: dict
-    digest: str
-    size: int
+    artifact: Artifact
 
 
 class Builder:
@@ -78,12 +65,9 @@ class Builder:
             content = (folder / "cubin").read_bytes()
             text = row["launched"].encode()
             launched = {"stage": "launch", "digest": self.store.put(text), "size_bytes": len(text)}
-            found[row["id"]] = Built(
-                launch=TypeAdapter(Launch).validate_python(row | {"launched": launched}),
-                metadata=made["metadata"],
-                digest=self.store.put(content),
-                size=len(content),
-            )
+            launch = TypeAdapter(Launch).validate_python(row | {"launched": launched})
+            artifact = Artifact(stage="cubin", digest=self.store.put(content), size_bytes=len(content))
+            found[row["id"]] = Built(launch, made["metadata"], artifact)
         return found
 
     def close(self):
@@ -92,42 +76,24 @@ class Builder:
 
     def write(self, folder, pairs):
         """A run folder with one changed case for each (id, base, head)."""
-        target = Target(**{"sources": {}, "facts": {}, **{k: self.row[k] for k in self.row}})
-        launches, cases = {}, []
-        for name, base, head in pairs:
-            launches[base.launch.key] = base.launch
-            launches[head.launch.key] = head.launch
-            cases.append(_case(f"{name}@{target.name}", target.name, base, head))
-        revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="", revision="")
-        run = Run(
-            schema=SCHEMA, irdiff_version="test", normalizer_version="", created="", command=(), options=DEFAULT_OPTIONS,
-            base=revision, head=revision, targets=(target,), environment={},
-            summary=radius.summarize(cases, (target,)),
-            cases=tuple(cases), launches=launches, groups=(), reach=None,
-            edited=None, edited_lines=None, cut_from="", runtime=(), notes=(), duration_s=0.0,
-        )  # fmt: skip
-        run_folder.write(folder, run, self.store, [digest for case in cases for digest in _digests(case)])
+        cases, launches = [], {}
+        for name, *pair in pairs:
+            sides = Sides(base=pair[0], head=pair[1])
+            launches |= {side.launch.key: side.launch for side in sides}
+            made = runs.case(
+                f"{name}@{self.row['name']}",
+                Verdict.CHANGED,
+                stages={"sass": StageStatus.CHANGED},
+                artifacts=sides.map(lambda side: {"cubin": side.artifact}),
+                metadata=sides.map(lambda side: side.metadata),
+                launches=sides.map(lambda side: side.launch.key),
+            )
+            cases.append(made)
+        target = Target(**{"sources": {}, "facts": {}, **self.row})
+        run = runs.run(*cases, targets=(target,), launches=launches)
+        digests = [side["cubin"].digest for case in cases for side in case.artifacts]
+        run_folder.write(folder, run, self.store, digests)
         return run
-
-
-def _digests(case):
-    return [side["cubin"].digest for side in (case.artifacts.base, case.artifacts.head)]
-
-
-def _case(name, target, base, head):
-    def artifacts(side):
-        return {"cubin": Artifact(stage="cubin", digest=side.digest, size_bytes=side.size)}
-
-    return Case(
-        id=name, workload=base.launch.workload, kernel=base.launch.kernel, target=target, tier="core",
-        verdict=Verdict.CHANGED, origin=None, stages={"sass": StageStatus.CHANGED},
-        facts=Sides(base={}, head={}), findings=(), nondeterministic=(), error=None,
-        failures=Sides(base=None, head=None),
-        artifacts=Sides(base=artifacts(base), head=artifacts(head)),
-        launches=Sides(base=base.launch.key, head=head.launch.key),
-        metadata=Sides(base=base.metadata, head=head.metadata), compile_s=Sides(base={}, head={}),
-        renamed_from=None, group=None, edit=None, summary=None,
-    )  # fmt: skip
 
 
 def store_in(folder):

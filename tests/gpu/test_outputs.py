@@ -10,57 +10,40 @@ torch = pytest.importorskip("torch", reason="no torch here")
 
 
 def compared(base, head, dtype, tolerance=(1e-2, 1e-2)):
-    storage = Storage(
-        number=0,
-        name="out",
-        dtype=dtype,
-        item_bytes=base.element_size(),
-        elements=base.numel(),
-        row={"fill": "empty"},
-    )
+    size = {"item_bytes": base.element_size(), "elements": base.numel()}
+    storage = Storage(number=0, name="out", dtype=dtype, row={"fill": "empty"}, **size)
     return buffers.difference(torch, storage, base.view(torch.uint8), head.view(torch.uint8), tolerance)
 
 
-def test_equal_bytes():
-    x = torch.tensor([1.0, float("nan"), -0.0])
-    assert compared(x, x.clone(), "fp32") is None
+NAN, INF = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
-    ("dtype", "name"), [(torch.float32, "fp32"), (torch.float16, "fp16"), (torch.bfloat16, "bf16")]
+    ("base", "head", "dtype", "elements", "ulp", "within"),
+    [
+        ([0.0], [-0.0], "fp32", 0, 0, True),
+        *(([1.0, 1.0], [1.0, bad], "fp32", 1, ..., False) for bad in (NAN, INF, 2.0)),
+        ([NAN, 1.0], [NAN, 1.001], "fp32", 1, ..., True),
+        ([5], [9], "i32", 1, None, False),
+    ],
 )
-def test_neighbours_are_one_ulp_apart(dtype, name):
-    x = torch.tensor([1.0, -1.0, 0.0], dtype=dtype)
-    y = torch.nextafter(x, torch.tensor(2.0, dtype=dtype))
-    found = compared(x, y, name)
-    assert found.max_ulp == 1
-    assert found.within
-    assert found.elements == 3
+def test_values_that_differ(base, head, dtype, elements, ulp, within):
+    kind = torch.int32 if dtype == "i32" else torch.float32
+    found = compared(torch.tensor(base, dtype=kind), torch.tensor(head, dtype=kind), dtype)
+    assert (found.elements, found.within) == (elements, within)
+    assert ulp is ... or found.max_ulp == ulp
 
 
-def test_zero_and_minus_zero_differ_in_bytes_only():
-    found = compared(torch.tensor([0.0]), torch.tensor([-0.0]), "fp32")
-    assert (found.elements, found.max_ulp, found.within) == (0, 0, True)
+@pytest.mark.parametrize("name", ["float32 fp32", "float16 fp16", "bfloat16 bf16"])
+def test_neighbours_are_one_ulp_apart(name):
+    dtype, _, short = name.partition(" ")
+    x = torch.tensor([1.0, -1.0, 0.0], dtype=getattr(torch, dtype))
+    found = compared(x, torch.nextafter(x, torch.tensor(2.0, dtype=x.dtype)), short)
+    assert (found.max_ulp, found.elements, found.within) == (1, 3, True)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 2.0])
-def test_a_wrong_value_is_not_within(bad):
-    found = compared(torch.tensor([1.0, 1.0]), torch.tensor([1.0, bad]), "fp32")
-    assert not found.within
-    assert found.elements == 1
-
-
-def test_nan_on_both_sides_agrees():
-    base = torch.tensor([float("nan"), 1.0])
-    assert compared(base, torch.tensor([float("nan"), 1.001]), "fp32").within
-
-
-def test_integers_have_no_ulp():
-    found = compared(torch.tensor([5], dtype=torch.int32), torch.tensor([9], dtype=torch.int32), "i32")
-    assert found.max_ulp is None
-    assert not found.within
-
-
-def test_relative_norm():
+def test_equal_bytes_and_the_relative_norm():
+    x = torch.tensor([1.0, NAN, -0.0])
+    assert compared(x, x.clone(), "fp32") is None
     found = compared(torch.full((100,), 2.0), torch.full((100,), 2.2), "fp32")
     assert found.relative_norm == pytest.approx(0.1, rel=1e-4)

@@ -13,15 +13,6 @@ pytestmark = pytest.mark.integration
 COMPILER = text_of("backend/compiler.py")
 DRIVER = text_of("backend/driver.py")
 TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
-BINARY = """        stages["tinybin"] = lambda src, metadata: bytes([0, {VERSION}]) + src.encode()
-"""
-
-
-def ends_in(stage: str) -> str:
-    """The same backend without a binary, its last stage under another name."""
-    text = COMPILER.replace(BINARY, "").replace("tinyasm", stage).replace("tinybin", stage)
-    assert "tinybin" not in text
-    return text
 
 
 def interpreter(folder: Path, toolchain: Toolchain, line: str, version: int, compiler: str = COMPILER) -> str:
@@ -57,17 +48,3 @@ def test_third_party_backend(irdiff, newest, tmp_path, words):
     assert "supports" in without.stderr
     mixed = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words, "--target", "sm_90")
     assert mixed.verdicts()["unsupported"] == 1
-
-
-def test_a_last_stage_of_another_name_is_not_unchanged(irdiff, newest, tmp_path, words):
-    base = interpreter(tmp_path / "base", newest, "x", 1, ends_in("asm"))
-    head = interpreter(tmp_path / "head", newest, "x", 1, ends_in("npuasm"))
-    for stages in ((), ("--stages", "ttir")):
-        result = irdiff("compare", base, head, *words, *stages, "--exit-code")
-        assert result.verdicts() == {"changed": 3}
-        assert result.code == 1
-        assert "The code of 3 could not be compared" in result.stdout
-        for case in result.run["cases"]:
-            assert "not-compared:asm,npuasm" in case["findings"]
-            assert case["origin"]["stage"] == "asm"
-    assert irdiff("compare", base, base, "--no-cache", *words).verdicts() == {"unchanged": 3}

@@ -47,61 +47,9 @@ def test_two_releases(irdiff, tmp_path):
     assert "fence_async_shared" in shown.stdout
 
 
-def test_a_compiler_equals_itself(irdiff, tmp_path, small_corpus):
-    """Compiled twice for every target, from another folder and with another hash seed: nothing changed."""
-    words = ("--no-cache", "--corpus", str(small_corpus), "--case", "fp32-odd")
-    result = irdiff("compare", NEW, NEW, *words, cwd=tmp_path, PYTHONHASHSEED="7")
-    assert result.verdicts() == {"unchanged": 4}
-    for case in result.run["cases"]:
-        assert set(case["stages"].values()) <= {"identical", "equivalent"}, case
-        assert len(case["stages"]) >= 4
-
-
-def test_same_toolchain_compiles_nothing(irdiff, newest, small_corpus):
-    """An interpreter that has the release is the release."""
-    side = f"python:{newest.python}"
-    words = ("--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
-    result = irdiff("compare", NEW, side, *words)
-    assert result.code == 0, result.stderr
-    assert result.run["head"]["digest"] == result.run["base"]["digest"]
-    assert result.verdicts() == {"unchanged": 3}
-    for case in result.run["cases"]:
-        assert case["stages"].pop("launch") == "identical"
-        assert set(case["stages"].values()) == {"absent"}, "what was not compared is not called the same"
-        assert case["findings"] == ["not-compiled:same-input"]
-
-
-def test_a_workload_that_loads_at_base_only_is_broken(irdiff, tmp_path, small_corpus):
-    (family,) = (path for path in small_corpus.iterdir() if path.is_dir())
-    (workload,) = family.glob("*.py")
-    text = workload.read_text()
-    gone = 'import triton as _triton\nif _triton.__version__ == "3.9.0":\n    import a_module_that_is_gone\n'
-    head, line, rest = text.partition("\nimport triton\n")
-    workload.write_text(head + line + gone + rest)
-    result = irdiff("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
-    assert result.verdicts() == {"broken": 3}
-    assert result.code == 1
-    assert "3 of 3 kernels no longer compile" in result.stdout
-    for case in result.run["cases"]:
-        assert "a_module_that_is_gone" in case["error"]
-        assert case["launches"]["base"] and not case["launches"]["head"]
-
-
 def _remove_records(cache: Path, condition: str) -> None:
     with closing(sqlite3.connect(cache / "results" / "records-1.sqlite3")) as records, records:
         records.execute(f"DELETE FROM records WHERE {condition}")
-
-
-def test_damaged_artifact_is_compiled_again(irdiff, cache, small_corpus):
-    words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
-    first = irdiff(*words)
-    _remove_records(cache, "kind NOT IN ('compiled', 'catalog')")
-    for number, path in enumerate(sorted((cache / "results" / "blobs").rglob("*"))):
-        if path.is_file():
-            path.write_bytes(b"torn" if number % 2 else path.read_bytes()[:-5])
-    again = irdiff(*words)
-    assert again.code == 0, again.stderr
-    assert again.verdicts() == first.verdicts()
 
 
 def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache, small_corpus):
@@ -146,19 +94,6 @@ def test_no_network_is_one_clear_error(irdiff, tmp_path):
     assert result.code == 3
     assert "cannot be installed" in result.stderr
     assert not list(own.glob("toolchains/*/irdiff.json"))
-
-
-def test_a_part_of_a_label_selects(irdiff, small_corpus):
-    words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--case")
-    result = irdiff(*words, "fp32")
-    names = [case["id"] for case in result.run["cases"]]
-    assert names == [name for name in names if ":fp32" in name] and 0 < len(names) < 3
-    assert f"--case fp32 is a part of {names[0].partition('@')[0]}" in result.run["notes"][0]
-    result = irdiff(*words, "fp23")
-    assert result.code == 2 and "--case 'fp23' matches no case" in result.stderr
-    assert "did you mean fp32" in result.stderr
-    result = irdiff(*words, "no/such")
-    assert result.code == 2 and "'no/such' matches no case" in result.stderr
 
 
 def test_temporary_files_may_lie_on_another_disk(cache, irdiff):

@@ -114,16 +114,3 @@ def test_what_is_read_and_does_not_matter(cache, tmp_path):
     assert "launches read 4 changed files" in found.first_line
     assert UNREAD not in found.first_line
     assert {path: row["read_by"] for path, row in found.files.items()} == read_by
-
-
-def test_a_link_that_leads_elsewhere_is_read(cache, tmp_path):
-    workload = BASE["bench/ops/gelu.py"].replace("table.csv", "chosen.csv")
-    files = {"src/kernels/one.csv": "1.0\n", "src/kernels/two.csv": "2.0\n", "bench/ops/gelu.py": workload}
-    repo = Repository.new(tmp_path / "kernels")
-    for name, chosen in (("base", "one.csv"), ("head", "two.csv")):
-        repo.commit(name, {**BASE, **files, "src/kernels/chosen.csv": comparing.LINK + chosen})
-    compared = comparing.compare_commits(repo, "base", "head", cache=cache)
-    assert compared.run is not None, compared.stderr
-    path = "src/kernels/chosen.csv"
-    row = {"path": path, "change": "changed", "compiled_by": 0, "read_by": 1, "not_run": []}
-    assert compared.run["reach"]["files"] == [row]

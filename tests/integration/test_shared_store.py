@@ -36,18 +36,6 @@ def quiet(_: object) -> None:
     """No progress."""
 
 
-def test_files_go_through_a_bucket(url, tmp_path):
-    one = shared(tmp_path / "one", url, StoreMode.WRITE)
-    Store(tmp_path / "one").put(b"not of this run")
-    one.pull([TOOLCHAIN], [PLACE], quiet)
-    digest = one._store.put(b"text")
-    one.push(quiet)
-    two = shared(tmp_path / "two", url, StoreMode.READ)
-    two.pull([TOOLCHAIN], [PLACE], quiet)
-    assert (two.trouble, two.traffic.files) == ("", 1)
-    assert Store(tmp_path / "two").get(digest) == b"text"
-
-
 def test_a_comparison_takes_what_another_machine_made_and_says_the_same(url, cache, irdiff, tmp_path):
     """The catalogs of the shipped corpus too: no compiler is started."""
     runs = []

@@ -102,13 +102,6 @@ def test_an_llvm_compiles_what_a_release_or_a_run_has(irdiff, tmp_path, newest):
     assert again.case(f"{CASE}@gfx942")["verdict"] == "unchanged"
 
 
-def test_a_list_is_searched(irdiff, newest, previous):
-    tools = ((previous, "ptxas"), (previous, "ptxas-blackwell"), (newest, "ptxas-blackwell"))
-    names = [f"ptxas:{ptxas_of(side, name)}" for side, name in tools]
-    done = irdiff("bisect", *names, "--from", "triton==3.9.0", "--case", f"{CASE}@sm_90")
-    assert "first commit that changes" in done.stdout or "is the same at" in done.stderr
-
-
 def test_what_is_no_tool_is_said(irdiff, tmp_path):
     shutil.copy("/bin/true", tmp_path / "llc")
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr

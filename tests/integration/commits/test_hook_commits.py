@@ -59,14 +59,3 @@ def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache)
     late = push(pushing, cache)
     assert late.returncode == 0
     assert "time budget is used up" in late.stderr
-
-
-def test_a_hook_of_someone_else_stays(irdiff, pushing):
-    hook = pushing / ".git" / "hooks" / "pre-push"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexit 0\n")
-    refused = irdiff("hook", "install", cwd=pushing)
-    assert refused.code == 2
-    assert hook.read_text() == "#!/bin/sh\nexit 0\n"
-    assert irdiff("hook", "install", "--force", cwd=pushing).code == 0
-    assert "irdiff" in hook.read_text()

@@ -151,12 +151,3 @@ def test_the_kernels_that_the_versions_of_a_series_share(kernels, triton_reposit
     assert before[1] == after[1] == "", "each commit has its own"
     assert before[2] == before[3]
     assert not {before[0], before[2]} & {*after}
-
-
-def test_a_repository_without_a_description(irdiff, tmp_path):
-    repo = new_repository(tmp_path / "plain")
-    for name in ("one", "two"):
-        commit(repo, name)
-    done = irdiff("compare", "HEAD~1", "HEAD", cwd=repo)
-    assert done.code == 2
-    assert "irdiff init" in done.stderr

@@ -92,11 +92,6 @@ def test_what_one_side_launches_or_fails_to(launch, base, head, wanted):
     assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
 
 
-def test_a_launch_of_both_sides_is_one(launch):
-    (row,) = pairing.match([launch], [launch])
-    assert (row.id, row.base, row.head) == (launch.id, launch, launch)
-
-
 @pytest.mark.parametrize("expected", [False, True])
 def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch, expected):
     (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
@@ -199,16 +194,6 @@ def test_an_equal_input_comes_before_an_equal_number(launch):
     swapped = [replace(one, digest=two.digest), replace(two, digest=one.digest)]
     rows = pairing.match([one, two], swapped)
     assert [(row.id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
-
-
-def test_a_failure_still_stands_for_all_of_its_label(launch):
-    failure = Failure(kind=FailureKind.ERROR, stage="capture", message="no", signal=None, stderr="")
-    failed = CaptureFailure(id="f/w:a", expected=True, failure=failure)
-    rows = pairing.match(configs(launch, A, B), [failed])
-    assert [(row.id, isinstance(row.head, CaptureFailure)) for row in rows] == [
-        ("f/w:a/k#1", True),
-        ("f/w:a/k#2", True),
-    ]
 
 
 def test_no_launch_is_lost_or_used_twice(launch):

@@ -49,17 +49,3 @@ def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run, 
     )
     assert f"irdiff explain last {case.id} --save DIR" in text
     assert text.count("triton.compile(") == 2
-
-
-def test_a_broken_case_says_why_and_what_to_do_about_a_recorded_workload(run, tmp_path):
-    broken = next(case for case in run.cases if case.verdict is Verdict.BROKEN)
-    assert broken.error
-    assert broken.failures.head
-    text = story(run, broken, tmp_path)
-    assert broken.error in text
-    assert "no text of " in text
-    failure = replace(broken.failures.head, stage="capture")
-    broken = replace(broken, failures=replace(broken.failures, head=failure))
-    kernels = replace(run, head=replace(run.head, revision="HEAD 1a2b3c4"))
-    assert "record it again with irdiff capture" in story(kernels, broken, tmp_path)
-    assert "record it again" not in story(run, broken, tmp_path)
