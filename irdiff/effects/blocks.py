@@ -17,6 +17,8 @@ from irdiff.effects.program import CodeBlock, Function, Instruction, Operand, Re
 
 JUMP = "jump"
 BRANCH = "branch"
+EXEC = "exec"
+"""The register of the lanes that act, which each block reads."""
 _NEAR = 6
 """Over how many edges two blocks have to look alike."""
 
@@ -28,7 +30,7 @@ class BlockNode(NamedTuple):
     targets: tuple[int, ...]
     sources: tuple[int, ...]
     """The blocks that lead here, by number, each as often as it does."""
-    live: frozenset[str]
+    live: tuple[str, ...]
     """The registers that are read after it is entered, before they are written."""
 
 
@@ -140,7 +142,7 @@ def _graph(blocks: _Blocks, turned: Collection[str]) -> Graph:
             is_turned=label in turned,
             targets=edges[n],
             sources=tuple(source for source, own in enumerate(edges) for target in own if target == n),
-            live=frozenset(live[n]),
+            live=tuple(sorted({*live[n], EXEC})),
         )
         for label, n in order.items()
     )

@@ -195,7 +195,7 @@ class Differences:
     def _by_roots(
         self, kind: EffectClass, subject: str, event: Event, pairs: Sequence[tuple[int, int]]
     ) -> Iterator[EffectDiffers]:
-        for root in [root for a, b in pairs for root in self._roots.between(a, b)]:
+        for root in dict.fromkeys(root for a, b in pairs for root in self._roots.between(a, b)):
             yield self._by_root(kind, subject, root, event.number)
 
     def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:

@@ -12,17 +12,16 @@ block had before. What it stands before or after is no part of the number: `orde
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irdiff.effects.blocks import BlockNode, Graph, read_by
+from irdiff.effects.blocks import EXEC, BlockNode, Graph, read_by
 from irdiff.effects.lanes import Lanes
 from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, ReadError
 from irdiff.effects.values import Values
 
 _MAX_ROUNDS = 60
-EXEC = "exec"
 
 
 class Event(NamedTuple):
@@ -45,13 +44,15 @@ class NumberedBlock(NamedTuple):
     condition: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _MaskedValue:
     """A register that was written in some lanes only."""
 
     lanes: int
     value: int
     below: int | _MaskedValue
+    flat: int | None = field(default=None, compare=False)
+    """Once it is asked for: one value for all lanes."""
 
 
 _State = dict[str, "int | _MaskedValue"]
@@ -69,44 +70,48 @@ class NumberedFunction:
         """What computes a value, the first that does."""
         self.joins: list[dict[str, int]] = [{} for _ in graph]
         """The class of each join, by block and register."""
-        self.blocks: list[NumberedBlock] = []
+        self.stale = set(range(len(graph)))
+        """The blocks whose joins are told apart since the last round."""
+        self.blocks = [NumberedBlock((), None)] * len(graph)
         self.computed: set[int] = set()
         self.lanes = Lanes(values, made_by)
         self._asynchronous = function.asynchronous
-        self._entered: dict[int, _State] = {}
-        self._out: list[_State] = []
+        self._entered: list[_State | None] = [None] * len(graph)
+        self._out: list[_State] = [{}] * len(graph)
         self.all_lanes = values.node("all lanes")
         self._parameters = {name: values.node("parameter", n) for n, name in enumerate(function.parameters)}
 
-    def run(self) -> None:
-        """One round: all blocks, with the joins as they are known."""
-        known, known_out = self.blocks, self._out
-        self.blocks, self._out = [], []
+    def run(self) -> set[int]:
+        """One round, with the joins as they are known; the blocks that are entered otherwise than before."""
+        entered = set[int]()
         for number, node in enumerate(self.graph):
-            state = self._entering(number, node)
-            if known and self._entered[number] == state:
-                self.blocks.append(known[number])
-                self._out.append(known_out[number])
+            if number not in self.stale and min(node.sources, default=-1) not in entered:
                 continue
-            self._entered[number] = dict(state)
-            self.blocks.append(_Block(self, number, node, state).run())
-            self._out.append(state)
+            state = self._entering(number, node)
+            if self._entered[number] != state:
+                self._entered[number] = dict(state)
+                self.blocks[number] = _Block(self, number, node, state).run()
+                self._out[number] = state
+                entered.add(number)
+        self.stale.clear()
+        return entered
 
-    def entering(self, number: int, register: str) -> tuple[int, ...]:
-        """What enters a block in a register, from each side; the entry is entered from outside too."""
-        found = [self.flat(self._out[source], register) for source in self.graph[number].sources]
-        return tuple(found) if number else (self.flat(self._first(), register), *found)
+    def entering(self, number: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """What enters a block in each register that may have several values there, from each side.
 
-    def registers(self, number: int) -> set[str]:
-        """Those that may have different values where a block is entered."""
-        several = len(self.graph[number].sources) + (number == 0) > 1
-        return {*self.graph[number].live, EXEC} if several else set()
+        The entry is entered from outside too.
+        """
+        states = [self._out[source] for source in self.graph[number].sources]
+        states = states if number else [self._first(), *states]
+        for register in self.graph[number].live if len(states) > 1 else ():
+            yield register, tuple([self.flat(state, register) for state in states])
 
     def _first(self) -> _State:
         return {EXEC: self.all_lanes, **self._parameters}
 
     def _entering(self, number: int, node: BlockNode) -> _State:
-        state = dict(self._out[min(node.sources)]) if number else self._first()
+        before = self._out[min(node.sources)] if number else self._first()
+        state = {name: before[name] for name in node.live if name in before}
         for register, class_ in self.joins[number].items():
             state[register] = self.values.node("join", number, class_)
         return state
@@ -114,12 +119,14 @@ class NumberedFunction:
     def flat(self, state: _State, register: str) -> int:
         """A register that nothing wrote is, on AMD, what a kernel is given, by the register's name."""
         value = state.get(register)
+        return self.values.node("undefined", register) if value is None else self._flat(value)
+
+    def _flat(self, value: int | _MaskedValue) -> int:
         if isinstance(value, int):
             return value
-        if value is None:
-            return self.values.node("undefined", register)
-        below = self.flat({register: value.below}, register)
-        return self.values.select(value.lanes, value.value, below)
+        if value.flat is None:
+            value.flat = self.values.select(value.lanes, value.value, self._flat(value.below))
+        return value.flat
 
     def waited(self, event: Event, state: _State) -> None:
         """What a matrix unit wrote is another value after a wait."""
@@ -263,14 +270,16 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
     """Numbers both until no join has to be told from another. Raises ReadError."""
     classes = 0
     for _ in range(_MAX_ROUNDS):
-        base.run()
-        head.run()
+        sides = [(side, side.run()) for side in (base, head)]
+        places = {
+            target for side, entered in sides for each in entered for target in side.graph[each].targets
+        }
         heirs: set[tuple[int, int]] = set()
         known: dict[tuple[int, int, tuple[int, ...]], int] = {}
         found: list[tuple[NumberedFunction, tuple[int, str], int]] = []
-        for side in (base, head):
-            for place, register in [(n, r) for n in range(len(side.graph)) for r in side.registers(n)]:
-                own, entering = side.joins[place].get(register, -1), side.entering(place, register)
+        for side, _ in sides:
+            for place, register, entering in [(n, *row) for n in sorted(places) for row in side.entering(n)]:
+                own = side.joins[place].get(register, -1)
                 if own < 0 and len(set(entering)) == 1:
                     continue
                 key = place, own, entering
@@ -279,9 +288,11 @@ def number(base: NumberedFunction, head: NumberedFunction) -> None:
                     heirs.add((place, own))
                     classes += not is_heir
                     known[key] = own if is_heir else classes
-                found.append((side, (place, register), known[key]))
-        if all(side.joins[place].get(register) == class_ for side, (place, register), class_ in found):
+                if known[key] != own:
+                    found.append((side, (place, register), known[key]))
+        if not found:
             return
         for side, (place, register), class_ in found:
             side.joins[place][register] = class_
+            side.stale.add(place)
     raise ReadError("joins that do not settle")

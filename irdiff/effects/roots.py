@@ -180,7 +180,8 @@ class Roots:
 def _entering(side: NumberedFunction) -> dict[int, tuple[int, ...]]:
     """What enters the joins of each class, by the join's number."""
     return {
-        side.values.node("join", block, class_): side.entering(block, register)
+        side.values.node("join", block, joins[register]): values
         for block, joins in enumerate(side.joins)
-        for register, class_ in joins.items()
+        for register, values in (side.entering(block) if joins else ())
+        if register in joins
     }

@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 Key = tuple[Any, ...]
@@ -49,6 +49,7 @@ class Values:
         self._numbers: dict[Key, int] = {}
         self.keys: list[Key] = []
         self._masks: dict[int, int] = {}
+        self._computed: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
 
     def node(self, *key: Any) -> int:
@@ -58,8 +59,12 @@ class Values:
             self.keys.append(key)
         return number
 
-    def compute(self, name: str, width: int, operands: Sequence[int]) -> int:
-        return _FUNCTIONS[name](self, width, *operands)
+    def compute(self, name: str, width: int, operands: tuple[int, ...]) -> int:
+        key = name, width, operands
+        found = self._computed.get(key)
+        if found is None:
+            found = self._computed[key] = _FUNCTIONS[name](self, width, *operands)
+        return found
 
     def constant(self, value: int, width: int = 64) -> int:
         value &= (1 << width) - 1

@@ -62,17 +62,19 @@ class _Pending:
 
     def mark(self, each: Instruction) -> str:
         """Why an instruction comes too early; a late load would overwrite what is written now, too."""
-        pending = self.last.values()
-        early = {name for name in (*read_by(each), *each.results) for rows in pending if name in rows}
+        pending = [rows for rows in self.last.values() if rows]
+        early = {name for rows in pending for name in (*read_by(each), *each.results) if name in rows}
         if early:
             return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
-        acts = (Act.SYNC, Act.ATOMIC, Act.OPAQUE)
+        if not each.effect or each.effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE):
+            return ""
         found = [what for rows in pending for what in rows if what in (_STORES, _SHARED)]
-        return (
-            f"{' and '.join(found)} unfinished" if found and each.effect and each.effect.act in acts else ""
-        )
+        return f"{' and '.join(found)} unfinished" if found else ""
 
-    def issue(self, each: Instruction) -> None:
+    def advance(self, each: Instruction) -> None:
+        if each.name.startswith(WAIT):
+            self.wait(each.name.removeprefix(WAIT))
+            return
         for rows in self.last.values():
             if rows:
                 for register in each.results:
@@ -89,14 +91,15 @@ class _Pending:
 def marked(graph: Graph) -> Graph:
     """The graph without waits, and with another name for what reads too early."""
     entering = [_Pending() for _ in graph]
-    waiting = list(range(len(graph)))[::-1]
+    waiting = set(range(len(graph)))
     while waiting:
-        number = waiting.pop()
+        number = min(waiting)
+        waiting.remove(number)
         state = _Pending()
         state.merge(entering[number])
-        for _ in _through(graph[number], state):
-            pass
-        waiting += [each for each in graph[number].targets if entering[each].merge(state)]
+        for each in graph[number].block.instructions:
+            state.advance(each)
+        waiting |= {each for each in graph[number].targets if entering[each].merge(state)}
     return tuple(
         node._replace(block=node.block._replace(instructions=tuple(_through(node, state))))
         for node, state in zip(graph, entering, strict=True)
@@ -105,9 +108,7 @@ def marked(graph: Graph) -> Graph:
 
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
     for each in node.block.instructions:
-        if each.name.startswith(WAIT):
-            state.wait(each.name.removeprefix(WAIT))
-            continue
-        mark = state.mark(each)
-        state.issue(each)
-        yield each._replace(name=f"{each.name}{MARK}{mark}", compute=None) if mark else each
+        if not each.name.startswith(WAIT):
+            mark = state.mark(each)
+            yield each._replace(name=f"{each.name}{MARK}{mark}", compute=None) if mark else each
+        state.advance(each)
