@@ -67,7 +67,7 @@ def forest(run: Run, **more: str) -> TimingSummary:
         known = {"speed": (Speed.FASTER, Speed.SAME, Speed.SLOWER)[index % 3], "why": more.get("why", "")}
         known |= {"ratio": ratio, "ratio_low": ratio - 0.01, "ratio_high": ratio + 0.01, "noise_floor": 0.004}
         known |= {"base_us": 100.0 + index, "head_us": 101.5 + index}
-        measured = Measurement(**{**dict.fromkeys(Measurement.__dataclass_fields__, 1.0), **known})  # type: ignore[arg-type]
+        measured = runs.blank(Measurement, **known)
         words = {"case_id": case_id, "outputs": "bitwise equal", **more}
         rows.append(TimingRow(case_id=words["case_id"], outputs=words["outputs"], measured=measured))
     wrong = (WrongOutput(case_id=rows[0].case_id, words="different at head"),)

@@ -5,8 +5,9 @@ The fixture `build` is this module.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import zstandard
 
@@ -25,6 +26,7 @@ from irdiff.model import (
     FailureKind,
     Launch,
     Origin,
+    Pair,
     Revision,
     Run,
     Sides,
@@ -59,17 +61,27 @@ TTGIR_AT_HEAD = TTGIR.replace("addf %c, %c", "mulf %c, %c").replace(
 _CODE = {"cuda": ("ptx", "sass"), "hip": ("llir", "amdgcn")}
 
 
+@cache
+def _nothing(kind: type) -> dict[str, Any]:
+    empty = {Mapping: {}, dict: {}, tuple: (), str: "", bool: False, int: 0, float: 0.0}
+    return {name: empty.get(get_origin(hint) or hint) for name, hint in get_type_hints(kind).items()}
+
+
+def blank(kind: type, **fields: Any) -> Any:
+    """Nothing is in what is not given: an empty collection or text, 0, or None."""
+    return kind(**(_nothing(kind) | fields))
+
+
 def target(name: str = "sm_90") -> Target:
     backend, arch, warp = ("hip", "gfx942", 64) if name.startswith("gf") else ("cuda", 90, 32)
-    return Target(
-        name=name, backend=backend, arch=arch, warp_size=warp, title=name.upper(), facts={}, sources={}
-    )
+    return blank(Target, name=name, backend=backend, arch=arch, warp_size=warp, title=name.upper())
 
 
 def launch(case_id: str, side: str = "head", **changes: Any) -> Launch:
     launch_id, _, target = case_id.rpartition("@")
     workload, _, label = launch_id.partition(":")
-    made = Launch(
+    made = blank(
+        Launch,
         id=launch_id,
         workload=workload,
         label=label,
@@ -81,18 +93,18 @@ def launch(case_id: str, side: str = "head", **changes: Any) -> Launch:
         sources=(f"{workload}.py",),
         signature={"x": "*fp16"},
         launched=Artifact(stage="launch", digest=sha256(b"call 1"), size_bytes=6),
-        arguments=(),
-        constexprs={},
-        attributes={},
-        options={},
         grid=(1, 1, 1),
         places=(1,),
         tier="gate",
         expected=True,
-        flops=None,
-        min_bytes=None,
-        tolerance=None,
     )
+    return replace(made, **changes)
+
+
+def pair(case_id: str, base: Any = None, head: Any = None, **changes: Any) -> Pair:
+    launch_id, _, name = case_id.rpartition("@")
+    names = {"id": case_id, "launch_id": launch_id, "target": target(name)}
+    made = blank(Pair, **names, base=base, head=head, supported=Sides(base=True, head=True))
     return replace(made, **changes)
 
 
@@ -108,7 +120,8 @@ def case(
     launched = launch(case_id)
     changed, broken = verdict is Verdict.CHANGED, verdict in {Verdict.BROKEN, Verdict.FAILING}
     artifact = Artifact(stage="ttir", digest=sha256(b"module {}"), size_bytes=9)
-    made = Case(
+    made = blank(
+        Case,
         id=case_id,
         workload=launched.workload,
         kernel=launched.kernel,
@@ -131,11 +144,6 @@ def case(
         metadata=Sides(base={}, head={}),
         compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
         edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
-        findings=(),
-        nondeterministic=(),
-        renamed_from=None,
-        group=None,
-        summary=None,
     )
     return replace(made, **changes)
 
@@ -150,23 +158,14 @@ def _stages(verdict: Verdict, target_name: str) -> dict[str, StageStatus]:
 
 
 def origin(stage: str = "ttgir", name: str | None = None, *charged: Component) -> Origin:
-    return Origin(stage=stage, pass_name=name, masked=(), charged=charged, note="")
+    return blank(Origin, stage=stage, pass_name=name, charged=charged)
 
 
 def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
     """A side whose toolchain is called like it."""
-    toolchain = Toolchain(
-        spec=name,
-        version=version,
-        digest=sha256(name.encode()),
-        path=f"/{name}",
-        python=f"/{name}/bin/python",
-        root="/t/triton",
-        runtime={},
-        programs={},
-        notes=(),
-    )
-    corpus = Corpus(root=Path("/corpus"), workloads=("matmul/tma",), digest="")
+    places = {"path": f"/{name}", "python": f"/{name}/bin/python", "root": "/t/triton"}
+    toolchain = blank(Toolchain, spec=name, version=version, digest=sha256(name.encode()), **places)
+    corpus = blank(Corpus, root=Path("/corpus"), workloads=("matmul/tma",))
     return replace(Side(toolchain=toolchain, corpus=corpus, note=""), **changes)
 
 
@@ -180,15 +179,12 @@ def kept(store: Store, texts: Mapping[str, str | bytes]) -> dict[str, Artifact]:
 
 
 def compiled(artifacts: Mapping[str, Artifact] | None = None, **changes: Any) -> Compiled:
-    plain: dict[str, Any] = {key: {} for key in Compiled.__dataclass_fields__}
-    plain |= {"artifacts": artifacts or {}, "assembler": None, "assembler_log": "", "notes": ()}
-    return Compiled(**(plain | changes))
+    return blank(Compiled, artifacts=artifacts or {}, **changes)
 
 
 def failed(kind: FailureKind = FailureKind.ERROR, **of_failure: Any) -> Failed:
     failure = replace(FAILURE, kind=kind, **{"message": "it failed", "stderr": "", **of_failure})
-    transient = kind is FailureKind.TIMEOUT
-    return Failed(failure=failure, transient=transient, artifacts={}, stage_times_s={})
+    return blank(Failed, failure=failure, transient=kind is FailureKind.TIMEOUT)
 
 
 def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:
@@ -210,14 +206,13 @@ def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:
 
 
 def revision(version: str = "3.8.0", **changes: Any) -> Revision:
-    made = Revision(
+    made = blank(
+        Revision,
         spec=f"triton=={version}",
         version=version,
         digest=sha256(version.encode()),
         corpus=sha256(b"corpus"),
         ptxas={"ptxas": sha256(b"ptxas")},
-        note="",
-        revision="",
     )
     return replace(made, **changes)
 
@@ -227,7 +222,8 @@ def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> R
     cases = tuple(replace(case, group=group_of.get(case.id, case.group)) for case in cases)
     targets = tuple(target(name) for name in dict.fromkeys(case.target for case in cases) or ["sm_90"])
     launches = [(launch(case.id, name), key) for case in cases for name, key in case.launches.items()]
-    made = Run(
+    made = blank(
+        Run,
         schema=SCHEMA,
         irdiff_version="0.1.0",
         normalizer_version="1",
@@ -242,12 +238,6 @@ def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> R
         cases=cases,
         launches={key: launched for launched, key in launches if key and launched.key == key},
         groups=groups,
-        reach=None,
-        edited=None,
-        edited_lines=None,
-        cut_from="",
-        runtime=(),
-        notes=(),
         duration_s=12.5,
     )
     return replace(made, **changes)
@@ -315,27 +305,37 @@ def stored(folder: Path, stage: str, text: str) -> Artifact:
 
 
 def protocol(**changes: Any) -> TimingProtocol:
-    facts = {"budget_s": 60.0, "threshold": 0.01, "confidence": 0.95, "processes": 18, "seed": 0}
-    return TimingProtocol(**(facts | {"verify_only": False} | changes))
+    facts = {"budget_s": 60.0, "threshold": 0.01, "confidence": 0.95, "processes": 18}
+    return blank(TimingProtocol, **(facts | changes))
 
 
 def check(
     status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, message: str = ""
 ) -> OutputCheck:
-    facts: dict[str, Any] = {"arguments": (), "max_ulp": 0, "relative_norm": 0.0, "base_repeats": True}
-    return OutputCheck(status=status, side=side, message=message, **facts)
+    return blank(
+        OutputCheck,
+        status=status,
+        side=side,
+        message=message,
+        max_ulp=0,
+        relative_norm=0.0,
+        base_repeats=True,
+    )
 
 
 def gpu(uuid: str = "GPU-1", **changes: Any) -> GpuRecord:
     """One that did nothing else."""
-    facts: dict[str, Any] = dict.fromkeys(GpuRecord.__dataclass_fields__)
-    facts |= {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580", "multiprocessors": 132}
-    facts |= {"memory_bytes": 1, "l2_bytes": 1, "sm_clock_mhz": (345.0, 1980.0, 1980.0), "throttled": ()}
-    facts |= {"other_processes": (), "wall_s": 1.0, "busy_s": 0.9, "trustworthy": True, "stopped": ""}
-    return GpuRecord(**(facts | changes))
+    facts: dict[str, Any] = {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580"}
+    facts |= {
+        "multiprocessors": 132,
+        "memory_bytes": 1,
+        "l2_bytes": 1,
+        "sm_clock_mhz": (345.0, 1980.0, 1980.0),
+    }
+    return blank(GpuRecord, **(facts | {"wall_s": 1.0, "busy_s": 0.9, "trustworthy": True} | changes))
 
 
 def found(cases: Iterable[CaseTiming], **changes: Any) -> TimingResults:
-    facts: dict[str, Any] = {"schema": results.SCHEMA, "irdiff_version": "0", "host": {}, "not_timed": ()}
+    facts: dict[str, Any] = {"schema": results.SCHEMA, "irdiff_version": "0", "duration_s": 2.0}
     facts |= {"created": "2026-01-01T00:00:00+00:00", "protocol": protocol(), "gpus": (gpu(),)}
-    return TimingResults(**(facts | {"cases": tuple(cases), "duration_s": 2.0} | changes))
+    return blank(TimingResults, **(facts | {"cases": tuple(cases)} | changes))

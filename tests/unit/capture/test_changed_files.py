@@ -9,9 +9,10 @@ import pytest
 from irdiff.capture import changed_files
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.model import CaptureFailure, Failure, FailureKind, FileChange, Launch, Pair, Reach, Sides
+from irdiff.model import CaptureFailure, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of
+from tests.unit import runs
 
 CHANGED = FileChange.CHANGED
 
@@ -46,13 +47,7 @@ class Revisions:
         return made
 
     def pair(self, launch_id: str, base: Any, head: Any) -> None:
-        supported = Sides(base=True, head=True)
-        self.pairs.append(
-            Pair(
-                id=f"{launch_id}@sm_90", launch_id=launch_id, target=self.build.target(), base=base, head=head,
-                supported=supported, moved=False,
-            )
-        )  # fmt: skip
+        self.pairs.append(self.build.pair(f"{launch_id}@sm_90", base, head))
 
     def capture(self, workload: str, **head: Any) -> None:
         catalogs = Sides(base=NOTHING, head=replace(NOTHING, **head))
@@ -117,7 +112,7 @@ def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions
 
 
 def test_a_failure_launches_nothing_and_reads_nothing(revisions):
-    failure = Failure(kind=FailureKind.ERROR, stage="capture", message="", signal=None, stderr="")
+    failure = runs.failed(stage="capture").failure
     failed = CaptureFailure(id="a/b:c", expected=True, failure=failure)
     revisions.file("data.json", "1", "2")
     revisions.pair("a/b:c", failed, failed)

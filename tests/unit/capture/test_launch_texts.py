@@ -1,5 +1,5 @@
 from irdiff.capture import launch_texts
-from irdiff.model import Launch, Pair, Sides
+from irdiff.model import Launch, Pair
 from irdiff.store import Store
 from tests.unit import runs
 
@@ -12,15 +12,7 @@ def pair(store: Store, base: str, head: str, **options: str) -> Pair:
         resolved = {"num_warps": "4", "num_stages": num_stages}
         return runs.launch(CASE, launched=launched, options=resolved)
 
-    return Pair(
-        id=CASE,
-        launch_id=CASE.partition("@")[0],
-        target=runs.target(),
-        base=side(base, "2"),
-        head=side(head, options.get("num_stages", "2")),
-        supported=Sides(base=True, head=True),
-        moved=False,
-    )
+    return runs.pair(CASE, side(base, "2"), side(head, options.get("num_stages", "2")))
 
 
 def texts(store: Store, found: Pair) -> list[str]:

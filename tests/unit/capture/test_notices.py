@@ -9,7 +9,8 @@ import pytest
 from irdiff.capture import notices
 from irdiff.capture.catalogs import NOTHING, Catalog, Selection
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.model import CaptureFailure, Failure, FailureKind, Sides
+from irdiff.model import CaptureFailure, Sides
+from tests.unit import runs
 
 TRACEBACK = """\
   File "/opt/irdiff/worker/operations.py", line 51, in prepare
@@ -23,7 +24,7 @@ ModuleNotFoundError: No module named 'torch'
 def lacking(
     message: str = "ModuleNotFoundError: No module named 'torch'", stderr: str = TRACEBACK
 ) -> Catalog:
-    failure = Failure(kind=FailureKind.ERROR, stage="capture", message=message, signal=None, stderr=stderr)
+    failure = runs.failed(stage="capture", message=message, stderr=stderr).failure
     return replace(NOTHING, failures=(CaptureFailure(id="run/rope:*", expected=True, failure=failure),))
 
 

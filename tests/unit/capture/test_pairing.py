@@ -14,18 +14,14 @@ from irdiff.compare import cases
 from irdiff.model import (
     DEFAULT_OPTIONS,
     CaptureFailure,
-    Failure,
-    FailureKind,
     Launch,
     Sides,
-    Target,
     Verdict,
 )
+from tests.unit import runs
 
-TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
-FAILURE = Failure(
-    kind=FailureKind.ERROR, stage="capture", message="No module named 'torch'", signal=None, stderr="…"
-)
+TARGET = runs.target()
+FAILURE = runs.failed(stage="capture", message="No module named 'torch'").failure
 
 
 def failure(name: str, *, expected: bool = True) -> CaptureFailure:

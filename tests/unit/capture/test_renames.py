@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from irdiff.capture import renames
-from irdiff.model import Launch, Pair, Sides
+from irdiff.model import Launch
 
 BODY = """def NAME(x, out, n, BLOCK):
     offsets = program_id(0) * BLOCK + arange(0, BLOCK)
@@ -65,15 +65,7 @@ def test_pairs_are_joined_for_every_target(launch, build):
     labels = ("fp16", "fp32")
     before, after = ([make(launch, name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
     pairs = [
-        Pair(
-            id=f"{row.id}@{name}",
-            launch_id=row.id,
-            target=build.target(name),
-            base=row if row in before else None,
-            head=row if row in after else None,
-            supported=Sides(base=True, head=True),
-            moved=False,
-        )
+        build.pair(f"{row.id}@{name}", row if row in before else None, row if row in after else None)
         for name in ("sm_90", "gfx942")
         for row in (*before, *after)
     ]

@@ -14,9 +14,7 @@ from tests.unit.findings import told
 from tests.unit.golden import golden
 
 TARGET = runs.target()
-BOTH = Sides(base=True, head=True)
-NAMES = {"id": "a/b:c@sm_90", "launch_id": "a/b:c"}
-PAIR = Pair(target=TARGET, base=None, head=None, supported=BOTH, moved=False, **NAMES)
+PAIR = runs.pair("a/b:c@sm_90")
 COMPILES: Sides[Failure | None] = Sides(base=None, head=None)
 
 

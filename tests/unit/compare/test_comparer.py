@@ -17,7 +17,6 @@ from irdiff.model import (
     Compiled,
     Launch,
     Outcome,
-    Pair,
     Sides,
     StageStatus,
     Target,
@@ -32,7 +31,7 @@ from tests.unit.findings import told
 from tests.unit.no_llvm import no_llvm
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
-NPU = Target(name="npu", backend="npu", arch="a", warp_size=32, title="", facts={}, sources={})
+NPU = runs.blank(Target, name="npu", backend="npu", arch="a", warp_size=32)
 TTIR = "module {\n  tt.func @k() {\n    tt.return\n  }\n}\n"
 OTHER_TTIR = TTIR.replace("tt.return", "op.a\n    tt.return")
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\t.loc\t1 2 3\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
@@ -104,8 +103,7 @@ class FakeCompiler:
             replace(DEFAULT_OPTIONS, stages=stages, use_cache=use_cache),
         )
         launches = {"base": self.launch, "head": self.launch, **dict(pair)}
-        names = {"id": f"a/b:c@{self.target.name}", "launch_id": "a/b:c", "target": self.target}
-        whole = Pair(**names, **launches, supported=Sides(base=True, head=True), moved=False)
+        whole = runs.pair(f"a/b:c@{self.target.name}", **launches, target=self.target)
         return comparer.uncompiled(whole) or comparer.compare(whole, comparer.compiled(whole))[0]
 
 

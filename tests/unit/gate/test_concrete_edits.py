@@ -16,11 +16,12 @@ from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Case, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
+from tests.unit import runs
 from tests.unit.findings import findings
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, TODAY
 from tests.unit.no_llvm import no_llvm
-from tests.unit.runs import case, launch, run, target
+from tests.unit.runs import case, launch, run
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
@@ -77,15 +78,7 @@ def comparator(tmp_path: Path) -> ArtifactComparator:
 
 def pair(**of_head: Any) -> Pair:
     base = launch(CASE)
-    return Pair(
-        id=CASE,
-        launch_id=base.id,
-        target=target(),
-        base=base,
-        head=replace(base, **of_head),
-        supported=Sides(base=True, head=True),
-        moved=False,
-    )
+    return runs.pair(CASE, base, replace(base, **of_head))
 
 
 def changed(comparator: ArtifactComparator, base: Texts, head: Texts, **changes: Any) -> Case:

@@ -23,7 +23,7 @@ from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate.policies import CASE
 from tests.unit.golden import recorded
-from tests.unit.runs import check, found, gpu
+from tests.unit.runs import blank, check, found, gpu
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "gate"
@@ -41,10 +41,9 @@ def row(status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, mess
 
 
 def measured(**changes: Any) -> CaseTiming:
-    fields: dict[str, Any] = dict.fromkeys(Measurement.__dataclass_fields__)
-    fields |= {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
+    fields: dict[str, Any] = {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
     fields |= {"speed": Speed.SLOWER, "unclear": None, "why": "", **changes}
-    return replace(row(), measurement=Measurement(**fields))
+    return replace(row(), measurement=blank(Measurement, **fields))
 
 
 def test_results_of_both_sides():
