@@ -44,6 +44,28 @@ class FindingKind(StrEnum):
     """Entries of the compiler's metadata."""
 
 
+_FINDINGS = {
+    FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
+    FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
+    FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
+    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
+    FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
+    FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
+    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
+}
+_LEXICAL = {
+    "unreadable": "the LLVM here cannot read both sides",
+    "too-long": "too long to be read by LLVM",
+    "died": "LLVM died reading it",
+    "timeout": "LLVM took too long to read it",
+    "unavailable": "no LLVM could be started",
+}
+_AS_TEXT = {
+    "no-linker": "as its assembly: no linker made a binary of it",
+    "no-binary": "as the text of its last stage: it has no binary",
+}
+
+
 @dataclass(frozen=True)
 class Finding:
     kind: FindingKind
@@ -52,6 +74,26 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.detail}" if self.detail else str(self.kind)
+
+    @property
+    def words(self) -> str:
+        """For readers; as it stands where it says what it means."""
+        match self.kind:
+            case FindingKind.OPAQUE_INTRINSIC:
+                return f"the LLVM here knows another `{self.detail}`: calls were compared as they are spelled"
+            case FindingKind.NOT_COMPARED:
+                base, head = self.details
+                return (
+                    f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
+                )
+            case FindingKind.LAUNCH_DIFFERS:
+                return f"the launch passes on another {', '.join(self.details)}"
+            case FindingKind.LEXICAL_LLIR:
+                return f"LLVM IR was compared as it is spelled: {_LEXICAL.get(self.detail, self.detail)}"
+            case FindingKind.MACHINE_CODE_AS_TEXT:
+                return f"the code was compared {_AS_TEXT.get(self.detail, self.detail)}"
+            case _:
+                return _FINDINGS.get(self.kind, str(self))
 
     @property
     def details(self) -> tuple[str, ...]:

@@ -16,9 +16,10 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.github import checks, comment
 from irdiff.github.api import Client
-from irdiff.github.checks import Annotation, CheckRun, Conclusion
+from irdiff.github.checks import Annotation, CheckRun
 from irdiff.model import Run
-from irdiff.report import escape, headline, markdown, shown
+from irdiff.report import conclusion, escape, headline, markdown, shown
+from irdiff.report.conclusion import Conclusion
 from irdiff.report.timing_summary import TimingSummary
 from irdiff.run import failure
 from irdiff.run.failure import PartFailure
@@ -115,7 +116,7 @@ class _Story:
     def conclusion(self) -> Conclusion:
         if self.failed or self.run is None:
             return Conclusion.FAILURE
-        return checks.conclusion(self.run)
+        return conclusion.of(self.run)
 
     def annotations(self, root: str) -> tuple[Annotation, ...]:
         return checks.annotate(self.run, root) if self.run else ()

@@ -23,10 +23,10 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.github.checks import may_fail
 from irdiff.model import Edited, Failure, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
+from irdiff.report.conclusion import may_fail
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Side
 from irdiff.run import run_list, run_place

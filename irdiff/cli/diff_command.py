@@ -141,7 +141,7 @@ def _lines(
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:
             yield line(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
-    yield from (line(phrases.finding(finding)) for finding in findings)
+    yield from (line(finding.words) for finding in findings)
 
 
 # machine code as text

@@ -258,7 +258,7 @@ class CaseStory:
 
     def _findings(self, config: Config) -> Iterator[str]:
         """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""
-        yield from map(phrases.finding, self.case.findings)
+        yield from (row.words for row in self.case.findings)
         cubin = self.case.artifacts.base.get(Stage.CUBIN)
         if self.case.stages.get(Stage.SASS) is not StageStatus.CHANGED or not cubin:
             return
@@ -270,7 +270,7 @@ class CaseStory:
             return
         if found.equal:
             yield "machine code: the disassembly is the same"
-        yield from (f"machine code: {phrases.finding(row)}" for row in found.findings)
+        yield from (f"machine code: {row.words}" for row in found.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
         """What can be done with the files that the run folder has; nothing where it has none."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
 from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict
-from irdiff.report import distinct_edits, edit_coverage, error_clusters, phrases
+from irdiff.report import distinct_edits, error_clusters, phrases
+from irdiff.report.conclusion import Conclusion
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -21,12 +21,6 @@ _MAX_DESCRIPTION = 140
 """The most characters of a commit status. GitHub refuses more."""
 
 
-class Conclusion(StrEnum):
-    SUCCESS = "success"
-    NEUTRAL = "neutral"
-    FAILURE = "failure"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
     """An annotation of a file, with the names of the checks API."""
@@ -35,36 +29,6 @@ class Annotation:
     annotation_level: str
     title: str
     message: str
-
-
-def conclusion(run: Run) -> Conclusion:
-    """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
-    is the reviewer's to say. So is what was not compared.
-    """
-    if edit_coverage.same_compiler(run):
-        return Conclusion.SUCCESS
-    if not run.summary.compared or any(map(is_broken, run.cases)):
-        return Conclusion.FAILURE
-    is_whole = run.options.shard == (1, 1) and not (edit_coverage.not_reached(run) or run.runtime)
-    is_quiet = is_whole and all(_is_same(case, run) and not case.nondeterministic for case in run.cases)
-    return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
-
-
-def _is_same(case: Case, run: Run) -> bool:
-    """Whether its machine code is, or its workload says that it does not compile for this target."""
-    return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
-
-
-def may_fail(case: Case, run: Run) -> bool:
-    """Whether it fails on both sides, and its workload says that it does."""
-    launch = run.launches.get(case.launches.head or case.launches.base or "")
-    return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
-
-
-def is_broken(case: Case) -> bool:
-    """Whether it compiled before, or is new, and does not compile."""
-    is_new = case.verdict is Verdict.FAILING and case.launches.base is None and case.failures.base is None
-    return is_new or case.verdict is Verdict.BROKEN
 
 
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from irdiff.errors import UsageError
 from irdiff.model import ChangeGroup, Run
-from irdiff.report import distinct_edits, escape
+from irdiff.report import distinct_edits, escape, phrases
+from irdiff.report.distinct_edits import DistinctEdit
 
 PREFIX = "g:"
 _SHORTEST = 4
@@ -28,14 +29,24 @@ class NamedGroup:
     short: str
     """`g:b140`."""
     group: ChangeGroup
+    title: str
+    """What the edit is, without figures: for a line."""
+    risk: str
 
 
-def named(run: Run) -> list[NamedGroup]:
-    """The groups in the order of every report, each with its names."""
+def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
+    """The groups in the order of every report, each with its names; `edits` where they are known."""
     short = short_ids(run)
+    groups = (group for edit in edits or distinct_edits.of(run) for group in edit.groups)
     return [
-        NamedGroup(number=number, short=short[group.id], group=group)
-        for number, group in enumerate(distinct_edits.ordered_groups(run), 1)
+        NamedGroup(
+            number=number,
+            short=short[group.id],
+            group=group,
+            title=phrases.brief(group, run),
+            risk=phrases.risk(group, run),
+        )
+        for number, group in enumerate(groups, 1)
     ]
 
 

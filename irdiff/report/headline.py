@@ -12,11 +12,14 @@ from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
 from irdiff.group.severity import Severity
 from irdiff.model import Case, Component, Run, Verdict
-from irdiff.report import distinct_edits, edit_coverage, error_clusters
+from irdiff.report import distinct_edits, edit_coverage, error_clusters, phrases
+from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few
 
 _SHOWN = 3
+_TITLE = 60
+"""Characters of an edit within a sentence."""
 _ALSO = {
     Verdict.FIXED: ("compiles", "compile", "again"),
     Verdict.ABSORBED: ("differs", "differ", "above the machine code only"),
@@ -38,13 +41,10 @@ _COMPONENTS = {
 }
 
 
-def of(run: Run) -> str:
-    return " ".join(_sentences(run))
-
-
-def _sentences(run: Run) -> list[str]:
+def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
+    """`edits` of the run where they are known."""
     if run.edited and edit_coverage.same_compiler(run):
-        return [edit_coverage.identical(run.edited)]
+        return edit_coverage.identical(run.edited)
     broken = [row for row in run.cases if row.verdict is Verdict.BROKEN and not failed_program(row)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
@@ -60,15 +60,25 @@ def _sentences(run: Run) -> list[str]:
         found.append(_nothing_changed(run))
     elif not run.cases:
         found.append("nothing was compared.")
-    edits = distinct_edits.of(run)
-    if risky := sum(any(row.severity == Severity.WRONG_RESULT for row in edit.groups) for edit in edits):
-        which = f"{risky} of {len(edits)} edits" if len(edits) > 1 else "the edit"
-        found.append(f"{which} may give a wrong result.")
     found += [
+        *_risky(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run, changed),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
-    return [f"{sentence[0].upper()}{sentence[1:]}" for sentence in found]
+    return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
+
+
+def _risky(run: Run, edits: Sequence[DistinctEdit]) -> list[str]:
+    """Another result may be what an edit of kernels is for: of these it says what was edited."""
+    found = ([row for row in edit.groups if row.severity == Severity.WRONG_RESULT] for edit in edits)
+    risky = list(filter(None, found))
+    if not risky:
+        return []
+    which = f"{len(risky)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
+    if not phrases.of_kernels(run):
+        return [f"{which} may give a wrong result."]
+    words = [phrases.fitted(phrases.brief(rows[0], run).replace("`", ""), _TITLE) for rows in risky]
+    return [f"{which} may give other results: {first_few(words, _SHOWN)}."]
 
 
 def _failed_programs(run: Run) -> list[str]:
@@ -129,7 +139,7 @@ def _also(run: Run, opening: str) -> list[str]:
 
 def _which(cases: Sequence[Case], run: Run) -> str:
     """Where one compiler compiles two revisions of kernels, the kernels are what a reader asks for."""
-    if not run.head.revision or run.base.digest != run.head.digest:
+    if not phrases.of_kernels(run):
         return ""
     return f" ({first_few(sorted({case.kernel for case in cases}), _SHOWN)})"
 

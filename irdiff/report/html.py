@@ -22,7 +22,6 @@ from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
     commands,
-    edit_coverage,
     error_clusters,
     families,
     html_diffs,
@@ -50,10 +49,6 @@ _STATUS_SIGN = {
     StageStatus.CHANGED: "≠",
     StageStatus.ABSENT: "",
 }
-_VERDICTS = (
-    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED),
-    *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
-)
 
 
 def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
@@ -61,31 +56,31 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     entries = list(_entries(shown, run, folder, as_))
-    rows = _case_rows(run, {name: entry["line"].number for entry in entries for name in entry["of"]})
+    rows = _case_rows(run, {name: row.number for row in shown.groups for name in row.group.members})
     kernels = families.table(run, lambda case: " ".join(dict.fromkeys((case.workload, case.kernel))))
-    page = templates.html().get_template("report.html.j2")
-    return page.render(
-        policy=_policy(script, sheet),
-        sheet=sheet,
-        script=script,
-        view=shown,
-        limits=_LIMITS,
-        mood=_mood(run),
-        tiles=_tiles(run),
-        legend=Share(run.cases).parts,
-        radius=[
-            (name, found, Share([case for case in run.cases if case.target == name]))
-            for name, found in shown.radius
-        ],
-        kernels=view.listed(kernels, MAX_MATRIX_ROWS),
-        bar=charts.stacked_bar,
-        number=phrases.number,
-        forest=charts.Forest(timing.rows) if timing else None,
-        entries=entries,
-        open_groups=_OPEN_GROUPS,
-        severities=list(dict.fromkeys(row.group.severity for row in shown.groups)),
-        cases=rows,
-        most_cases=MAX_CASE_ROWS,
+    return (
+        templates.html()
+        .get_template("report.html.j2")
+        .render(
+            policy=_policy(script, sheet),
+            sheet=sheet,
+            script=script,
+            view=shown,
+            legend=Share(run.cases).parts,
+            radius=[
+                (name, found, Share([case for case in run.cases if case.target == name]))
+                for name, found in shown.radius
+            ],
+            kernels=view.listed(kernels, MAX_MATRIX_ROWS),
+            bar=charts.stacked_bar,
+            number=phrases.number,
+            forest=charts.Forest(timing.rows) if timing else None,
+            entries=entries,
+            open_groups=_OPEN_GROUPS,
+            risks=list(dict.fromkeys(row.risk for row in shown.groups)),
+            cases=rows,
+            most_cases=MAX_CASE_ROWS,
+        )
     )
 
 
@@ -104,25 +99,6 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-def _mood(run: Run) -> str:
-    """Good only where all that changed was compared, and nothing of it differs."""
-    counts = run.summary.verdicts
-    if counts.get(Verdict.BROKEN):
-        return "bad"
-    compared = (
-        edit_coverage.same_compiler(run) or counts.get(Verdict.UNCHANGED) or counts.get(Verdict.ABSORBED)
-    )
-    moved = any(counts.get(name) for name in (Verdict.CHANGED, Verdict.REMOVED, Verdict.FAILING))
-    unknown = moved or run.runtime or edit_coverage.not_reached(run) or run.options.shard != (1, 1)
-    return "good" if compared and not unknown else "warn"
-
-
-def _tiles(run: Run) -> list[tuple[str, int]]:
-    counts = {name.value: run.summary.verdicts.get(name, 0) for name in _VERDICTS}
-    counts["nondeterministic"] = sum(bool(case.nondeterministic) for case in run.cases)
-    return [row for row in counts.items() if row[1] or row[0] in (Verdict.CHANGED, Verdict.UNCHANGED)]
-
-
 # groups
 
 
@@ -134,7 +110,6 @@ def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dic
         yield {
             "line": row,
             "case": case,
-            "of": row.group.members,
             "css_class": families.css_class(case),
             "targets": sorted({cases[name].target for name in row.group.members}),
             "facts": phrases.moved_facts(case.facts.base, case.facts.head),
@@ -147,10 +122,10 @@ def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dic
 
 
 def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
-    """What broke first, and the rest in the order of `_VERDICTS` and of their groups."""
+    """What broke first, and the rest in the order of `view.VERDICTS` and of their groups."""
 
     def place(case: Case) -> tuple[int, int, str]:
-        return _VERDICTS.index(case.verdict), entry_of.get(case.id, MAX_ENTRIES + 1), case.id
+        return view.VERDICTS.index(case.verdict), entry_of.get(case.id, MAX_ENTRIES + 1), case.id
 
     return [_case_row(case, entry_of.get(case.id)) for case in sorted(run.cases, key=place)]
 

@@ -66,9 +66,8 @@ class Movement:
     @property
     def words(self) -> str:
         """`6 worse, 7 better`."""
-        counts = ((self.worse, "worse"), (self.better, "better"))
-        found = [f"{len(moves)} {word}" for moves, word in counts if moves]
-        return ", ".join(found + ([f"{self.unknown} unknown"] if self.unknown else []))
+        words = counts(len(self.worse), len(self.better))
+        return f"{words}, {self.unknown} unknown" if self.unknown else words
 
     @property
     def far(self) -> tuple[str, ...]:
@@ -81,8 +80,7 @@ class Movement:
 
     @property
     def affected_percent(self) -> str:
-        base, head = self.affected
-        return _percent(base, head)
+        return _percent(*self.affected)
 
     @property
     def total_words(self) -> str:
@@ -97,6 +95,11 @@ class Outlier:
     words: str
     worse: bool
     weight: float
+
+
+def counts(worse: int, better: int) -> str:
+    """`6 worse, 7 better`."""
+    return ", ".join(f"{count} {word}" for count, word in ((worse, "worse"), (better, "better")) if count)
 
 
 def span(base: float, head: float, unit: str = "") -> str:

@@ -7,15 +7,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from irdiff.compare import statistics
-from irdiff.findings import Finding, FindingKind
+from irdiff.group.severity import Severity
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run
 from irdiff.words import shortened
 
 _WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
 _CLAUSE = re.compile(r", (?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^\[]*\])")
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
-_LOUD_WORDS = ("broken", "risk", "wrong")
-"""A group is shown open where its severity says one of these: code that may compute something else."""
 
 
 def in_target_order(run: Run) -> list[tuple[str, Radius]]:
@@ -23,9 +21,25 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
     return [(t.name, run.summary.radius[t.name]) for t in run.targets if t.name in run.summary.radius]
 
 
-def brief(title: str) -> str:
-    """What an edit is, without how often and where, and without the figures that follow."""
-    return _WHERE.sub("", title.partition(";")[0])
+def of_kernels(run: Run) -> bool:
+    """Whether one compiler compiles two revisions of kernels, whose edit is then all that differs."""
+    return bool(run.head.revision) and run.base.digest == run.head.digest
+
+
+def brief(group: ChangeGroup, run: Run) -> str:
+    """What an edit is, without how often and where, and without the figures that follow.
+
+    Of an edit of kernels what was edited comes first, then what the code does differently for it.
+    """
+    first, *edited = _CLAUSE.split(_WHERE.sub("", group.title.partition(";")[0]))
+    is_effect = bool(group.reasons) and first in group.reasons[0]
+    return ", ".join([*edited, first] if is_effect and of_kernels(run) else [first, *edited])
+
+
+def risk(group: ChangeGroup, run: Run) -> str:
+    """How reports call its severity: another result is an error of a compiler, but not of an edit."""
+    is_other = group.severity == Severity.WRONG_RESULT
+    return "may give other results" if is_other and of_kernels(run) else group.severity
 
 
 def fitted(title: str, room: int) -> str:
@@ -44,7 +58,8 @@ def first_reason(group: ChangeGroup) -> str:
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    return any(word in group.severity.lower() for word in _LOUD_WORDS)
+    """Whether it may compute something else, or nothing at all."""
+    return group.severity in (Severity.BROKEN, Severity.WRONG_RESULT)
 
 
 def side(revision: Revision) -> str:
@@ -130,45 +145,3 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
 
     names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
     return {name: (base.get(name, 0), head.get(name, 0)) for name in sorted(names, key=place)}
-
-
-_FINDINGS = {
-    FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
-    FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
-    FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
-    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
-    FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
-    FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
-    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
-}
-_LEXICAL = {
-    "unreadable": "the LLVM here cannot read both sides",
-    "too-long": "too long to be read by LLVM",
-    "died": "LLVM died reading it",
-    "timeout": "LLVM took too long to read it",
-    "unavailable": "no LLVM could be started",
-}
-_AS_TEXT = {
-    "no-linker": "as its assembly: no linker made a binary of it",
-    "no-binary": "as the text of its last stage: it has no binary",
-}
-
-
-def finding(found: Finding) -> str:
-    """A finding of a case in words; as it stands where it says what it means."""
-    match found.kind:
-        case FindingKind.OPAQUE_INTRINSIC:
-            return (
-                f"the LLVM here knows another `{found.detail}`: its calls were compared as they are spelled"
-            )
-        case FindingKind.NOT_COMPARED:
-            base, head = found.details
-            return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
-        case FindingKind.LAUNCH_DIFFERS:
-            return f"the launch passes on another {', '.join(found.details)}"
-        case FindingKind.LEXICAL_LLIR:
-            return f"LLVM IR was compared as it is spelled: {_LEXICAL.get(found.detail, found.detail)}"
-        case FindingKind.MACHINE_CODE_AS_TEXT:
-            return f"the code was compared {_AS_TEXT.get(found.detail, found.detail)}"
-        case _:
-            return _FINDINGS.get(found.kind, str(found))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irdiff.model import Run
 from irdiff.report import commands, group_names, headline
+from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement
 from irdiff.words import counted
@@ -34,14 +36,14 @@ class Shown:
     is_bump: bool = False
     """Whether outliers and families are shown, as for a bump of a compiler."""
 
-    def groups(self, run: Run) -> list[NamedGroup]:
+    def groups(self, run: Run, edits: Sequence[DistinctEdit]) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
         by_id = {group.id: group for group in run.groups}
-        rows = group_names.named(self.whole or run)
+        rows = group_names.named(self.whole or run, None if self.whole else edits)
         return [replace(row, group=by_id[row.group.id]) for row in rows if row.group.id in by_id]
 
-    def headline(self, run: Run) -> str:
-        text = headline.of(run) if run.cases or not self.hidden else "nothing."
+    def headline(self, run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
+        text = headline.of(run, edits) if run.cases or not self.hidden else "nothing."
         return self.first + text + (f" {self.hidden}." if self.hidden else "")
 
 

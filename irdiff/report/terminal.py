@@ -168,14 +168,14 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     ]
     indent = max(map(len, names))
     room = min(width, _WIDE) - indent if width else sys.maxsize
-    severity = ""
+    risk = ""
     for row, name in zip(shown.groups, names, strict=True):
         if row.edit:
-            severity = ""
+            risk = ""
             yield _line(row.edit)
-        if row.group.severity != severity:
-            severity = row.group.severity
-            yield _line(severity, "bold red" if row.loud else "bold")
+        if row.risk != risk:
+            risk = row.risk
+            yield _line(risk, "bold red" if row.loud else "bold")
         title = escape.terminal(row.title.replace("`", ""))
         place = Text(escape.terminal(row.culprit), _DIM)
         words = phrases.fitted(title, room - len(place) - 2)

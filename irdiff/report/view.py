@@ -14,9 +14,10 @@ from typing import Generic, TypeVar
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.model import Case, ChangeGroup, Radius, Revision, Run, RuntimeEdit, Verdict
+from irdiff.model import Case, Radius, Revision, Run, RuntimeEdit, Verdict
 from irdiff.report import (
     commands,
+    conclusion,
     distinct_edits,
     edit_coverage,
     error_clusters,
@@ -25,6 +26,7 @@ from irdiff.report import (
     phrases,
     projects,
 )
+from irdiff.report.conclusion import Conclusion
 from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
 from irdiff.report.group_names import NamedGroup
@@ -67,6 +69,11 @@ class ListLimits:
         )
 
 
+VERDICTS = (
+    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED),
+    *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
+)
+"""In the order of reports."""
 _DIGITS = 16
 _FEWEST_LINES = 6
 """Of a diff that shows anything."""
@@ -130,20 +137,15 @@ class StatisticRow:
 
     @property
     def words(self) -> str:
-        return f"{self.worse} worse, {self.better} better"
+        return moved.counts(self.worse, self.better)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupLine:
+class GroupLine(NamedGroup):
     """A change group in one line, and what is unfolded below it."""
 
-    number: int
-    short: str
-    group: ChangeGroup
     edit: str
     """What stands above the first group of an edit of kernels."""
-    title: str
-    """What the edit is, without figures: for a line."""
     loud: bool
     cases: str
     targets: str
@@ -161,6 +163,7 @@ class GroupLine:
 @dataclass(frozen=True, kw_only=True)
 class RunView:
     headline: str
+    conclusion: Conclusion
     sides: str
     compared: bool
     """Whether anything was compared: False for two compilers that are the same."""
@@ -171,6 +174,8 @@ class RunView:
     broken: Ending
     projects: Listed[projects.BrokenCause]
     """What broke in the projects of packs."""
+    verdicts: tuple[tuple[str, int], ...]
+    """How many cases have each."""
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
     """Those on which a statistic moved: the columns of `statistics`."""
@@ -211,14 +216,16 @@ def of(
     as_: Shown = PLAIN,
 ) -> RunView:
     cases = {case.id: case for case in run.cases}
-    groups, edits = as_.groups(run), distinct_edits.of(run)
+    edits = distinct_edits.of(run)
+    groups = as_.groups(run, edits)
     headings = {edit.groups[0].id: edit.words for edit in edits}
     movements = [*moved.by_target(run), *as_.compile_times]
     moved_on = [target.name for target in run.targets if any(row.part == target.name for row in movements)]
     timed = timing.rows if timing else ()
     bare = replace(limits, lines=0)
     return RunView(
-        headline=as_.headline(run),
+        headline=as_.headline(run, edits),
+        conclusion=conclusion.of(run),
         sides=f"{phrases.sides(run)}  in {run.duration_s:.1f} s",
         compared=not edit_coverage.same_compiler(run),
         timing=timing,
@@ -227,6 +234,7 @@ def of(
         unclear=listed([row for row in timed if row.measured.why], limits.rows),
         broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
         projects=listed(projects.broken(run), limits.rows),
+        verdicts=tuple(_verdicts(run)),
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
@@ -239,7 +247,7 @@ def of(
         ),
         edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
-        groups_left=_left(row.group for row in groups[limits.groups :]),
+        groups_left=_left(row.risk for row in groups[limits.groups :]),
         unknown=_unknown(run, limits),
         runtime=listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
@@ -260,6 +268,12 @@ def of(
 
 def _with(run: Run, verdict: Verdict) -> list[Case]:
     return [case for case in run.cases if case.verdict is verdict]
+
+
+def _verdicts(run: Run) -> Iterator[tuple[str, int]]:
+    yield from ((name.value, count) for name in VERDICTS if (count := run.summary.verdicts[name]))
+    if unstable := sum(bool(case.nondeterministic) for case in run.cases):
+        yield "nondeterministic", unstable
 
 
 # better and worse
@@ -289,23 +303,20 @@ def _edits(edits: int, groups: int) -> str:
 
 
 def _group(
-    row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits, edit: str = ""
+    row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits, edit: str
 ) -> GroupLine:
     group = row.group
     count = len(group.members)
     smallest = cases[group.representative]
     return GroupLine(
-        number=row.number,
-        short=row.short,
-        group=group,
+        **vars(row),
         edit=edit,
-        title=phrases.brief(group.title),
         loud=phrases.is_loud(group),
         cases=counted(count, "case"),
         targets=phrases.members_by_target(group, cases),
         culprit=group.pass_name or group.origin_stage,
         origin=phrases.place(group.origin_stage, group.pass_name),
-        charged=", ".join(component.value for component in group.charged),
+        charged="" if edit else ", ".join(component.value for component in group.charged),
         alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
         reason=phrases.first_reason(group),
         moved=phrases.moved(smallest),
@@ -315,9 +326,9 @@ def _group(
     )
 
 
-def _left(groups: Iterable[ChangeGroup]) -> str:
+def _left(risks: Iterable[str]) -> str:
     """`50 more groups: 5 wrong-result risk, 45 resources`."""
-    counts = Counter(group.severity for group in groups)
+    counts = Counter(risks)
     words = [f"{count} {name}" for name, count in counts.items()]
     return f"{counted(counts.total(), 'more group')}: {', '.join(words)}" if counts else ""
 

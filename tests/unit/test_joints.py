@@ -27,8 +27,6 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
 from irdiff.gate.outputs import junit
 from irdiff.gate.sarif import sarif
-from irdiff.github import checks
-from irdiff.github.checks import Conclusion
 from irdiff.group import grouping
 from irdiff.history import alerts
 from irdiff.model import (
@@ -45,7 +43,8 @@ from irdiff.model import (
     Sides,
     Verdict,
 )
-from irdiff.report import headline, html, markdown, terminal
+from irdiff.report import conclusion, headline, html, markdown, terminal
+from irdiff.report.conclusion import Conclusion
 from irdiff.run import merge
 from tests.unit.conftest import Build
 from tests.unit.history import histories
@@ -166,7 +165,7 @@ NOT_REACHED = {
 def test_a_gate_that_passes_says_what_no_case_reaches(words):
     run = NOT_REACHED[words]
     outcome = _gated(run, policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test"))
-    assert outcome.passed and checks.conclusion(run) is Conclusion.NEUTRAL
+    assert outcome.passed and conclusion.of(run) is Conclusion.NEUTRAL
     for form in (outputs.text, outputs.markdown, outputs.as_json, lambda row: sarif(row, run), junit):
         assert words in form(outcome)
 
@@ -175,7 +174,7 @@ def test_a_gate_that_passes_says_what_no_case_reaches(words):
 def test_the_shipped_policy_fails_and_a_check_run_is_no_success(name):
     run, _ = RUNS[name]
     assert not _gated(run, SHIPPED).passed
-    assert checks.conclusion(run) is not Conclusion.SUCCESS
+    assert conclusion.of(run) is not Conclusion.SUCCESS
 
 
 def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run():
@@ -187,7 +186,7 @@ def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run():
         merged = merge.merge(runs, partial=True)
         assert "shards 2 of 2 are missing" in merged.notes
         assert not _gated(merged, SHIPPED).passed
-        assert checks.conclusion(merged) is not Conclusion.SUCCESS
+        assert conclusion.of(merged) is not Conclusion.SUCCESS
 
 
 @every_run

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from irdiff.github import checks
-from irdiff.github.checks import Conclusion
 from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Sides, Verdict
+from irdiff.report import conclusion
+from irdiff.report.conclusion import Conclusion
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
 )
 def test_conclusion(build, verdicts, expected):
     run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
-    assert checks.conclusion(run) is expected
+    assert conclusion.of(run) is expected
 
 
 def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build):
@@ -72,4 +73,4 @@ def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build):
     ):
         if read := changes.get("reach"):
             changes["reach"] = Reach(files=(read,), read_by=read.read_by)
-        assert checks.conclusion(replace(quiet, **changes)) is expected, changes
+        assert conclusion.of(replace(quiet, **changes)) is expected, changes

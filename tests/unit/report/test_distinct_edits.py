@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
-from irdiff.report import distinct_edits, headline
+from irdiff.report import distinct_edits
 from tests.unit import runs
 
 NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"
@@ -39,7 +39,6 @@ def of_kernels(*changed: str, head: str = "3.9.0") -> Run:
 def test_an_edit_of_the_source_has_the_groups_that_compile_its_files(changed, edits: list[str]) -> None:
     found = distinct_edits.of(of_kernels(*changed))
     assert ["".join(group.id[0] for group in edit.groups) for edit in found] == edits
-    assert f"{len(edits)} of {len(edits)} edits may give a wrong result" in headline.of(of_kernels(*changed))
 
 
 def test_two_compilers_edit_no_source() -> None:

@@ -11,8 +11,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
-from irdiff.github import checks
-from irdiff.github.checks import Conclusion
 from irdiff.model import (
     ChangedFile,
     Edited,
@@ -23,7 +21,8 @@ from irdiff.model import (
     FileChange,
     Reach,
 )
-from irdiff.report import edit_coverage, headline, markdown
+from irdiff.report import conclusion, edit_coverage, headline, markdown
+from irdiff.report.conclusion import Conclusion
 from irdiff.run import run_checks, run_folder
 from tests.unit import runs
 
@@ -42,12 +41,12 @@ SAME = replace(SAME, summary=radius.summarize((), SAME.targets))
 
 
 def test_equal_compilers_are_a_success_and_an_empty_run_is_none(snapshot: SnapshotAssertion) -> None:
-    assert checks.conclusion(SAME) is Conclusion.SUCCESS
+    assert conclusion.of(SAME) is Conclusion.SUCCESS
     assert [headline.of(SAME), *edit_coverage.sentences(SAME)] == snapshot
     run_checks.check_run(SAME, Path("run.json"))
     assert SAME.edited is not None
     for edited in (replace(SAME.edited, identical=False), None):
-        assert checks.conclusion(replace(SAME, edited=edited)) is Conclusion.FAILURE
+        assert conclusion.of(replace(SAME, edited=edited)) is Conclusion.FAILURE
 
 
 def test_nothing_passes_over_cases_that_were_compared_all_the_same() -> None:
@@ -70,7 +69,7 @@ UNREAD = {"compiled_by": 0, "read_by": 0}
 
 
 @pytest.mark.parametrize(
-    ("changes", "conclusion"),
+    ("changes", "expected"),
     [
         ({}, Conclusion.SUCCESS),
         ({"path": "data.json", **UNREAD}, Conclusion.SUCCESS),
@@ -83,13 +82,13 @@ UNREAD = {"compiled_by": 0, "read_by": 0}
     ],
 )
 def test_what_no_launch_reads_runs_or_compiles_is_named_once(
-    changes: dict[str, Any], conclusion: Conclusion, snapshot: SnapshotAssertion
+    changes: dict[str, Any], expected: Conclusion, snapshot: SnapshotAssertion
 ) -> None:
     file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=3, not_run=())
     reach = Reach(files=(replace(file, **changes),), read_by=3)
     run = replace(runs.run(runs.case("run/rope:1@sm_90")), reach=reach)
-    assert len(edit_coverage.gaps(run)) == (conclusion is Conclusion.NEUTRAL)
-    assert checks.conclusion(run) is conclusion
+    assert len(edit_coverage.gaps(run)) == (expected is Conclusion.NEUTRAL)
+    assert conclusion.of(run) is expected
     assert [headline.of(run), edit_coverage.files_sentence(run)] == snapshot
 
 

@@ -14,7 +14,7 @@ from irdiff.compare import runtime
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
 from irdiff.model import Run, RuntimeEdit
-from irdiff.report import html, markdown, phrases
+from irdiff.report import html, markdown
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.findings import findings
@@ -64,4 +64,4 @@ def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None
     ],
 )
 def test_every_finding_of_evidence_has_words(name: str) -> None:
-    assert phrases.finding(*findings(name)) != name
+    assert [row.words for row in findings(name)] != [name]

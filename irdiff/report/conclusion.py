@@ -1,0 +1,44 @@
+"""Whether a run is good, bad or the reader's to judge: for a check run, and for the page's colour. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import edit_coverage
+
+
+class Conclusion(StrEnum):
+    SUCCESS = "success"
+    NEUTRAL = "neutral"
+    FAILURE = "failure"
+
+
+def of(run: Run) -> Conclusion:
+    """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
+    is the reviewer's to say. So is what was not compared.
+    """
+    if edit_coverage.same_compiler(run):
+        return Conclusion.SUCCESS
+    if not run.summary.compared or any(map(_is_broken, run.cases)):
+        return Conclusion.FAILURE
+    is_whole = run.options.shard == (1, 1) and not (edit_coverage.not_reached(run) or run.runtime)
+    is_quiet = is_whole and all(_is_same(case, run) and not case.nondeterministic for case in run.cases)
+    return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
+
+
+def _is_same(case: Case, run: Run) -> bool:
+    """Whether its machine code is, or its workload says that it does not compile for this target."""
+    return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
+
+
+def may_fail(case: Case, run: Run) -> bool:
+    """Whether it fails on both sides, and its workload says that it does."""
+    launch = run.launches.get(case.launches.head or case.launches.base or "")
+    return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
+
+
+def _is_broken(case: Case) -> bool:
+    """Whether it compiled before, or is new, and does not compile."""
+    is_new = case.verdict is Verdict.FAILING and case.launches.base is None and case.failures.base is None
+    return is_new or case.verdict is Verdict.BROKEN
