@@ -272,7 +272,7 @@
     ? longTable($("#case-table"), caseForm, JSON.parse(allCases.textContent))
     : filterable(caseForm, caseRows, (row, fields) => isShown(row.dataset.t, row.dataset.v, fields), "cases");
   filterable(groupForm, groups, (group, fields) =>
-    is(fields.severity ? fields.severity.value : "", group.dataset.severity) &&
+    is(fields.risk ? fields.risk.value : "", group.dataset.risk) &&
     (!fields.target.value || group.dataset.targets.split(" ").includes(fields.target.value)), groups.length && groupForm ? "shown" : "");
 
   $$("a[data-verdict], a[data-workload]").forEach((link) => {
