@@ -93,9 +93,9 @@ crater: $(VENV)/.installed  ## two releases over the kernels of all packs: what 
 
 picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RUN; needs Chromium (see reports/README.md)
 	$(BIN)/irdiff report $(RUN) --html report.html
-	$(BIN)/python tests/integration/browser.py report.html reports/screenshot.png --width 1400 --height 1050
-	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-narrow.png --width 500 --height 1100
-	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-group.png --height 1020 --hash '#group-1'
+	$(BIN)/python -m tests.programs.browser report.html reports/screenshot.png --width 1400 --height 1050
+	$(BIN)/python -m tests.programs.browser report.html reports/screenshot-narrow.png --width 500 --height 1100
+	$(BIN)/python -m tests.programs.browser report.html reports/screenshot-group.png --height 1020 --hash '#group-1'
 
 lock: $(VENV)/.installed  ## pin the newest versions of every dependency
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --generate-hashes --universal \

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.config import Config
-from tests.integration.browser import NOT_RUN
+from tests.programs.browser import NOT_RUN
 
 ROOT = Path(__file__).parent.parent
 # a shell that starts the tests in the background has them ignore it, and all that they start

@@ -18,8 +18,8 @@ from irdiff import config as configuration
 from irdiff.cli import main
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import resolve
-from tests.integration import browser
-from tests.integration.browser import Watched
+from tests.programs import browser
+from tests.programs.browser import Watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -1,7 +1,5 @@
 """Histories with real processes: several writers, a killed one, an index of wheels, and the site in a browser."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -10,20 +8,17 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from irdiff import config as configuration
 from irdiff.history import database, site, versions
-from tests.integration.browser import Watched
 from tests.integration.commits.checkouts import commit, new_repository
+from tests.programs.browser import Watched
 from tests.texts import text_of
 from tests.unit.history import histories
 
 pytestmark = pytest.mark.integration
-if TYPE_CHECKING:
-    pass
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "#/kernel/matmul%2Fpointer"
@@ -136,10 +131,6 @@ def text(page: Watched, selector: str) -> str:
     return page.evaluate(f"document.querySelector({selector!r})?.textContent ?? ''")
 
 
-def count(page: Watched, selector: str) -> int:
-    return page.evaluate(f"document.querySelectorAll({selector!r}).length")
-
-
 def inked(page: Watched) -> int:
     """Pixels of the first chart that are not empty."""
     return page.evaluate(
@@ -156,7 +147,7 @@ def test_eleven_versions_of_960_cases_load_little(page, tmp_path):
     loaded = sum(Path(name).stat().st_size for name in files)
     assert loaded == made.overview_bytes < MAX_BYTES
     assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
-    assert count(page, "main tbody tr") == made.versions - 1
+    assert page.count("main tbody tr") == made.versions - 1
     assert page.complaints == []
 
 
@@ -171,7 +162,7 @@ def test_every_page_draws_and_says_nothing_to_the_console(page, small):
     assert {link.split("/")[1].partition("?")[0] for link in links} >= {"kernel", "pair", "step", "steps"}
     for link in sorted(links)[:60]:
         go(page, link)
-        assert count(page, ".error") == 0, link
+        assert page.count(".error") == 0, link
     assert page.complaints == []
 
 
@@ -190,7 +181,7 @@ def test_a_kernel_has_lines_for_every_fact_and_target(page, small):
     assert text(page, "h1") == "matmul/pointer"
     labels = page.evaluate("[...document.querySelectorAll('label')].map((l) => l.firstChild.textContent)")
     assert labels == ["Target", "Fact", "From", "To", "Cases"]
-    assert count(page, ".legend button") >= 1
+    assert page.count(".legend button") >= 1
     page.page.locator("label select").nth(1).select_option("ptx.fence")
     page.page.wait_for_function("document.documentElement.dataset.ready.includes('f=ptx.fence')")
     assert text(page, "main section h2").startswith("ptx.fence on ")
@@ -241,9 +232,9 @@ def test_everything_can_be_done_with_keys(page, small):
 
 def test_steps_are_filtered(page, small):
     show(page, small, "#/steps")
-    every = count(page, ".steps li")
+    every = page.count(".steps li")
     go(page, "#/steps?v=3")
-    some = count(page, ".steps li")
+    some = page.count(".steps li")
     assert 0 < some < every
     versions = page.evaluate("[...document.querySelectorAll('.steps div.dim')].map((d) => d.textContent)")
     assert all("→ 3.4.0" in text for text in versions)
@@ -256,7 +247,7 @@ def test_what_is_not_there_is_said(page, small, tmp_path):
         show(page, small, hash_)
         assert text(page, ".error h1") == "This page cannot be shown"
         go(page, "#/")
-        assert count(page, ".error") == 0
+        assert page.count(".error") == 0
     copy = tmp_path / "copy"
     shutil.copytree(small.parent, copy)
     for path in (copy / "data").glob("kernel-*.js"):

@@ -1,11 +1,8 @@
 """The HTML report in a real headless Chromium, at the size it is meant for."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,14 +10,12 @@ from irdiff.model import Run, Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.timing.results import Measurement, Speed
-from tests.integration.browser import Watched
+from tests.programs.browser import Watched
 from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.runs import large_run, stored
 
 pytestmark = pytest.mark.integration
-if TYPE_CHECKING:
-    pass
 
 CASES, GROUPS = 2000, 200
 MAX_BYTES = 15_000_000
@@ -94,10 +89,6 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(folder, run, forest(run))
 
 
-def count(page: Watched, selector: str) -> int:
-    return page.evaluate(f"document.querySelectorAll({selector!r}).length")
-
-
 def click(page: Watched, selector: str, place: int = 0) -> None:
     page.evaluate(f"document.querySelectorAll({selector!r})[{place}].click()")
 
@@ -125,11 +116,11 @@ def test_two_thousand_cases_and_every_diff(page, large):
     page.open(large)
     assert page.evaluate("document.documentElement.dataset.ready") == "yes"
     assert large.stat().st_size < MAX_BYTES
-    assert count(page, "#case-table tbody tr") == CASES
-    assert count(page, "details.group") == GROUPS
+    assert page.count("#case-table tbody tr") == CASES
+    assert page.count("details.group") == GROUPS
     page.evaluate("document.querySelectorAll('details.group').forEach((g) => { g.open = true; })")
     drawn(page)
-    assert count(page, ".diff:has(.tabs)") == GROUPS
+    assert page.count(".diff:has(.tabs)") == GROUPS
     assert page.complaints == []
     assert [url for url in page.requests if not url.startswith("file:")] == []
 
@@ -175,17 +166,17 @@ def test_a_diff_has_marks_folds_raw_text_and_two_sides(page, small):
         buttons = "[...document.querySelectorAll('details.group[open] .tabs button')]"
         page.evaluate(f"{buttons}.find((b) => b.textContent.startsWith('{label}')).click()")
 
-    assert count(page, f"{diff} tr.add") >= 1 and count(page, f"{diff} mark") >= 1
-    rows = count(page, f"{diff} tr")
-    if count(page, f"{diff} tr.gap button"):
+    assert page.count(f"{diff} tr.add") >= 1 and page.count(f"{diff} mark") >= 1
+    rows = page.count(f"{diff} tr")
+    if page.count(f"{diff} tr.gap button"):
         click(page, "details.group[open] tr.gap button")
-        assert count(page, f"{diff} tr") > rows
+        assert page.count(f"{diff} tr") > rows
     text = page.evaluate(lines)
     press("raw")
     assert page.evaluate(lines) != text
     press("raw")
     press("side by side")
-    assert count(page, f"{diff} tr.side") > 0
+    assert page.count(f"{diff} tr.side") > 0
     assert page.complaints == []
 
 
@@ -193,15 +184,15 @@ def test_cases_and_groups_are_filtered_and_sorted(page, small):
     page.open(small)
     shown = "#case-table tbody tr:not([hidden])"
     click(page, ".matrix a")
-    assert 0 < count(page, shown) < 60
+    assert 0 < page.count(shown) < 60
     click(page, "#case-filters button")
     drawn(page)
-    assert count(page, shown) == 60
+    assert page.count(shown) == 60
     page.evaluate(
         "(() => { const s = document.querySelector('#group-filters select[name=severity]');"
         "s.selectedIndex = 1; s.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
-    assert 0 < count(page, "details.group:not([hidden])") < 5
+    assert 0 < page.count("details.group:not([hidden])") < 5
 
     first = "document.querySelector('#case-table tbody tr td').textContent"
     click(page, "#case-table th button")
@@ -227,7 +218,7 @@ def test_keys_and_links_move_open_and_find(page, small):
     assert page.evaluate("document.activeElement.name") == "text"
     page.open(small, "#group-3")
     assert page.evaluate("document.querySelector('#group-3').open")
-    assert count(page, "#group-3 .lines tr") > 0
+    assert page.count("#group-3 .lines tr") > 0
 
 
 def hostile_run() -> Run:
@@ -252,8 +243,8 @@ def test_a_hostile_run_is_shown_and_does_nothing(page, tmp_path):
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     drawn(page)
     assert page.evaluate("window.pwned === undefined")
-    assert count(page, "img, iframe, object, [onmouseover], [onerror]") == 0
-    assert count(page, "script:not([type])") == 1
+    assert page.count("img, iframe, object, [onmouseover], [onerror]") == 0
+    assert page.count("script:not([type])") == 1
     assert "window.pwned=1" in page.evaluate("document.querySelector('.title').textContent")
     assert page.complaints == []
 

@@ -2,7 +2,7 @@
 
 As a program it takes a picture of a page:
 
-    python tests/integration/browser.py PAGE.html OUT.png [--dark] [--width 390] [--hash '#group-1']
+    python -m tests.programs.browser PAGE.html OUT.png [--dark] [--width 390] [--hash '#group-1']
 """
 
 from __future__ import annotations
@@ -78,6 +78,9 @@ class Watched:
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression; a promise is waited for."""
         return self.page.evaluate(expression)
+
+    def count(self, selector: str) -> Any:
+        return self.evaluate(f"document.querySelectorAll({selector!r}).length")
 
 
 def _main() -> int:
