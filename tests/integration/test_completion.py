@@ -13,16 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff.cli.completion import completion_command
+from tests.texts import text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
-IRDIFF = """#!/bin/sh
-# what click answers: whole words that begin like the one at the cursor
-word=$(printf '%s\\n' "$COMP_WORDS" | sed -n "$((COMP_CWORD + 1))p")
-for known in triton==3.8.0 g:08df norm/rms:fp16/k#1@sm_90 explain; do
-    case $known in "${word#--triton=}"*) echo "plain,$known" ;; esac
-done
-"""
+IRDIFF = text_of("completion/irdiff.sh")
 
 
 class Bash:

@@ -16,6 +16,7 @@ from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, interned, key_of, read_once
 from irdiff.worker import assembling
+from tests.texts import text_of
 
 KEY, OTHER = key_of("a"), key_of("b")
 DAY_S = 86400
@@ -149,18 +150,7 @@ def test_all_damage_is_found_at_once(tmp_path):
 
 
 def test_processes_and_threads_lose_nothing(tmp_path):
-    script = """
-from threading import Thread
-def work(thread):
-    for n in range(50):
-        store.put_record("own", f"{sys.argv[1]}-{thread}-{n}", store.put(f"{n}".encode()))
-        store.put_record("shared", str(n), n)
-        assert store.get_record("shared", str(n)) == n
-threads = [Thread(target=work, args=(thread,)) for thread in range(3)]
-[thread.start() for thread in threads]
-[thread.join() for thread in threads]
-"""
-    children = processes(tmp_path, script, 3)
+    children = processes(tmp_path, text_of("store/many.py"), 3)
     assert [child.wait(60) for child in children] == [0, 0, 0]
     store = Store(tmp_path)
     assert store.usage().records == 3 * 3 * 50 + 50
@@ -169,12 +159,7 @@ threads = [Thread(target=work, args=(thread,)) for thread in range(3)]
 
 
 def test_a_writer_that_is_killed_leaves_a_good_store(tmp_path):
-    script = """
-for n in range(100_000):
-    store.put_record("kind", str(n), "x" * 20000)
-    print(n + 1, flush=True)
-"""
-    (child,) = processes(tmp_path, script)
+    (child,) = processes(tmp_path, text_of("store/killed.py"))
     assert child.stdout and "50\n" in child.stdout
     child.send_signal(signal.SIGKILL)
     written = max(map(int, child.communicate()[0].split()), default=50)
@@ -198,20 +183,7 @@ def test_what_cannot_be_written_is_one_clear_error(tmp_path):
 def test_a_full_disk_is_one_clear_error_and_loses_nothing(tmp_path):
     """A limit of the size of files stands for it: every write past it fails."""
     Store(tmp_path).put_record("kind", KEY, 1)
-    script = """
-import resource
-from irdiff.errors import StoreError
-resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
-for n in range(100):
-    try:
-        store.put_record("kind", str(n), "x" * 3000)
-    except StoreError as error:
-        assert "cannot be written" in str(error)
-        break
-assert all(store.get_record("kind", str(m)) == "x" * 3000 for m in range(n))
-print(n)
-"""
-    (child,) = processes(tmp_path, script)
+    (child,) = processes(tmp_path, text_of("store/full_disk.py"))
     written = int(child.communicate()[0])
     assert written < 99 and child.returncode == 0
     store = Store(tmp_path)

@@ -5,32 +5,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.texts import text_of
+
 SQUARE = {
-    "mykernels.py": """\
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def square(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(out_ptr + offsets, x * x, mask=offsets < n)
-""",
-    "bench/elementwise/square.py": """\
-import triton
-from irdiff_corpus import empty, launch, tensor
-from mykernels import square
-
-
-def run(x):
-    out = empty(x.shape, x.dtype)
-    square[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
-    return out
-
-
-LAUNCHES = {"fp32": launch(run, tensor((1 << 20,), "fp32"))}
-""",
+    "mykernels.py": text_of("checkouts/mykernels.py"),
+    "bench/elementwise/square.py": text_of("checkouts/square.py"),
 }
 """A kernel and its workload."""
 PLAN = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'

@@ -7,6 +7,7 @@ import pytest
 from irdiff.resolve import sides
 from irdiff.store import Store
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
+from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
@@ -19,34 +20,17 @@ pin = "requirements.txt"
 
 RELEASE = "triton==3.9.0"
 ACTIVATIONS = "src/mykernels/activations.py"
+KERNEL = text_of("kernel_commits/kernel.py.template")
+WORKLOAD = text_of("kernel_commits/workload.py.template")
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
 
 
 def kernel(name: str, expression: str) -> str:
-    return f"""@triton.jit
-def {name}(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
-    result = {expression}
-    tl.store(out_ptr + offsets, result, mask=mask)
-"""
+    return KERNEL.format(name=name, expression=expression)
 
 
 def workload(module: str, name: str) -> str:
-    return f"""import triton
-from irdiff_corpus import empty, launch, tensor
-from mykernels.{module} import {name}
-
-
-def run(x):
-    out = empty(x.shape, x.dtype)
-    {name}[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
-    return out
-
-
-LAUNCHES = {{"fp32": launch(run, tensor((1 << 20,), "fp32"))}}
-"""
+    return WORKLOAD.format(module=module, name=name)
 
 
 @pytest.fixture

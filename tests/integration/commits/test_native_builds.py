@@ -25,21 +25,10 @@ pytestmark = pytest.mark.integration
 
 SETUP = text_of("native_builds/setup.py")
 NATIVE = text_of("native_builds/native.c")
-PYPROJECT = """\
-[build-system]
-requires = ["setuptools<81"]
-build-backend = "setuptools.build_meta"
-"""
+PYPROJECT = text_of("native_builds/pyproject.toml")
 PACKAGE = "from triton._C import native\n\n__version__ = '9.9.9'\nVALUE = native.VALUE\n"
 COMPILER = "class Compiler:\n    def add_stages(self):\n        pass\n"
-BACKENDS = """\
-import types
-from importlib.metadata import entry_points
-
-backends = {}
-for point in entry_points(group="triton.backends"):
-    backends[point.name] = types.SimpleNamespace(compiler=point.load().Compiler)
-"""
+BACKENDS = text_of("native_builds/backends.py")
 
 
 @pytest.fixture

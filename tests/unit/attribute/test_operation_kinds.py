@@ -1,61 +1,20 @@
 """Kinds of operations as 3.9.0 prints them, and the table and sentences that are made of them."""
 
+from operator import itemgetter
+
 import pytest
 
 from irdiff.attribute import exercise, kind_table
 from irdiff.attribute.exercise import CaseExercise
 from irdiff.attribute.operation_kinds import OperationKind, kinds
 from irdiff.resolve.tree_edits import EditedCode
+from tests.unit.golden import golden
 
-SHARED = "!ttg.memdesc<128x64xf16, #shared, #smem>"
 
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("%q = tt.load %p : tensor<64x128x!tt.ptr<bf16>, #b> loc(#l)", ("tt.load", "bf16", False)),
-        ("%a = tt.load %p, %m, %o : tensor<64x!tt.ptr<f32>>", ("tt.load", "f32", True)),
-        ("tt.store %p, %v, %true : !tt.ptr<f32> loc(#l)", ("tt.store", "f32", False)),
-        (
-            "%5 = tt.atomic_rmw fadd, acq_rel, gpu, %3, %4, %m : (tensor<8x!tt.ptr<f16>>, tensor<8xf16>, "
-            "tensor<8xi1>) -> tensor<8xf16>",
-            ("tt.atomic_rmw", "fadd f16", True),
-        ),
-        (
-            "%1 = amdg.buffer_load %p[%o], %m stride = %s {contiguity = 8 : i32} : !tt.ptr<bf16> -> tensor<8xbf16>",
-            ("amdg.buffer_load", "bf16", True),
-        ),
-        (
-            "%1 = amdg.buffer_load %p[%o] stride = %s : !tt.ptr<bf16> -> tensor<8xbf16>",
-            ("amdg.buffer_load", "bf16", False),
-        ),
-        (
-            "%63 = ttg.async_copy_global_to_local %41, %60 mask %62 other %c : tensor<8x!tt.ptr<i8>> -> <8xi8>",
-            ("ttg.async_copy_global_to_local", "i8", True),
-        ),
-        (
-            "%1 = tt.dot %a, %b, %c, inputPrecision = tf32 : tensor<4x4xf32> * tensor<4x4xf32> -> tensor<4x4xf32>",
-            ("tt.dot", "f32 as tf32", False),
-        ),
-        (
-            f"%1 = ttng.warp_group_dot %a, %b, %c {{inputPrecision = 0 : i32}} : {SHARED} * {SHARED} -> tensor<4xf32>",
-            ("ttng.warp_group_dot", "f16", False),
-        ),
-        (
-            f"%1 = ttng.warp_group_dot %a, %b, %c {{isAsync = true}} : tensor<4x4xf16, #d> * {SHARED} -> tensor<4xf32>",
-            ("ttng.warp_group_dot", "f16 in registers", False),
-        ),
-        ("%1 = tt.fp_to_fp %0 : tensor<8xf8E5M2> -> tensor<8xf32>", ("tt.fp_to_fp", "f8E5M2 to f32", False)),
-        (
-            '%1 = "tt.reduce"(%0) <{axis = 0 : i32}> ({\n}) : (tensor<8xi64>) -> i64',
-            ("tt.reduce", "i64", False),
-        ),
-    ],
-)
-def test_an_operation_its_element_type_and_its_mask(line, expected):
-    operation, element, masked = expected
-    found = kinds(f"    %true = arith.constant true\n    {line}\n")
-    assert OperationKind(operation=operation, element=element, masked=masked) in found
+@pytest.mark.parametrize("row", golden("operation-kinds")["kind"], ids=itemgetter("line"))
+def test_an_operation_its_element_type_and_its_mask(row):
+    found = kinds(f"    %true = arith.constant true\n    {row.pop('line')}\n")
+    assert OperationKind(**row) in found
 
 
 MASKED = OperationKind(operation="tt.atomic_rmw", element="add i32", masked=True)
