@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from irdiff.effects import order, pairing, separation, wording
@@ -37,6 +38,7 @@ _BARRIER = re.compile(r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|l
 _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
+_MATRIX = re.compile(r"mf?ma")
 
 
 class EffectDiffers(NamedTuple):
@@ -181,9 +183,29 @@ class Differences:
                 yield EffectDiffers(COST, f"{noun} waits for more", one.number)
                 continue
             place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
-            yield from (
-                row._replace(act=place) for row in self._by_roots(kind, f"{noun} {words}", one, pairs)
-            )
+            overlaps = words == _ADDRESS and self._overlaps(one, other)
+            for row in self._by_roots(kind, f"{noun} {words}", one, pairs):
+                is_plain = row.kind is MEMORY and "constant" in row.subject
+                added = ", so two places in shared memory overlap" if overlaps and is_plain else ""
+                yield row._replace(act=place, subject=row.subject + added)
+
+    def _overlaps(self, one: Event, other: Event) -> bool:
+        """Whether only head's touches bytes of shared memory that another access has on both sides."""
+        ours, theirs = (order.extent(self._values, event) for event in (one, other))
+        if not ours or not theirs or ours._replace(first=theirs.first) != theirs:
+            return False
+        staying = [each for each in self._staying if each.symbol == ours.symbol]
+        return any(ours.is_apart(each) and not theirs.is_apart(each) for each in staying)
+
+    @cached_property
+    def _staying(self) -> set[order.Extent]:
+        """The bytes of shared memory that both sides touch by equal accesses."""
+        events = (
+            {event.number: event for code in side.blocks for event in code.events} for side in self._sides
+        )
+        ours, theirs = events
+        found = (order.extent(self._values, ours[number]) for number in ours.keys() & theirs.keys())
+        return {each for each in found if each}
 
     def _respelled(self, one: Instruction, other: Instruction, row: EffectDiffers) -> EffectDiffers:
         """In doubt where an intrinsic of LLVM stands for another wherever that was: LLVM renames some."""
@@ -218,6 +240,7 @@ class Differences:
             len(made) > 1
             and any(each.is_float for each in made)
             and (len(set(names)) == 1 or all(each.is_float for each in made))
+            and len({bool(_MATRIX.search(name)) for name in names}) == 1
         ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
             is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(wording.unpacked, names)})

@@ -37,11 +37,10 @@ def same_bytes(values: Values, one: Event, other: Event) -> bool:
 
 def never_meet(values: Values, one: Event, other: Event) -> bool:
     """Whether two accesses of shared memory touch no common byte, whichever threads make them."""
-    ours, theirs = _extent(values, one), _extent(values, other)
+    ours, theirs = extent(values, one), extent(values, other)
     if not ours or not theirs or ours.symbol != theirs.symbol:
         return False
-    ends = (each.first + each.varying + each.size for each in (ours, theirs))
-    if next(ends) <= theirs.first or next(ends) <= ours.first:
+    if ours.is_apart(theirs):
         return True
     largest = 1 << (max(ours.size, theirs.size) - 1).bit_length()  # accesses are aligned to their sizes
     varying = ours.varying | theirs.varying | (largest - 1)
@@ -49,7 +48,9 @@ def never_meet(values: Values, one: Event, other: Event) -> bool:
     return is_symbol and not (ours.first | theirs.first) & varying and ours.first != theirs.first
 
 
-class _Extent(NamedTuple):
+class Extent(NamedTuple):
+    """The bytes of shared memory that an access touches, of all threads."""
+
     symbol: int
     """The value that the address begins at; -1: shared memory itself."""
     first: int
@@ -57,8 +58,13 @@ class _Extent(NamedTuple):
     """The bits in which the place that a thread touches may be further."""
     size: int
 
+    def is_apart(self, other: Extent) -> bool:
+        """Whether one of two from the same symbol ends before the other begins."""
+        ends = [each.first + each.varying + each.size for each in (self, other)]
+        return ends[0] <= other.first or ends[1] <= self.first
 
-def _extent(values: Values, event: Event) -> _Extent | None:
+
+def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
     name = event.instruction.name
     is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
@@ -78,7 +84,7 @@ def _extent(values: Values, event: Event) -> _Extent | None:
     varying = values.bits(values.add(32, address, values.constant(constant, 32), -1))
     if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
         return None
-    return _Extent(symbols[0] if symbols else -1, constant, varying, size)
+    return Extent(symbols[0] if symbols else -1, constant, varying, size)
 
 
 def _are_apart(values: Values, one: Event, other: Event) -> bool:

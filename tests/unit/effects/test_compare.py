@@ -125,6 +125,7 @@ MASKED = (
         (LDS, (LDS[0], *LDS[2:]), SYNC),
         (LDS, (*LDS[:3], LDS[3] + " nt"), MEMORY),
         (LDS, (*LDS[:2], LDS[2].replace("add", "mul"), LDS[3]), FLOAT),
+        (LDS, (*LDS[:2], "v_mfma_f32_32x32x8_f16 v[2:17], v[0:1], v[0:1], v[2:17]", LDS[3]), UNKNOWN),
         (MASKED, tuple(line.replace("v6", "v9") for line in MASKED), MOTION),
         (
             MASKED,
