@@ -109,22 +109,21 @@ def _pointer(place: Path) -> str:
 
 
 def _last(runs: Path) -> Path:
-    """That of the current folder, or of the nearest one above; without any, the newest of the list."""
+    """That of the current folder, or of the nearest one above."""
     here = Path.cwd()
     pointers = (runs / _pointer(place) for place in (here, *here.parents))
     pointer = next(filter(Path.is_file, pointers), None)
-    if pointer is not None:
+    if pointer is None:
+        what = "no run was made in this folder, or in one above it"
+    else:
         folder = Path(pointer.read_text(encoding="utf-8", errors="surrogateescape"))
-        if not (folder / "run.json").is_file():
-            raise RunFolderError(
-                f"the last run of this folder was written to {folder}, and is there no more",
-                hint="`irdiff runs` lists others" if listed(runs) else _COMPARE,
-            )
-        return folder
-    written = listed(runs)
-    if not written:
-        raise RunFolderError("there is no run yet", hint=_COMPARE)
-    return written[0].path
+        if (folder / "run.json").is_file():
+            return folder
+        what = f"the last run of this folder was written to {folder}, and is there no more"
+    others = listed(runs)
+    newest = others and call_of(others[0].path, runs)
+    hint = f"name one in place of `last`: {newest} is the newest, `irdiff runs` lists all"
+    raise RunFolderError(what, hint=hint if others else _COMPARE)
 
 
 def _unknown(text: str, names: Sequence[str]) -> RunFolderError:

@@ -15,7 +15,7 @@ from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
-from irdiff.run import run_folder
+from irdiff.run import run_folder, run_list
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
@@ -69,6 +69,7 @@ def test_pruning_keeps_what_it_is_told_to(runs):
 
 
 def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path):
+    run_list.remember(runs / NEW, runs)
     text = call(report_command, "last", "--known", OLD)
     assert text.startswith("new since 20261121-100000: 1 of 1 kernel changed")
     assert "  2 g:beee  " in text, "a group has the number of the whole run"
@@ -91,6 +92,7 @@ def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path):
 def compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`irdiff compare` makes the newer run, where `--out` says, without a toolchain."""
     new = run_folder.load(runs / NEW)
+    run_list.remember(runs / OLD, runs)
     shutil.rmtree(runs / NEW)
 
     def made(_asked: object, _config: object, out: Path | None, _report: object, fill: object) -> Any:

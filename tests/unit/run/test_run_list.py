@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
 
@@ -36,7 +37,7 @@ def test_the_newest_is_first_with_its_outline_or_why_it_cannot_be_read(runs):
 
 
 def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(runs, monkeypatch):
-    for text, name in (("last", 2), ("20261121", 0), (NAMES[1], 1), (str(runs / NAMES[1]), 1)):
+    for text, name in (("20261121", 0), (NAMES[1], 1), (str(runs / NAMES[1]), 1)):
         assert run_list.find(text, runs) == runs / NAMES[name]
     calls = [run_list.call_of(runs / name, runs) for name in NAMES]
     assert calls == ["20261121-100000", "20261122-110000-000001", "20261122-110000-000002"]
@@ -48,7 +49,11 @@ def test_a_run_is_found_by_each_of_its_names_and_by_what_a_report_calls_it(runs,
     monkeypatch.chdir(runs.parent / "mine" / "below")
     assert run_list.find("last", runs) == runs / NAMES[0], "the last run of the folder, or of one above"
     monkeypatch.chdir(runs.parent / "others")
-    assert run_list.find("last", runs) == runs / NAMES[2]
+    with pytest.raises(RunFolderError, match="no run was made in this folder") as raised:
+        run_list.find("last", runs)
+    assert str(raised.value.hint).startswith(
+        "name one in place of `last`: 20261122-110000-000002 is the newest"
+    )
     monkeypatch.chdir(runs.parent)
     (runs.parent / calls[0]).mkdir()
     assert run_list.find(calls[0], runs) == Path(calls[0]), "a path comes before a name"
