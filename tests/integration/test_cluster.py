@@ -18,7 +18,7 @@ from tests.dask_machines import Machines, wait_for
 from tests.integration.conftest import Result
 
 pytestmark = pytest.mark.integration
-WORDS = (
+WORDS = [
     "compare",
     "triton==3.8.0",
     "triton==3.9.0",
@@ -28,7 +28,7 @@ WORDS = (
     "sm_90",
     "--target",
     "gfx942",
-)
+]
 ONE = ("--case", "elementwise/vector_add")
 CASES = (*ONE, "--case", "normalization/softmax")
 SCHEDULER, WORKER, OTHER_WORKER = range(3)

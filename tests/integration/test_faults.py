@@ -181,16 +181,8 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache, corpus, num
 
 
 def test_two_at_once_on_one_store(irdiff, cache, small_corpus):
-    words = (
-        "compare",
-        "triton==3.8.0",
-        NEW,
-        "--corpus",
-        str(small_corpus),
-        "--target",
-        "sm_90",
-        "--no-recheck",
-    )
+    chosen = ("--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
+    words = ("compare", "triton==3.8.0", NEW, *chosen)
     command, environment = (
         [sys.executable, "-m", "irdiff", *words],
         {**os.environ, "IRDIFF_CACHE": str(cache)},

@@ -5,10 +5,8 @@ The requests of the whole story are recorded in `tests/golden/github/requests.js
 """
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +18,7 @@ from irdiff.github import checks, comment
 from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError
 from irdiff.github.comment import Done
 from tests.integration.github.fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
-
-GOLDEN = Path(__file__).parents[2] / "golden" / "github" / "requests.json"
+from tests.unit.golden import recorded
 
 
 def _answer(message: str, status: int, **headers: str) -> Callable[[Request], Response]:
@@ -75,11 +72,7 @@ def test_the_whole_story_as_recorded(hub):
     chapter("no permission", forbidden)
     assert [row.minimized for row in hub.comments] == [True, False]
     assert TOKEN not in json.dumps(story)
-    recorded = json.dumps(story, indent=1, sort_keys=True) + "\n"
-    if os.environ.get("IRDIFF_UPDATE_GOLDEN"):
-        GOLDEN.parent.mkdir(parents=True, exist_ok=True)
-        GOLDEN.write_text(recorded)
-    assert recorded == GOLDEN.read_text()
+    recorded("github/requests.json", json.dumps(story, indent=1, sort_keys=True) + "\n")
 
 
 def test_only_our_own_comment_is_touched(hub):

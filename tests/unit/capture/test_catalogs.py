@@ -1,7 +1,6 @@
 """Launches are traced each time, but for those of a corpus that is all known by its content."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -9,59 +8,49 @@ from typing import Any
 import pytest
 
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.model import Failure, FailureKind, Launch, Toolchain
+from irdiff.model import FailureKind, Launch
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
-from irdiff.worker_client.workers import EndedChild
+from tests.unit import runs
+from tests.unit.requests import FakeRequests
 
 
 class Captures:
     """One workload, captured by a worker that answers with what it is given."""
 
-    environment_digest = "c"
-
-    def __init__(self, folder: Path, build: Any, launch: Launch) -> None:
-        self.root, self.store, self.launch = folder, Store(folder / "store"), launch
-        self.toolchain, self.target = build.side("t").toolchain, build.target()
+    def __init__(self, folder: Path, launch: Launch, requests: FakeRequests) -> None:
+        self.root, self.store, self.launch, self.requests = folder, Store(folder / "store"), launch, requests
         self.selection = Selection(tiers=("gate",), labels=())
-        self.rows: list[Mapping[str, Any]] = []
+        requests.files = {}
         # what a worker says of the launch, the text of what is launched in its place
         self.row: dict[str, Any] = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
         self.answers(launches=[self.row])
 
     def answers(self, outcome: str = "captured", **more: Any) -> None:
-        self.result: Mapping[str, Any] | None = {"outcome": outcome, "failures": [], **more}
-
-    def ask(self, toolchain: Toolchain, beside: object, row: Mapping[str, Any], folder: Path) -> EndedChild:
-        self.rows.append(row)
-        if self.result is not None:
-            (folder / "result.json").write_text(json.dumps(self.result))
-        return EndedChild(signal=0, timed_out=False, worker_died=False)
-
-    def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
-        kind = FailureKind(result["outcome"]) if result else FailureKind.CRASH
-        return Failure(kind=kind, stage="capture", message="why", signal=None, stderr="")
+        self.requests.result = {"outcome": outcome, "failures": [], **more}
+        if outcome != "captured":
+            self.requests.failed = FailureKind(outcome), "capture"
 
     def catalog(
         self, *, toolchain: str = "t", corpus: str = "d", self_contained: bool = True, reuse: bool = True
     ) -> Catalog:
-        requests: Any = self
-        asked = replace(self.toolchain, digest=toolchain)
+        requests: Any = self.requests
+        asked = replace(runs.side().toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
         capturer = Capturer(requests, self.store, reuse=reuse)
         side = Side(toolchain=asked, corpus=kernels, note="")
-        return capturer.catalog(side, "a/b", self.target, self.selection)
+        return capturer.catalog(side, "a/b", runs.target(), self.selection)
 
     def asked(self, **more: Any) -> int:
-        before = len(self.rows)
+        before = len(self.requests.rows)
         self.catalog(**more)
-        return len(self.rows) - before
+        return len(self.requests.rows) - before
 
 
 @pytest.fixture
-def captures(tmp_path: Path, build: Any, launch: Launch) -> Captures:
-    return Captures(tmp_path, build, launch)
+def captures(tmp_path: Path, launch: Launch, requests: FakeRequests) -> Captures:
+    return Captures(tmp_path, launch, requests)
 
 
 def test_launches_are_traced_each_time(captures):
@@ -80,7 +69,7 @@ def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures):
     assert captures.asked() == 0, "the earlier one is found again"
     captures.selection = Selection(tiers=(), labels=())
     assert captures.asked() == 1
-    captures.environment_digest = "other code of the worker"
+    captures.requests.environment_digest = "other code of the worker"
     assert captures.asked() == 1
 
 
@@ -104,9 +93,9 @@ def test_what_may_be_cured_is_not_kept(captures, answer, is_kept):
 
 def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     """Each launch has a child of its own to die in then."""
-    captures.result = None
+    captures.requests.result = None
     found = captures.catalog()
-    assert [row["select"]["frontend"] for row in captures.rows] == [True, False]
+    assert [row["select"]["frontend"] for row in captures.requests.rows] == [True, False]
     assert found.failures[0].failure.kind is FailureKind.CRASH
     assert (found.selection.frontend, found.undigested) == (False, "why")
     assert captures.asked() == 2, "not kept: the next time it may not die"

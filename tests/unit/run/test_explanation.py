@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.model import Artifact, Case, Origin, Run, Sides, Verdict
+from irdiff.model import Case, Origin, Run, Sides, Verdict
 from irdiff.run import explanation, run_folder
 from irdiff.store import Store
 from tests.unit import runs
@@ -22,15 +22,8 @@ CASE = "matmul/tma:fp16@sm_90"
 def folder(tmp_path: Path) -> Path:
     """A run of one case with the texts that enter its first changed stage."""
     store = Store(tmp_path / "store")
-
-    def side(name: str) -> dict[str, Artifact]:
-        texts = {"ttir": b"entering", "ttgir": f"text of {name}".encode()}
-        return {
-            stage: Artifact(stage=stage, digest=store.put(text), size_bytes=len(text))
-            for stage, text in texts.items()
-        }
-
-    artifacts = Sides(base="base", head="head").map(side)
+    texts = Sides(base="base", head="head").map(lambda name: {"ttir": b"entering", "ttgir": f"of {name}"})
+    artifacts = texts.map(lambda row: runs.kept(store, row))
     case = runs.case(CASE, Verdict.CHANGED, artifacts=artifacts)
     digests = {row.digest for each in artifacts for row in each.values()}
     run_folder.write(tmp_path / "run", runs.run(case), store, digests)

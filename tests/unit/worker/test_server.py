@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import json
 import mmap
 import os
 import signal
@@ -120,45 +119,3 @@ def test_a_child_answers_by_how_it_ended(tmp_path, monkeypatch):
     children.ended(7, 0)
     children.ended(8, 0)
     assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
-
-
-def test_a_worker_serves_until_its_input_is_closed(monkeypatch):
-    """Ctrl-C is not for it: irdiff ends it."""
-    asked: list[Any] = []
-
-    class Kind:
-        def __init__(self, *given: Any) -> None:
-            self.reply = given[-1]
-            self.closed = False
-
-        def submit(self, request: dict[str, Any]) -> None:
-            asked.append(request)
-            self.reply({"id": request["id"]})
-
-        def timed(self) -> list[Any]:
-            return []
-
-        def sources(self) -> dict[int, Any]:
-            return {}
-
-        def close(self) -> None:
-            asked.append("closed")
-
-    (requests, to_worker), (replies, from_worker) = os.pipe(), os.pipe()
-    os.write(to_worker, b'{"id": 1}\n{"id": 2}\n')
-    os.close(to_worker)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGCHLD)}
-    monkeypatch.setattr(server, "Hosts", Kind)
-    monkeypatch.setattr(server, "die_with_parent", lambda: None)
-    monkeypatch.setattr(server, "_reap", lambda processes: None)
-    operations: Any = type("Operations", (), dict.fromkeys(("key_of", "prepare", "serve")))
-    try:
-        server.serve_worker(requests, from_worker, operations, {"hello": True})
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.set_wakeup_fd(-1)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-    assert asked == [{"id": 1}, {"id": 2}, "closed"]
-    rows = [json.loads(line) for line in os.read(replies, 4096).splitlines()]
-    assert rows == [{"hello": True}, {"id": 1}, {"id": 2}]
