@@ -1,8 +1,6 @@
 """A user's program becomes a corpus: `irdiff capture`, then `list` and `compare` over what it wrote."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 import pytest
 
 from irdiff.model import Toolchain
+from tests.integration.conftest import Result
 from tests.texts import TEXTS
 
 PROGRAMS = TEXTS / "capture"
@@ -17,18 +16,11 @@ PROGRAM = PROGRAMS / "train.py"
 pytestmark = pytest.mark.integration
 
 
-def irdiff(*words: str | Path, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "irdiff", *map(str, words)], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stdout
-
-
-def test_a_program_becomes_a_corpus(tmp_path, cache):
-    out, seen, found, run = (tmp_path / name for name in ("captured", "seen.json", "list.json", "run.json"))
-    words = ("--cache", cache, "--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu")
-    assert "SystemExit: its results were not computed" in irdiff("capture", *words, PROGRAM, "1024", code=1)
+def test_a_program_becomes_a_corpus(irdiff, tmp_path):
+    out, seen, found = (tmp_path / name for name in ("captured", "seen.json", "list.json"))
+    words = ("--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu", PROGRAM, "1024")
+    captured = irdiff("capture", *map(str, words))
+    assert captured.code == 1 and "SystemExit: its results were not computed" in captured.stdout
     launches = json.loads(seen.read_text())["launches"]
 
     names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*"))
@@ -44,8 +36,8 @@ def test_a_program_becomes_a_corpus(tmp_path, cache):
     assert len(launches) == 6
 
     # a written launch is the recorded one
-    chosen = ("--corpus", out, "--cache", cache, "--target", "sm_90")
-    irdiff("corpus", "list", *chosen, "--json", found)
+    chosen = ("--corpus", str(out), "--target", "sm_90")
+    assert irdiff("corpus", "list", *chosen, "--json", str(found)).code == 0
     rows = {row["id"]: row for row in json.loads(found.read_text())}
     assert sorted(rows) == sorted(launch["id"] for launch in launches)
     for launch in launches:
@@ -54,18 +46,18 @@ def test_a_program_becomes_a_corpus(tmp_path, cache):
             said = json.loads(json.dumps(launch[part]).replace("jit:shapes.", "jit:matmul_kernel."))
             assert rows[launch["id"]][part] == said, (launch["id"], part)
 
-    only = ("--case", "softmax_kernel", "--no-recheck", "--no-attribute", "--json", run)
-    irdiff("compare", "triton==3.8.0", "triton==3.9.0", *chosen, *only)
-    verdicts = {case["id"]: case["verdict"] for case in json.loads(run.read_text())["cases"]}
+    only = ("--case", "softmax_kernel", "--no-recheck", "--no-attribute")
+    compared = irdiff("compare", "triton==3.8.0", "triton==3.9.0", *chosen, *only)
+    verdicts = {case["id"]: case["verdict"] for case in compared.run["cases"]}
     assert set(verdicts) == {f"{name}@sm_90" for name in rows if "softmax" in name}
     assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
 
 
-def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path, cache):
+def test_a_package_that_a_program_lacks_is_named_with_what_to_type(irdiff, tmp_path):
     script = tmp_path / "needy.py"
     script.write_text("import triton\nimport einops.layers\n")
-    words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu", script)
-    said = irdiff("capture", *words, code=1)
+    words = ("--out", str(tmp_path / "out"), "--toolchain", "triton==3.9.0", "--no-gpu", str(script))
+    said = irdiff("capture", *words).stdout
     assert "the program ended early: ModuleNotFoundError: No module named 'einops'" in said
     assert "next: record again with --with einops\n" in said
     assert 'needy.py", line 2' in said and "runpy" not in said, "the program's own frames alone"
@@ -73,7 +65,9 @@ def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path, cac
 
 
 @pytest.fixture
-def on_gpu(newest: Toolchain, tmp_path: Path, cache: Path) -> Callable[..., tuple[str, dict[str, Any]]]:
+def on_gpu(
+    irdiff: Callable[..., Result], newest: Toolchain, tmp_path: Path
+) -> Callable[..., tuple[str, dict[str, Any]]]:
     """(what was said, what was recorded in `tmp_path/out`) of a program that runs with a made-up GPU."""
 
     def record(*words: str, code: int = 0) -> tuple[str, dict[str, Any]]:
@@ -81,9 +75,10 @@ def on_gpu(newest: Toolchain, tmp_path: Path, cache: Path) -> Callable[..., tupl
         program = PROGRAMS / "as_if_on_gpu.py"
         interpreter.write_text(f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{program}" "$@"\n')
         interpreter.chmod(0o755)
-        options = ("--cache", cache, "--out", tmp_path / "out", "--json", seen, "--python", interpreter)
-        said = irdiff("capture", *options, PROGRAMS / words[0], *words[1:], code=code)
-        return said, json.loads(seen.read_text())
+        options = ("--out", tmp_path / "out", "--json", seen, "--python", interpreter)
+        done = irdiff("capture", *map(str, options), str(PROGRAMS / words[0]), *words[1:])
+        assert done.code == code, done.stderr
+        return done.stdout, json.loads(seen.read_text())
 
     return record
 

@@ -195,44 +195,12 @@ def test_integers_are_described_by_what_they_look_like(load, values, fill):
     assert load("record")._content(Numbers(values[:3]), "i32") == ("normal", values[:3])
 
 
-def trace(folder: Path, *events: dict[str, Any], name: str = "t.ndjson.gz") -> str:
-    opened = gzip.open if name.endswith(".gz") else open
-    with opened(folder / name, "wt") as file:
-        file.writelines(json.dumps(event) + "\n" for event in events)
-    return str(folder / name)
-
-
 def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
-    (tmp_path / "lines").mkdir()
-    code = "import x\n\n@decorated(3)\ndef add(a, n, flag, BLOCK):\n    pass\n"
-    metadata = {"name": "add", "hash": "abc", "num_warps": 8}
-    tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 8}
-    arguments = {
-        "a": tensor,
-        "n": {"type": "int", "value": 4},
-        "flag": {"type": "NoneType"},
-        "BLOCK": {"value": 1},
-    }
-    launch = {
-        "event_type": "launch",
-        "grid": [4],
-        "compilation_metadata": metadata,
-        "extracted_args": arguments,
-    }
-    source = {"metadata": metadata, "python_source": {"code": code}}
-    other = {**metadata, "name": "gone", "hash": "def"}
-    path = trace(
-        tmp_path,
-        {"event_type": "compilation", "payload": source},
-        {"event_type": "compilation", "payload": {**source, "metadata": other}},
-        launch,
-        {**launch, "compilation_metadata": other},
-        {**launch, "extracted_args": {**arguments, "n": {"type": "Opaque"}}},
-        {**launch, "compilation_metadata": {"name": "elsewhere", "hash": "?"}},
-    )
+    path = tmp_path / "t.ndjson.gz"
+    path.write_bytes(gzip.compress(text_of("recording/t.ndjson").encode()))
     library = SimpleNamespace(libdevice=None)
     sys.modules["triton.language.extra"] = library  # type: ignore[assignment]
-    code_of_it, seen = recording.capture("--from-trace", path)
+    code_of_it, seen = recording.capture("--from-trace", str(path))
     assert code_of_it == 0, capsys.readouterr().err
     (row,) = seen["launches"]
     assert (row["kernel"], row["grid"]) == ("add", [4, 1, 1])
