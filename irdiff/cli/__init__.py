@@ -24,10 +24,10 @@ _COMMANDS = {
     "explain": ("explain_command", "Show where a change comes from, and run each side alone."),
     "runs": ("runs_commands", "List and remove runs, or show one in a browser."),
     "diff-runs": ("runs_commands", "Show what is new between two runs."),
-    "time": ("time_command", "Time the changed cases of a run on GPUs, or take timings of another machine."),
+    "time": ("time_command", "Time the changed cases of a run on GPUs, or take another machine's timings."),
     "bisect": ("bisect_command", "Find the commit that changes a case."),
-    "merge": ("runs_commands", "Join the runs of shards or targets to one."),
-    "gate": ("gate_commands", "Ask whether a run holds to a policy."),
+    "merge": ("runs_commands", "Join the runs of shards or targets into one."),
+    "gate": ("gate_commands", "Check a run against a policy."),
     "comment": ("comment_command", "Write a run's report on a pull request."),
     "ab": ("ab_command", "Compare several candidates with one base."),
     "history": (

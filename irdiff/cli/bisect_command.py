@@ -39,7 +39,7 @@ _FAILURE_LINES = 30
     "--measure",
     type=click.Choice(["code", "time"]),
     default="code",
-    help="Look for other code, or for another time: that needs a GPU of the target, and may end `unclear`.",
+    help="Look for other code, or another time, which needs a GPU of the target and may end `unclear`.",
 )
 @options.origin_option
 @options.ptxas_option

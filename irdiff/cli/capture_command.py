@@ -25,9 +25,9 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--out", type=options.PATH, help="The corpus; default: of irdiff.toml, or irdiff-captured.")
+@click.option("--out", type=options.PATH, help="Folder to write; default: irdiff.toml's, or irdiff-captured.")
 @click.option("--toolchain", "spec", help="Run the program with this Triton: triton==3.9.0.")
-@click.option("--python", metavar="PYTHON", help="The program's own; default: the active one, or .venv's.")
+@click.option("--python", metavar="PYTHON", help="The program's Python; default: the active one, or .venv's.")
 @options.packages_option
 @click.option("--target", "target_name", default="sm_90", help="The target to record for if there is no GPU.")
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
@@ -52,11 +52,11 @@ def capture_command(
 ) -> int:
     """Run PROGRAM (script.py and its arguments, or -m module), and write its kernels as a corpus.
 
-    In a git repository the workloads import the repository's kernels, so that each revision launches its own.
-    Every Triton launch is recorded once. With a GPU it then goes on as usual: the program runs as without
-    irdiff. Without one kernels compute nothing: torch's tensors lie on the CPU, and an autotuned kernel
-    gives a launch for each config. The exit code is the program's where it fails. The folder is for
-    `irdiff compare --corpus`.
+    In a git repository the workloads import the repository's kernels, so that each revision launches its
+    own. Every Triton launch is recorded once. With a GPU the launch then goes on as without irdiff. Without
+    a GPU kernels compute nothing: torch's tensors lie on the CPU, and an autotuned kernel gives a launch
+    for each config. If the program fails, its exit code is returned. Compare the corpus with `irdiff
+    compare --corpus`.
     """
     if bool(program) == bool(from_trace):
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")

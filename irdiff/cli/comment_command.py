@@ -61,7 +61,7 @@ class _CommentPlace:
 @run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
-@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Or its branch, in place of the number.")
+@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Its branch, instead of the number.")
 @click.option(
     "--commit", metavar="SHA", help="Its head commit; where the branch has moved on, nothing is written."
 )
@@ -74,8 +74,8 @@ class _CommentPlace:
 def comment_command(*, run: str, repository: str | None, dry_run: bool, **given: Any) -> None:
     """Write the report of RUN on a pull request: one comment, updated in place.
 
-    RUN is a run folder or a zip or tar file of it, from a job that is not trusted. The token comes from
-    GITHUB_TOKEN or GH_TOKEN; it needs `pull-requests: write`, and `checks: write` for --check.
+    RUN is a run folder, or a zip or tar file of one; it may come from a job that is not trusted. The token
+    comes from GITHUB_TOKEN or GH_TOKEN; it needs `pull-requests: write`, and `checks: write` for --check.
     """
     config = configuration.load()
     place = _CommentPlace(repository=repository or config.github_repository or "", **given)

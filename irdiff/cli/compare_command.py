@@ -83,7 +83,7 @@ class CompareArguments:
 @options.python_option
 @options.packages_option
 @click.option("--program", metavar="COMMAND", help="Compare what a program of the repository launches.")
-@click.option("--configs", type=click.IntRange(min=1), help="Take the first so many configs of an autotuner.")
+@click.option("--configs", type=click.IntRange(min=1), help="Take the first N configs of each autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
 @click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
 @options.recheck_option
@@ -92,13 +92,11 @@ class CompareArguments:
 @click.option(
     "--out",
     type=options.PATH,
-    help="Write the run here; default: in the cache. Other commands call it `last`.",
+    help="Write the run to this folder; default: one in the cache. Other commands find it as `last`.",
 )
 @run_argument.known_option
 @report_command.output_options
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 if a case that is shown changed, fails or is gone."
-)
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if a shown case changed, fails or is gone.")
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
@@ -106,11 +104,11 @@ def compare_command(**given: Any) -> int:
 
     A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
-    revision selects the compiler, in a repository with an irdiff.toml the kernels. HEAD is by
-    default the working tree if it has changes, else the commit that is checked out; BASE the merge base with
-    the main branch.
-    With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
-    LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
+    revision selects the compiler, in a repository with an irdiff.toml the kernels. HEAD is by default the
+    working tree if it has changes, else the commit that is checked out; BASE the merge base with the main
+    branch. With --ir both are files of IR, and one compiler compiles both. llvm:PATH compiles the LLVM IR,
+    and ptxas:PATH the PTX, that a release or a run made: `triton==3.9.0 llvm:PATH`, or two such tools with
+    --from.
     """
     arguments = CompareArguments(**given)
     config, outputs = arguments.config, arguments.outputs

@@ -128,9 +128,9 @@ def packs_command(*, corpus: Path | None, config: Config) -> None:
 def check_command(
     *, selection: CaseArguments, all_targets: bool, spec: str, json_path: Path | None, config: Config
 ) -> int:
-    """Compile every launch and say where that differs from what its workload declares.
+    """Compile every launch and compare the outcome with what its workload declares.
 
-    Ends with 1 where a launch fails that should compile, or compiles where it should not.
+    Ends with 1 if a launch fails that should compile, or compiles that should not.
     """
     selection = replace(selection, target_names=("all",)) if all_targets else selection
     with _chosen(spec, selection, config) as (side, targets, cases, report):
@@ -171,8 +171,8 @@ def verify_command(
 ) -> int:
     """Run every launch on this machine's GPU and compare it with its PyTorch reference.
 
-    Prints errors, how much of its tolerance a launch used, its time and its share of the GPU's peak.
-    Ends with 1 where a launch is wrong or does not run.
+    Prints the error of each launch, the share of its tolerance that it used, its time, and its share of the
+    GPU's peak. Ends with 1 if a launch is wrong or does not run.
     """
     rows: list[dict[str, Any]] = []
 
@@ -213,7 +213,7 @@ def verify_command(
 @corpus_group.command("gaps")
 @_toolchain_option
 @options.selection
-@click.option("--passes", is_flag=True, help="List passes that hardly do anything in place of operations.")
+@click.option("--passes", is_flag=True, help="List passes that change too few cases, instead of operations.")
 @click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases of a pass are enough.")
 @click.option("--all", "show_all", is_flag=True, help="Show every operation or pass, not only gaps.")
 @options.json_option
@@ -230,8 +230,8 @@ def gaps_command(
 ) -> int:
     """List what the gate tier's cases lack: an edit there would not be seen.
 
-    These are operations of Triton's dialects by element type and mask; with `--passes` passes that do
-    something in too few cases (the IR after it is another text than before). Ends with 1 where there is one.
+    These are operations of Triton's dialects, told apart by element type and mask; with `--passes` these
+    are passes that change the IR of too few cases. Ends with 1 if something is lacking.
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(tiers=selection.tiers, cases=cases)

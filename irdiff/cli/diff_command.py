@@ -35,7 +35,7 @@ from irdiff.stages import Stage, in_stage_order
 @click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
 @options.context_option
 @click.option("--width", type=click.IntRange(min=46), help="For --side-by-side; default: the terminal's.")
-@click.option("--pager/--no-pager", default=True, help="Show what is longer than the terminal by PAGER.")
+@click.option("--pager/--no-pager", default=True, help="Use PAGER for what is longer than the terminal.")
 @options.configured
 def diff_command(
     *,
@@ -51,10 +51,11 @@ def diff_command(
 ) -> None:
     """Show what changed in one CASE of RUN, stage by stage; without CASE, in Triton's own runtime.
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an id,
-    a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that differ
-    only by the numbers of values count as the same; removed lines have the numbers of head, and a value that
-    only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed toolchain.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an
+    id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that
+    differ only in the numbers of values count as the same. Removed lines are shown with head's numbers; a
+    value that only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed
+    toolchain.
     """
     console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)

@@ -49,7 +49,7 @@ _RECORDED = (
     flag_value="",
     help="Write a FileCheck test of the responsible pass to this file; default: into --save, or stdout.",
 )
-@click.option("--save", "save_path", type=options.PATH, help="Write the files of the commands here.")
+@click.option("--save", "save_path", type=options.PATH, help="Write the printed commands' files here.")
 @click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
 @options.corpus_option
 @options.configured
@@ -66,7 +66,7 @@ def explain_command(
 ) -> None:
     """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. It shows the
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Shows the
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
     side alone. Where the run did not look for the pass, `explain` does; that needs the run's toolchains.
     """

@@ -170,7 +170,7 @@ def release_report_command(
     *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
 ) -> int:
     """Write one document over several RUNs: what changed, what regressed, what is waived,
-    what is not known. Ends with 1 where the gate fails for one of them.
+    what is not known. Ends with 1 if the gate fails for one of them.
     """
     rules = policy.load(policy_path) if policy_path else None
     file = accepted_path or (policy_path.parent / _ACCEPTED if policy_path else None)

@@ -62,10 +62,10 @@ def client() -> Client:
 
 @github_group.command("fetch")
 @click.option("--run", "run_id", type=click.IntRange(min=1), help="Id of the run of the workflow.")
-@click.option("--commit", metavar="SHA", help="Or the commit: the newest comparison of it.")
+@click.option("--commit", metavar="SHA", help="Instead of --run: the newest comparison of this commit.")
 @click.option("--out", type=options.PATH, required=True, help="The folder to write.")
 def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
-    """Download what a comparison kept, within bounds; where that is nothing, OUT/failure.json says why."""
+    """Download the run that a comparison kept; if there is none, OUT/failure.json says why."""
     hub = client()
     if (run_id is None) == (commit is None):
         raise UsageError("give either --run ID or --commit SHA")
@@ -95,16 +95,16 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
 @click.option("--head", required=True, metavar="SHA", help="The commit that is to be compared.")
 @click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> None:
-    """Read what a maintainer asked to compare this commit with, from the record of `github obey`."""
+    """Find what a maintainer asked to compare this commit with, in the record of `github obey`."""
     found = asked.read(comment.find_own(client(), number, asked.KEY), head)
     out.write_text(asked.record(found, head) if found else "", encoding="utf-8")
     click.echo(f"asked for: {asked.in_words(found)}" if found else "nothing was asked for at this commit")
 
 
 @github_group.command("obey")
-@click.option("--event", type=options.PATH, required=True, help="GITHUB_EVENT_PATH.")
+@click.option("--event", type=options.PATH, required=True, help="The file of the event: GITHUB_EVENT_PATH.")
 def obey_command(event: Path) -> None:
-    """Carry out the command in a comment, where its author may write to the repository."""
+    """Carry out the command in a comment, if its author may write to the repository."""
     hub = client()
     said = _comment_of(event)
     if not actions.may_write(hub, said["login"]):
@@ -170,7 +170,7 @@ def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
 
 
 @github_group.command("prune")
-@click.option("--max-size", default="8GB", help="What the caches of irdiff may hold.")
+@click.option("--max-size", default="8GB", help="The most that irdiff's caches may hold.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
@@ -188,10 +188,10 @@ def prune_command(max_size: str, dry_run: bool) -> None:
 
 
 @github_group.command("history")
-@click.option("--branch", required=True, help="The branch whose nights are kept.")
+@click.option("--branch", required=True, help="The branch of the nightly jobs.")
 @options.db_option
 def history_command(branch: str, file: Path) -> None:
-    """Download the history that the newest night of the branch kept; without one it begins anew."""
+    """Download the history that the branch's newest nightly job kept; if there is none, begin a new one."""
     with tempfile.TemporaryDirectory(prefix="irdiff-history-") as scratch:
         place = Path(scratch, "history.zip")
         night = actions.fetch_from_newest(client(), NIGHTLY, branch, HISTORY, place)
@@ -221,7 +221,7 @@ def _side_options(say: Callable[[str], None] = lambda _: None) -> SideOptions:
 
 
 @github_group.command("plan")
-@click.option("--base", required=True, help="What the pull request goes to.")
+@click.option("--base", required=True, help="What the pull request is merged into.")
 @click.option("--head", required=True, metavar="SHA", help="Its newest commit.")
 @click.option(
     "--tier",
@@ -230,9 +230,9 @@ def _side_options(say: Callable[[str], None] = lambda _: None) -> SideOptions:
     type=options.TIERS,
     help="Cases of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
 )
-@click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
+@click.option("--merge-base", is_flag=True, help="Compare with the merge base of BASE and HEAD.")
 @click.option("--asked", "asked_path", type=options.PATH, help="What `github asked` wrote.")
-@click.option("--out", type=options.PATH, required=True, help="The run, if nothing can change.")
+@click.option("--out", type=options.PATH, required=True, help="The run's folder, if nothing can change.")
 @options.configured
 def plan_command(
     *,
@@ -244,7 +244,7 @@ def plan_command(
     out: Path,
     config: Config,
 ) -> None:
-    """Print what to compare, and whether anything can change at all: then no other job need start."""
+    """Print what to compare, and whether anything can change: if not, no other job need start."""
     store = repository.open_store(Path.cwd(), config)
     wanted = asked.read(asked_path.read_text("utf-8"), head) if asked_path and asked_path.is_file() else None
     wanted = wanted or Asked(base=None, tiers=None, targets=(), cases=())
@@ -288,7 +288,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @click.argument("head")
 @options.configured
 def key_command(*, base: str, head: str, config: Config) -> None:
-    """Print what names the toolchains of both sides, for a cache."""
+    """Print a cache key that names the toolchains of both sides."""
     _output(toolchains=sides.cache_key(base, head, _side_options(), config))
 
 
@@ -305,12 +305,12 @@ def prepare_command(*, base: str, head: str, config: Config) -> None:
 
 
 @github_group.command("failed")
-@click.option("--step", required=True, help="What was done, for a reader.")
-@click.option("--code", required=True, type=int, help="How it ended.")
-@click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="What it printed.")
+@click.option("--step", required=True, help="What the step does, in words.")
+@click.option("--code", required=True, type=int, help="Its exit code.")
+@click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="Its output.")
 @click.option("--out", type=options.PATH, required=True, help="The folder of the run.")
 def failed_command(*, step: str, code: int, log: Path, out: Path) -> None:
-    """Keep the reason of a step that failed, in the place of a run or next to it."""
+    """Write why a step failed into the folder of the run, where later steps look for it."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
     failure.write(out, [*failure.load(out), failure.of_output(step, code, lines)])
 
@@ -320,7 +320,7 @@ def failed_command(*, step: str, code: int, log: Path, out: Path) -> None:
 @click.option("--out", type=options.PATH, required=True, help="The run folder to write.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the report here.")
 def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> None:
-    """Join what the jobs kept, one folder each in PARTS: runs of shards, and reasons of failures."""
+    """Join what the jobs left in PARTS, one folder each: runs of shards, and why jobs failed."""
     folders = sorted(path for path in parts.iterdir() if path.is_dir()) if parts.is_dir() else []
     wrong = [part for folder in folders for part in failure.load(folder)]
     run: Run | None = None
@@ -350,7 +350,7 @@ def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> Non
 @github_group.command("outcome")
 @click.argument("folder", type=click.Path(path_type=Path))
 def outcome_command(*, folder: Path) -> None:
-    """Print the gravest verdict of a run and its counts; `unknown` where there is none."""
+    """Print the gravest verdict of a run and its counts; `unknown` if there is no run."""
     run = run_folder.load(folder) if (folder / "run.json").is_file() else None
     _output(**_outcome(run, failed=run is None or bool(failure.load(folder))))
 

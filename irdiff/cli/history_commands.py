@@ -56,7 +56,7 @@ def history_group() -> None:
 @run_argument.argument("runs", nargs=-1, required=True)
 @options.db_option
 def add_command(*, runs: tuple[str, ...], file: Path) -> None:
-    """Add RUNs: folders, archives, `last`, names of `irdiff runs`. What is there already is added once."""
+    """Add RUNs: folders, archives, `last`, names of `irdiff runs`. A known run is skipped."""
     new, timings = [], 0
     for run in runs:
         with run_argument.opened(run) as given:
@@ -85,7 +85,7 @@ def add_command(*, runs: tuple[str, ...], file: Path) -> None:
 def session_command(*, out: Path, file: Path, series: str, selection: CaseArguments) -> None:
     """Write the binaries of all versions to OUT, to be timed in one session: `irdiff time OUT --versions`.
 
-    They come from the folders of the runs. Afterwards `irdiff history add OUT` adds the timings.
+    The binaries come from the run folders. Afterwards `irdiff history add OUT` adds the timings.
     """
     targets = selection.targets(configuration.load())
     with database.reading(file) as history:
@@ -124,7 +124,7 @@ def _report(history: database.Database, folder: Path) -> str:
 
 @history_group.command("export")
 @options.db_option
-@click.option("--parquet", "folder", type=_FOLDER, metavar="DIR", help="Write a file a table to DIR.")
+@click.option("--parquet", "folder", type=_FOLDER, metavar="DIR", help="Write each table to a file in DIR.")
 @click.option(
     "--format",
     "form",
@@ -150,7 +150,7 @@ def export_command(*, file: Path, folder: Path | None, form: str | None, json_pa
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @options.db_option
 def import_command(*, folder: Path, file: Path) -> None:
-    """Add what `irdiff history export` wrote to FOLDER: histories of several machines become one."""
+    """Add what `irdiff history export` wrote to FOLDER, on another machine for example."""
     with database.writing(file) as history:
         counts = database.take(history, folder)
     click.echo(f"{sum(counts.values())} rows: {file}")
@@ -161,7 +161,7 @@ def import_command(*, folder: Path, file: Path) -> None:
 @click.option("--series", help="Which series; default: that of the run that was added last.")
 @options.markdown_option
 @options.json_option
-@click.option("--issue", "to_issue", is_flag=True, help="Keep one issue for news, closed when it is undone.")
+@click.option("--issue", "to_issue", is_flag=True, help="Keep an issue on what moved, closed when undone.")
 @click.option("--repo", "repository", help="OWNER/NAME of the issue; default: GITHUB_REPOSITORY.")
 @options.api_url_option
 def check_command(
@@ -174,7 +174,7 @@ def check_command(
     repository: str | None,
     api_url: str | None,
 ) -> int:
-    """Ask whether the newest version moved anything beyond the noise of its lines: ends with 1 where it did.
+    """Check whether the newest version moved a figure beyond that figure's noise; exit with 1 if so.
 
     With --issue the token comes from GITHUB_TOKEN or GH_TOKEN; it needs `issues: write`.
     """
@@ -238,8 +238,8 @@ def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
 @click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
 @options.db_option
 @click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: next to the history.")
-@click.option("--index", metavar="URL", help="A package index, as of nightlies; default: the configured.")
-@click.option("--every", default="0d", metavar="Nd", help="One version in so many days: 1d, 7d.")
+@click.option("--index", metavar="URL", help="An index of nightlies; default: the configured one.")
+@click.option("--every", default="0d", metavar="Nd", help="Take one version in N days: 1d, 7d.")
 @options.checkout
 @options.selection
 @options.attribute_option
@@ -258,9 +258,9 @@ def backfill_command(
     recheck: bool,
     config: Config,
 ) -> int:
-    """Compile each of VERSIONS once and compare neighbours: triton==3.2.0..3.9.0, single ones, REV..REV.
+    """Compile each version once and compare neighbours: triton==3.2.0..3.9.0, REV..REV, single ones.
 
-    What is done is kept at once: after an interruption the same command goes on where it was.
+    Each result is kept at once: after an interruption the same command goes on.
     """
     config = versions.with_index(config, index)
     wanted = checkout.side_options(selection, lambda _text: None)

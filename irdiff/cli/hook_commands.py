@@ -43,8 +43,8 @@ def hook_command() -> None:
 
 @hook_command.command("install", context_settings=_UNPROCESSED)
 @_budget_option
-@click.option("--block", is_flag=True, help="Stop a push whose code changes. Without it nothing ever does.")
-@click.option("--force", is_flag=True, help="Put a hook aside that irdiff did not write.")
+@click.option("--block", is_flag=True, help="Stop a push that changes code; the default never does.")
+@click.option("--force", is_flag=True, help="Move away a hook that irdiff did not write.")
 @options.repo_option
 @click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
 def install_command(
@@ -52,7 +52,7 @@ def install_command(
 ) -> None:
     """Install a git pre-push hook. COMPARE_OPTIONS after -- choose what is compared.
 
-    In a checkout of Triton that is `--tier gate` unless you say otherwise.
+    The default in a checkout of Triton is `--tier gate`.
     """
     store = repository.open_store(repo or Path.cwd(), configuration.load())
     path = store.hook_path("pre-push")
@@ -78,7 +78,7 @@ def install_command(
 
 @hook_command.command("run", context_settings=_UNPROCESSED)
 @_budget_option
-@click.option("--block", is_flag=True, help="Stop a push whose code changes.")
+@click.option("--block", is_flag=True, help="Stop a push that changes code.")
 @click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
 @click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")
 @click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
@@ -90,7 +90,7 @@ def run_command(
     to_ref: str | None,
     compare_options: tuple[str, ...],
 ) -> int:
-    """What the hook calls: reads what is pushed from standard input, as git gives it."""
+    """The hook calls this: it reads what is pushed from standard input, as git writes it."""
     config = configuration.load()
     deadline = time.monotonic() + budget_s
     lines = [f"refs/heads/x {to_ref} refs/heads/x {from_ref or '0' * 40}"] if to_ref else list(sys.stdin)

@@ -49,7 +49,7 @@ def init_command(
 ) -> None:
     """Prepare a repository: write irdiff.toml and what else is asked for; files that exist stay as they are.
 
-    The repository is FOLDER, or the current folder if PROGRAM is given: what launches its kernels, as
+    The repository is FOLDER, or the current folder if PROGRAM is given. PROGRAM launches the kernels:
     bench/run.py, "bench/run.py --small", "pytest tests/test_norm.py", "-m package.bench".
     """
     config = configuration.load()

@@ -94,7 +94,7 @@ pack_option = click.option(
     "packs",
     multiple=True,
     metavar="NAME",
-    help="Compare the kernels of a published package instead of the corpus; `all`: of all; repeatable.",
+    help="Use the kernels of a published package instead of the corpus (`all`: of all packages); repeatable.",
 )
 bump_option = click.option(
     "--bump", is_flag=True, help="Also show outliers and families, as for a bump of the compiler."
@@ -108,7 +108,9 @@ origin_option = click.option(
 )
 ptxas_option = click.option("--ptxas", metavar="PATH", help="The ptxas that assembles the PTX of llvm:PATH.")
 repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
-triton_option = click.option("--triton", metavar="SPEC", help="The compiler where revisions select kernels.")
+triton_option = click.option(
+    "--triton", metavar="SPEC", help="The compiler, if sides are revisions of kernels."
+)
 no_build_option = click.option(
     "--no-build", is_flag=True, help="Fail rather than build a native part that is missing."
 )
@@ -131,11 +133,9 @@ target_option = click.option(
 )
 targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
 json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")
-limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), help="Show at most so many groups and cases."
-)
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="Show at most N groups and cases.")
 python_option = click.option(
-    "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
+    "--python", metavar="PYTHON", help="An interpreter with Triton and all that the kernels import."
 )
 packages_option = click.option(
     "--with",
@@ -150,7 +150,7 @@ context_option = click.option(
 attribute_option = click.option(
     "--attribute/--no-attribute",
     default=True,
-    help="Look for the pass and the component behind each change (about one more compilation of each).",
+    help="Look for the pass and the component behind each change (about one more compilation a case).",
 )
 recheck_option = click.option(
     "--recheck/--no-recheck",
@@ -170,7 +170,7 @@ _limits = (
         "--jobs", "-j", type=int, help="How many compilers run at a time; default: one for each core."
     ),
     click.option("--timeout", "timeout_s", type=float, default=300.0, help="Seconds that a case may take."),
-    click.option("--memory", "memory_mib", type=int, default=8192, help="MiB that a case may take."),
+    click.option("--memory", "memory_mib", type=int, default=8192, help="Memory of a case, in MiB."),
 )
 
 # options together

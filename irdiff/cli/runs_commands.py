@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option("--open", "opened", metavar="RUN", shell_complete=run_argument.complete, help="Show its page.")
+@click.option("--open", "opened", metavar="RUN", shell_complete=run_argument.complete, help="Open its page.")
 @click.option("--limit", type=click.IntRange(min=1), default=_SHOWN_RUNS, help="Show the newest N.")
 @options.json_option
 @options.configured
@@ -116,11 +116,11 @@ def remove_command(config: Config, *, names: tuple[str, ...]) -> None:
 
 @runs_group.command("prune")
 @click.option("--keep", type=click.IntRange(min=0), help="Keep the newest N.")
-@click.option("--older-than", "age_s", type=options.DURATION, help="Remove those older than that: 30d, 12h.")
+@click.option("--older-than", "age_s", type=options.DURATION, help="Keep younger ones: 30d, 12h.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 @click.pass_obj
 def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_run: bool) -> None:
-    """Remove old runs: those beyond --keep that are also older than --older-than, where both are given."""
+    """Remove runs that are neither among the newest --keep nor younger than --older-than."""
     if keep is None and age_s is None:
         raise UsageError("say which runs are old", hint="as in --keep 20, or --older-than 30d")
     rows = run_list.listed(config.runs)
@@ -147,11 +147,11 @@ def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_
 def diff_runs_command(
     *, old: str, new: str, limit: int | None, exit_code: bool, json_path: Path | None, config: Config
 ) -> int:
-    """Show what is new, gone, or changed between two runs, as of two pushes to a pull request.
+    """Show what is new, gone, or changed between two runs, such as two pushes to a pull request.
 
-    OLD and NEW are run folders, zip or tar files of them, `last`, or names that `irdiff runs` lists. A group
-    is the same in both where its cases have the same kind of edit; it is changed where other cases are in it,
-    or a case of it has another concrete edit.
+    OLD and NEW are run folders, zip or tar files of them, `last`, or names that `irdiff runs` lists. A
+    group is in both runs if its cases have the same kind of edit. It counts as changed if it has other
+    cases, or a case with another edit.
     """
     with run_argument.opened(old, config) as before, run_argument.opened(new, config) as after:
         found = run_changes.between(before.run, after.run)

@@ -45,7 +45,7 @@ def show(*, config: Config, json_path: Path | None) -> None:
 )
 @options.configured
 def prune(*, max_size: str | None, max_age: float | None, config: Config) -> None:
-    """Remove what was unused longest: until the rest fits into SIZE, and all that is older than DAYS."""
+    """Remove what was unused for DAYS, and what was unused longest until the rest fits into SIZE."""
     if max_size is None and max_age is None:
         raise UsageError("say what to remove", hint="--max-size 2GB, or --max-age 30")
     bound = parse_size(max_size) if max_size is not None else None
@@ -60,7 +60,7 @@ def prune(*, max_size: str | None, max_age: float | None, config: Config) -> Non
 @store_group.command("push")
 @options.cache_option
 def push(*, cache: Path | None) -> int:
-    """Leave in the shared store (IRDIFF_STORE) what comparisons with it have made here and it lacks."""
+    """Write to the shared store (IRDIFF_STORE) what was made here and it lacks."""
     config = configuration.load(cache=cache, store_mode=StoreMode.WRITE)
     shared = _shared(config)
     with screen.progress() as report:
@@ -73,7 +73,7 @@ def push(*, cache: Path | None) -> int:
 @click.argument("specs", nargs=-1, required=True, metavar="TOOLCHAIN...")
 @options.configured
 def pull(*, specs: tuple[str, ...], config: Config) -> int:
-    """Fetch all that the shared store (IRDIFF_STORE) has of toolchains, given as for `irdiff compare`."""
+    """Fetch what the shared store (IRDIFF_STORE) has of toolchains, named as for `irdiff compare`."""
     shared = _shared(config)
     digests = [toolchains.resolve(spec, config).digest for spec in specs]
     with screen.progress() as report:
@@ -86,7 +86,7 @@ def pull(*, specs: tuple[str, ...], config: Config) -> int:
 @store_group.command("verify")
 @options.configured
 def verify(*, config: Config) -> int:
-    """Read every artifact and record and check it; damaged ones are removed. Ends with 1 where any is."""
+    """Read every artifact and record and check it; damaged ones are removed. Ends with 1 if one is."""
     damaged = Store(config.store).remove_damaged()
     for name in damaged:
         click.echo(f"damaged: {name}")

@@ -51,7 +51,7 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
 @options.gathered(
     "protocol",
     partial(TimingProtocol, confidence=0.95),
-    click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="Time: 90s, 10m, 1h."),
+    click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="At most: 90s, 10m, 1h."),
     click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing."),
     click.option("--threshold", default=1.0, callback=_share, help="Percent that counts as a difference."),
     click.option(
@@ -69,7 +69,7 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
     "--take",
     metavar="TIMED",
     shell_complete=run_argument.complete,
-    help="Time nothing: take the timings of this copy of RUN, which came back from a GPU host.",
+    help="Time nothing: take the timings from this copy of RUN, which was timed on a GPU host.",
 )
 @options.json_option
 def time_command(
@@ -85,9 +85,9 @@ def time_command(
 ) -> int:
     """Time the changed cases of RUN on the GPUs of this host: the very binaries that were compared.
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Results go into
-    the run folder (timing.json), so reports, gate and comment use them; an archive is unpacked into the list
-    first.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Results go
+    into the run folder (timing.json), so reports, gate and comment use them. An archive is unpacked among
+    the runs that `irdiff runs` lists.
     """
     config = configuration.load()
     log = Console(stderr=True, highlight=False)

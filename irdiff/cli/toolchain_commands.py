@@ -26,7 +26,7 @@ def toolchain_group() -> None:
 @options.configured
 @options.json_option
 def list_command(*, config: Config, json_path: Path | None) -> None:
-    """List every toolchain that irdiff installed, and what builds left that did not end."""
+    """List every toolchain that irdiff installed, and what interrupted builds left."""
     rows = [
         {
             "name": found.name,
@@ -89,10 +89,12 @@ def remove_command(*, names: tuple[str, ...], config: Config) -> None:
 
 
 @toolchain_group.command("prune")
-@click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, help="What was used later stays.")
+@click.option(
+    "--unused-days", type=click.FloatRange(min=0), default=30.0, help="Days that an unused one is kept."
+)
 @options.configured
 def prune_command(*, unused_days: float, config: Config) -> None:
-    """Remove toolchains that were not used for some time, and what builds left that did not end."""
+    """Remove toolchains that were not used for some time, and what interrupted builds left."""
     known = environments.list_all(config)
     bound = time.time() - unused_days * 86400
     old = [row.name for row in known if environments.last_used(row) < bound]
@@ -124,15 +126,15 @@ def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
     is_flag=False,
     flag_value=_MERGE_BASE,
     metavar="[BASE]",
-    help="Build it once more, to count which of the lines run that differ from BASE (the merge base with "
-    "the main branch): `compare --exercised` then says it by line.",
+    help="Also build it to count runs of the lines that differ from BASE (default: the merge base "
+    "with the main branch): `compare --exercised` then counts by line.",
 )
 @options.repo_option
 @options.configured
 def build_command(*, revision: str, coverage_base: str | None, repo: Path | None, config: Config) -> None:
     """Make the toolchain of REVISION before it is needed, with a native build if there is none to share.
 
-    A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
+    An interrupted build leaves its tree (the last four are kept), and the same build goes on there.
     """
     found = _read(repo, revision, config)
     if coverage_base is not None:
@@ -172,7 +174,7 @@ def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, 
     """Declare that the native part of SPEC (triton==3.9.0, a wheel file) is the one of REVISION.
 
     Python-only work on top of REVISION then needs no native build. The Python parts of both are compared
-    first; the files that do not agree are listed, and nothing is adopted.
+    first; if some differ, they are listed and nothing is adopted.
     """
     spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
     found = _read(repo, revision, config)
@@ -230,7 +232,7 @@ def key_command(
 def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, config: Config) -> int:
     """Check in seconds whether this machine has what a native build of REVISION needs.
 
-    Ends with 1 where it has not.
+    Ends with 1 if something is missing.
     """
     found = _read(repo, revision, config)
     rows = native.examine(found, config)

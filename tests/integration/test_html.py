@@ -189,7 +189,7 @@ def test_cases_and_groups_are_filtered_and_sorted(page, small):
     drawn(page)
     assert page.count(shown) == 60
     page.evaluate(
-        "(() => { const s = document.querySelector('#group-filters select[name=severity]');"
+        "(() => { const s = document.querySelector('#group-filters select[name=risk]');"
         "s.selectedIndex = 1; s.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
     assert 0 < page.count("details.group:not([hidden])") < 5
