@@ -14,9 +14,9 @@ from rich.text import Text
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
-from irdiff.cli import diff_view, options, screen, tool_sides
+from irdiff.cli import diff_command, options, screen, tool_sides
 from irdiff.cli.bisect_time import CommitComparisons
-from irdiff.cli.diff_view import View
+from irdiff.cli.diff_command import View
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
@@ -194,4 +194,4 @@ def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[Tex
         diff = stage_diff.compare(shown, base, head)
     except NormalizeError:
         diff = stage_diff.of_lines(shown, base.splitlines(), head.splitlines())
-    return list(diff_view.lines(diff, _VIEW))
+    return list(diff_command.lines(diff, _VIEW))

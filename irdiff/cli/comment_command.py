@@ -12,10 +12,8 @@ import click
 from irdiff import config as configuration
 from irdiff.cli import options, run_argument
 from irdiff.cli.run_argument import GivenRun
-from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.github import checks, comment
-from irdiff.github.api import Client
+from irdiff.github import api, checks, comment
 from irdiff.github.checks import Annotation, CheckRun
 from irdiff.model import Run
 from irdiff.report import conclusion, escape, headline, markdown, shown
@@ -84,7 +82,7 @@ def comment_command(*, run: str, repository: str | None, dry_run: bool, **given:
     if dry_run:
         click.echo(_dry(place, story), nl=False)
     else:
-        _send(place, story, config)
+        _send(place, story)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,10 +144,8 @@ def _dry(place: _CommentPlace, story: _Story) -> str:
     return "\n".join(map(escape.terminal, [*lines, ""])) + "\n" + text
 
 
-def _send(place: _CommentPlace, story: _Story, config: Config) -> None:
-    if not config.github_token:
-        raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
-    client = Client(config.github_token, place.repository, api_url=place.api_url or config.github_api_url)
+def _send(place: _CommentPlace, story: _Story) -> None:
+    client = api.of_environment(place.repository, place.api_url)
     number, commit = place.number, place.commit or ""
     if place.branch is not None:
         number = comment.find_pull_request(client, place.branch, commit)

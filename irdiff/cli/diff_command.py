@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from pathlib import Path
 
 import click
@@ -12,12 +14,12 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff import normalize, process
-from irdiff.cli import diff_view, options, run_argument, screen
-from irdiff.cli.diff_view import View
+from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
-from irdiff.diffs.stage_diff import StageDiff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.errors import RunFolderError, ToolchainError, UsageError
 from irdiff.findings import Finding
 from irdiff.model import Case, Launch, Run, Sides, StageStatus
@@ -25,6 +27,7 @@ from irdiff.report import commands, escape, phrases
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
+from irdiff.words import counted
 
 
 @click.command("diff")
@@ -80,7 +83,7 @@ def _runtime(run: Run) -> Iterator[Text]:
         yield Text("Triton's files that run at a launch are the same on both sides; name a CASE for its code")
     for edit in run.runtime:
         yield Text(escape.terminal(edit.path), style="bold")
-        yield from (Text(escape.terminal(line), style=diff_view.color_of(line)) for line in edit.diff)
+        yield from (Text(escape.terminal(line), style=color_of(line)) for line in edit.diff)
 
 
 def _first_stage(case: Case) -> str:
@@ -135,10 +138,10 @@ def _lines(
     yield line(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
     yield line(f"--- base {phrases.side(given.run.base)}", "red")
     yield line(f"+++ head {phrases.side(given.run.head)}", "green")
-    shown = diff_view.lines(diff, view)
+    shown = lines(diff, view)
     yield next(shown, line("no line differs up to the numbers of values"))
     yield from shown
-    yield line(diff_view.counts(diff), "dim")
+    yield line(counts(diff), "dim")
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:
             yield line(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
@@ -215,3 +218,108 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     canonical = normalize.canonicalize(name, text)
     rows = zip(canonical.numbers, canonical.lines, strict=True)
     click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))
+
+
+# the diff as lines: unified or side by side, raw line numbers at the margin, changed parts marked
+
+
+_STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
+_LAYOUT = Console()
+_MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """How a diff is shown."""
+
+    context: int
+    raw: bool
+    side_by_side: bool
+    width: int
+
+
+def lines(diff: StageDiff, view: View) -> Iterator[Text]:
+    """The lines to print. There are none where nothing differs."""
+    position = 0
+    shown: list[str] = []
+    for hunk in diff.hunks(view.context):
+        if hunk.start > position:
+            yield _gap(hunk.start - position)
+        found = [diff.line(index) for index in hunk]
+        shown += [line.text for line in found]
+        yield from _side_by_side(found, view) if view.side_by_side else _unified(found, view)
+        position = hunk.stop
+    if 0 < position < len(diff.rows):
+        yield _gap(len(diff.rows) - position)
+    if not view.raw:
+        yield from _legend(diff, "\n".join(shown))
+
+
+def color_of(line: str) -> str:
+    """Of one line of a unified diff."""
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
+def counts(diff: StageDiff) -> str:
+    """`13 lines removed, 9 added; 227 in other registers`."""
+    removed = diff.count(Kind.REMOVED)
+    words = f"{counted(removed, 'line')} removed, {diff.count(Kind.ADDED)} added"
+    renamed = diff.count(Kind.RENAMED)
+    return words + (f"; {renamed} in other registers" if renamed else "")
+
+
+def _gap(count: int) -> Text:
+    return Text(f"{'':13}… {counted(count, 'line')} without a change", style="dim")
+
+
+def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
+    for line in found:
+        text = Text(f"{_number(line.base_number)} {_number(line.head_number)} ", style="dim")
+        text.append(f"{line.kind.value} ", style=_STYLE[line.kind])
+        yield text.append_text(_content(line, view))
+
+
+def _number(number: int) -> str:
+    return f"{number:>5}" if number else " " * 5
+
+
+def _content(line: DiffLine, view: View) -> Text:
+    if view.raw and line.raw:
+        return Text(line.raw, style=_STYLE[line.kind])
+    text = Text(line.text, style=_STYLE[line.kind])
+    for start, end in line.marks:
+        text.stylize(_MARK[line.kind], start, end)
+    return text
+
+
+def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
+    """Runs of removed and added lines stand next to each other."""
+    for is_edit, run in groupby(found, lambda line: line.kind in (Kind.REMOVED, Kind.ADDED)):
+        rows = list(run)
+        if not is_edit:
+            pairs: Iterable[tuple[DiffLine | None, DiffLine | None]] = zip(rows, rows, strict=True)
+        else:
+            removed = [row for row in rows if row.kind is Kind.REMOVED]
+            pairs = zip_longest(removed, [row for row in rows if row.kind is Kind.ADDED])
+        for left, right in pairs:
+            yield from _pair(left, right, view)
+
+
+def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator[Text]:
+    """Both lines whole: one that is longer than its half goes on below."""
+    width = max(20, (view.width - 3) // 2 - 6)
+    texts = [_content(line, view) if line else Text() for line in (left, right)]
+    halves = [text.wrap(_LAYOUT, width, overflow="fold") for text in texts]
+    numbers = [_number(left.base_number if left else 0), _number(right.head_number if right else 0)]
+    for ours, theirs in zip_longest(*halves, fillvalue=Text()):
+        text = Text.assemble((f"{numbers[0]} ", "dim"), ours, " " * (width - ours.cell_len), (" │ ", "dim"))
+        yield text.append(f"{numbers[1]} ", style="dim").append_text(theirs)
+        numbers = [_number(0)] * 2
+
+
+def _legend(diff: StageDiff, text: str) -> Iterator[Text]:
+    used = [(short, full) for short, full in diff.legend if short in text]
+    if used:
+        yield Text("\nshort names", style="dim")
+    for short, full in used:
+        yield Text(f"  {short} = {full}", style="dim")

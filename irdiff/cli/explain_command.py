@@ -13,8 +13,8 @@ from rich.text import Text
 
 from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
-from irdiff.cli import diff_command, diff_view, options, run_argument, screen
-from irdiff.cli.diff_view import View
+from irdiff.cli import diff_command, options, run_argument, screen
+from irdiff.cli.diff_command import View
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.diffs import launch_changes, stage_diff
@@ -242,7 +242,7 @@ class CaseStory:
         of = f"of {attribution.origin.pass_name}" if attribution and attribution.edit else f"in {stage}"
         self.say(f"\nedit {of}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
-        for index, line in enumerate(diff_view.lines(diff, view)):
+        for index, line in enumerate(diff_command.lines(diff, view)):
             if index == _MAX_DIFF_LINES:
                 self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
                 break

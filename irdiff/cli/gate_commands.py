@@ -14,12 +14,11 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.init_command import POLICY
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
-from irdiff.gate import acceptance, outputs, policy, release_document, timings
+from irdiff.gate import acceptance, outputs, policy, timings
 from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.outcome import Outcome
-from irdiff.gate.outputs import Again, junit
+from irdiff.gate.outputs import Again, ReleaseRun, junit
 from irdiff.gate.policy import Policy
-from irdiff.gate.release_document import ReleaseRun
 from irdiff.gate.sarif import sarif
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -186,6 +185,6 @@ def release_report_command(
             )
             for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
         ]
-        options.write_output(out, release_document.render(parts))
+        options.write_output(out, outputs.render(parts))
     failed = any(part.outcome and not part.outcome.passed for part in parts)
     return ExitCode.ANSWER_IS_NO if failed else ExitCode.DONE

@@ -20,7 +20,6 @@ from typing import Any
 
 import click
 
-from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
@@ -28,7 +27,7 @@ from irdiff.cli.runs_commands import merged
 from irdiff.cli.store_commands import parse_size
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.github import actions, asked, comment
+from irdiff.github import actions, api, asked, comment
 from irdiff.github.api import Client
 from irdiff.github.asked import Asked
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
@@ -52,21 +51,13 @@ def github_group() -> None:
     """Run one step of the workflows that `irdiff init --github` writes."""
 
 
-def client() -> Client:
-    """For the repository and with the token of the job. Raises UsageError where it has none."""
-    config = configuration.load()
-    if not config.github_token or not config.github_repository:
-        raise UsageError("no token, or no repository", hint="set GITHUB_TOKEN and GITHUB_REPOSITORY")
-    return Client(config.github_token, config.github_repository, api_url=config.github_api_url)
-
-
 @github_group.command("fetch")
 @click.option("--run", "run_id", type=click.IntRange(min=1), help="Id of the run of the workflow.")
 @click.option("--commit", metavar="SHA", help="Instead of --run: the newest comparison of this commit.")
 @click.option("--out", type=options.PATH, required=True, help="The folder to write.")
 def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
     """Download the run that a comparison kept; if there is none, OUT/failure.json says why."""
-    hub = client()
+    hub = api.of_environment()
     if (run_id is None) == (commit is None):
         raise UsageError("give either --run ID or --commit SHA")
     if run_id is None:
@@ -96,7 +87,7 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
 @click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> None:
     """Find what a maintainer asked to compare this commit with, in the record of `github obey`."""
-    found = asked.read(comment.find_own(client(), number, asked.KEY), head)
+    found = asked.read(comment.find_own(api.of_environment(), number, asked.KEY), head)
     out.write_text(asked.record(found, head) if found else "", encoding="utf-8")
     click.echo(f"asked for: {asked.in_words(found)}" if found else "nothing was asked for at this commit")
 
@@ -105,7 +96,7 @@ def asked_command(number: int, head: str, out: Path) -> None:
 @click.option("--event", type=options.PATH, required=True, help="The file of the event: GITHUB_EVENT_PATH.")
 def obey_command(event: Path) -> None:
     """Carry out the command in a comment, if its author may write to the repository."""
-    hub = client()
+    hub = api.of_environment()
     said = _comment_of(event)
     if not actions.may_write(hub, said["login"]):
         click.echo(f"not obeyed: {said['login']} may not write to {hub.repository}")
@@ -174,7 +165,7 @@ def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
-    hub = client()
+    hub = api.of_environment()
     rows = [*actions.caches(hub, "irdiff-")]
     numbers = {number for row in rows if (number := actions.pull_request_of(row)) is not None}
     closed = {number for number in numbers if not actions.pull_request(hub, number)[1]}
@@ -194,7 +185,7 @@ def history_command(branch: str, file: Path) -> None:
     """Download the history that the branch's newest nightly job kept; if there is none, begin a new one."""
     with tempfile.TemporaryDirectory(prefix="irdiff-history-") as scratch:
         place = Path(scratch, "history.zip")
-        night = actions.fetch_from_newest(client(), NIGHTLY, branch, HISTORY, place)
+        night = actions.fetch_from_newest(api.of_environment(), NIGHTLY, branch, HISTORY, place)
         if night is not None:
             with zipfile.ZipFile(place) as archive, archive.open(file.name) as kept, file.open("wb") as out:
                 shutil.copyfileobj(kept, out)

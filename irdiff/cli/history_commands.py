@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
-from irdiff.github import issue
+from irdiff.github import api, issue
 from irdiff.github.api import Client
 from irdiff.history import (
     add,
@@ -189,13 +188,7 @@ def check_command(
     if "-" not in map(str, (markdown_path, json_path)):
         click.echo(text, nl=False)
     if to_issue:
-        config = configuration.load()
-        repository = repository or config.github_repository
-        if not repository or not config.github_token:
-            hint = "--repo OWNER/NAME and GITHUB_TOKEN"
-            raise UsageError("--issue needs a repository and a token", hint=hint)
-        client = Client(config.github_token, repository, api_url=api_url or config.github_api_url)
-        for line in keep_issues(client, found, alert):
+        for line in keep_issues(api.of_environment(repository, api_url), found, alert):
             click.echo(line, err=True)
     if alert.is_news:
         return ExitCode.ANSWER_IS_NO
@@ -239,7 +232,7 @@ def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
 @options.db_option
 @click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: next to the history.")
 @click.option("--index", metavar="URL", help="An index of nightlies; default: the configured one.")
-@click.option("--every", default="0d", metavar="Nd", help="Take one version in N days: 1d, 7d.")
+@click.option("--every", "every_s", type=options.DURATION, metavar="Nd", help="Take one in N days: 1d, 7d.")
 @options.checkout
 @options.selection
 @options.attribute_option
@@ -251,7 +244,7 @@ def backfill_command(
     file: Path,
     runs_folder: Path | None,
     index: str | None,
-    every: str,
+    every_s: float | None,
     checkout: CheckoutArguments,
     selection: CaseArguments,
     attribute: bool,
@@ -264,7 +257,7 @@ def backfill_command(
     """
     config = versions.with_index(config, index)
     wanted = checkout.side_options(selection, lambda _text: None)
-    series = versions.of_specs(specs, _days(every), checkout.repo, config)
+    series = versions.of_specs(specs, int((every_s or 0) // 86400), checkout.repo, config)
     work = _Work(
         config=config,
         targets=replace(selection, cases=()).targets(config),
@@ -333,10 +326,3 @@ class _Work:
 
     def say(self, text: str) -> None:
         click.echo(text, err=True)
-
-
-def _days(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,4})d?", text)
-    if not found:
-        raise UsageError(f"--every {text!r} is not a number of days", hint="write it as 1d or 7d")
-    return int(found[1])

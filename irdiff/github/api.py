@@ -18,6 +18,7 @@ import github
 import requests
 from github.GithubException import GithubException
 
+from irdiff import config as configuration
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.report.escape import clean
 
@@ -218,6 +219,16 @@ class Client:
 
     def _without_token(self, text: str) -> str:
         return clean(text.replace(self._token, "***") if self._token else text, limit=300)
+
+
+def of_environment(repository: str | None = None, api_url: str | None = None) -> Client:
+    """With the token of the environment; the repository is by default that of the job. Raises UsageError."""
+    config = configuration.load()
+    repository = repository or config.github_repository
+    if not config.github_token or not repository:
+        hint = "set GITHUB_TOKEN, and GITHUB_REPOSITORY=OWNER/NAME or --repo"
+        raise UsageError("no token, or no repository", hint=hint)
+    return Client(config.github_token, repository, api_url=api_url or config.github_api_url)
 
 
 def _errors(error: GithubException) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ a pack names every package that it needs, at one version. What was installed is 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +26,7 @@ from irdiff.resolve import corpus as corpora
 from irdiff.resolve import extra_packages, toml_file
 from irdiff.resolve.corpus import PACK_FILE, PACKS, Corpus, Packages
 from irdiff.resolve.toolchains import environments
-from irdiff.store import key_of
+from irdiff.store import key_of, sha256_of_file
 
 ALL = "all"
 _PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][A-Za-z0-9.!+_-]*")
@@ -175,6 +174,4 @@ def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], con
 
 def _digest_of_folder(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return key_of(
-        [(str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
-    )
+    return key_of([(str(path.relative_to(folder)), sha256_of_file(path)) for path in files])

@@ -9,7 +9,6 @@ A tool is known by the content of its programs and of every library that these l
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import sys
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.store import key_of
+from irdiff.store import key_of, sha256_of_file
 
 KINDS = ("llvm:", "ptxas:")
 _PTXAS_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
@@ -83,7 +82,7 @@ def _ptxas(spec: str, path: Path) -> Tool:
         spec=spec,
         version=f"ptxas {found[1]}",
         path=program,
-        digest=_digest_of(program),
+        digest=sha256_of_file(program),
         programs={"ptxas": program.resolve()},
         backends=frozenset({"cuda"}),
         notes=(),
@@ -110,12 +109,7 @@ def _content_of(programs: Iterable[Path]) -> list[tuple[str, str]]:
         files[program] = None
         listed = _ask(program, "--version", LD_TRACE_LOADED_OBJECTS="1")
         files.update((Path(path), None) for path in _LIBRARY.findall(listed))
-    return sorted((path.resolve().name, _digest_of(path)) for path in files)
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sorted((path.resolve().name, sha256_of_file(path)) for path in files)
 
 
 _VERSION = re.compile(r"LLVM version (\S+)")
@@ -217,7 +211,7 @@ def _llvmlite(spec: str, package: Path) -> Tool:
     words = ("-P", "-s", "-c", _LLVMLITE)
     said = _ask(Path(sys.executable), *words, PYTHONPATH=str(package.parent))
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".so"))
-    rows = [(str(file.relative_to(package)), _digest_of(file)) for file in files]
+    rows = [(str(file.relative_to(package)), sha256_of_file(file)) for file in files]
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,

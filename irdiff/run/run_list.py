@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from irdiff.errors import RunFolderError
 from irdiff.model import Revision, Summary
 from irdiff.run import run_folder
+from irdiff.store import write_whole
 
 LAST = "last"
 _COMPARE = "make one: irdiff compare triton==3.8.0 triton==3.9.0"
@@ -97,10 +97,7 @@ def find(text: str, runs: Path) -> Path:
 
 def remember(folder: Path, runs: Path) -> None:
     """Has `last` mean a run that was just written, in the current folder and below. Raises OSError."""
-    runs.mkdir(parents=True, exist_ok=True)
-    part = runs / f".part-{uuid.uuid4().hex}"
-    part.write_text(str(folder.resolve()), encoding="utf-8", errors="surrogateescape")
-    part.replace(runs / _pointer(Path.cwd()))
+    write_whole(runs / _pointer(Path.cwd()), os.fsencode(folder.resolve()))
 
 
 def _pointer(place: Path) -> str:
@@ -116,7 +113,7 @@ def _last(runs: Path) -> Path:
     if pointer is None:
         what = "no run was made in this folder, or in one above it"
     else:
-        folder = Path(pointer.read_text(encoding="utf-8", errors="surrogateescape"))
+        folder = Path(os.fsdecode(pointer.read_bytes()))
         if (folder / "run.json").is_file():
             return folder
         what = f"the last run of this folder was written to {folder}, and is there no more"

@@ -280,13 +280,9 @@ class Store:
             self.used.add((kind, key))
 
     def _write(self, path: Path, content: bytes) -> None:
-        part = path.with_name(f".part-{uuid.uuid4().hex}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(content)
-            part.replace(path)
+            write_whole(path, content)
         except OSError as error:
-            _discard(part)
             raise self._unwritable(path.name, error) from error
 
     def _unwritable(self, name: str, error: Exception) -> StoreError:
@@ -296,6 +292,23 @@ class Store:
             hint="free space with `irdiff store prune --max-size 2GB`, or name another folder: "
             "`--cache DIR` or the variable IRDIFF_CACHE",
         )
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Whoever reads the file meanwhile has the old one or the new one. Raises OSError."""
+    part = path.with_name(f".part-{uuid.uuid4().hex}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError:
+        _discard(part)
+        raise
+
+
+def sha256_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _unpacked(packed: bytes) -> bytes:

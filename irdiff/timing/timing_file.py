@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError
 from irdiff.run import run_folder
+from irdiff.store import write_whole
 from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, Sample, TimingResults, merge
 
 SAMPLES_FILE = "timing-samples.jsonl.zst"
@@ -60,7 +60,7 @@ def write(folder: Path, results: TimingResults) -> TimingResults:
     """Adds the results to those that the folder already has; returns both as `merge` joins them."""
     before = load(folder)
     merged = merge(before, results) if before else results
-    _replace(folder / TIMING_FILE, dump(merged))
+    write_whole(folder / TIMING_FILE, dump(merged))
     return merged
 
 
@@ -77,7 +77,7 @@ def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
         if samples := _samples_of(folder):
             write_samples(target, samples, {(row.case, row.gpu) for row in samples})
     merged = functools.reduce(merge, parts)
-    _replace(target / TIMING_FILE, dump(merged))
+    write_whole(target / TIMING_FILE, dump(merged))
     return merged
 
 
@@ -89,7 +89,7 @@ def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tu
     replaced = set(measured)
     rows = [*(row for row in _samples_of(folder) if (row.case, row.gpu) not in replaced), *samples]
     lines = b"".join(_sample.dump_json(row) + b"\n" for row in rows)
-    _replace(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
+    write_whole(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
 
 
 def read_samples(path: Path) -> list[Sample]:
@@ -121,11 +121,3 @@ def _unpacked(path: Path) -> bytes:
     if not codec.eof:
         raise ValueError("it is cut off")
     return bytes(found)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """As a whole: whoever reads it meanwhile has the old one or the new one."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as part:
-        part.write(content)
-    Path(part.name).chmod(0o644)
-    Path(part.name).replace(path)

@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irdiff import gate
-from irdiff.gate import outputs, policy, release_document, timings
+from irdiff.gate import outputs, policy, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.github import comment
 from irdiff.model import Fact, Run
@@ -76,8 +76,8 @@ def recorded() -> dict[Path, str]:
         report = markdown.render(run, folder, timing_summary.of_results(measured), markdown.COMMENT)
         default = _gated(run, measured, ROOT / "reports" / "irdiff-policy.toml")
         passing = _gated(run, measured, ROOT / "tests" / "data" / "gate" / "passing.toml")
-        part = release_document.ReleaseRun(run=run, folder=folder, timing=measured, outcome=passing)
-        document = release_document.render([part])
+        part = outputs.ReleaseRun(run=run, folder=folder, timing=measured, outcome=passing)
+        document = outputs.render([part])
     return {
         EXAMPLES / "comment-timed.md": comment.body("default", report, "\n"),
         EXAMPLES / "gate-fails.md": outputs.markdown(default),

@@ -35,8 +35,8 @@ from rich.console import Console
 
 from irdiff import gate
 from irdiff.errors import RunFolderError
-from irdiff.gate import outputs, policy, release_document, sarif
-from irdiff.gate.release_document import ReleaseRun
+from irdiff.gate import outputs, policy, sarif
+from irdiff.gate.outputs import ReleaseRun
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
 from irdiff.report import html, markdown, templates, terminal
@@ -213,7 +213,7 @@ class Fuzzer:
         text = markdown.render(run, self.folder / "in")
         outcome = gate.evaluate(run, self.rules, today=TODAY)
         part = ReleaseRun(run=run, folder=self.folder / "in", timing=None, outcome=outcome)
-        comments = [text, outputs.markdown(outcome), release_document.render([part])]
+        comments = [text, outputs.markdown(outcome), outputs.render([part])]
         on_terminal = io.StringIO()
         terminal.show(run, self.folder, Console(file=on_terminal, width=120))
         others = [outputs.text(outcome), outputs.as_json(outcome), on_terminal.getvalue()]

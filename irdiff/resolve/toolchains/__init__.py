@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import sys
@@ -20,6 +19,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import environments, identity
+from irdiff.store import sha256_of_file
 
 KINDS = "triton==VERSION, wheel:PATH, python:PATH; for a revision, `irdiff toolchain build REV`"
 # Triton up to 3.5 imports setuptools at run time without asking for it.
@@ -46,9 +46,7 @@ def resolve(spec: str, config: Config) -> Toolchain:
 def _of_wheel(spec: str, wheel: Path, config: Config) -> Toolchain:
     if not wheel.is_file():
         raise ToolchainError(f"{spec}: there is no such file", hint="give the path of a triton wheel (.whl)")
-    with wheel.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return _installed(spec, f"wheel-{digest[:16]}-{_PYTHON}", str(wheel), config)
+    return _installed(spec, f"wheel-{sha256_of_file(wheel)[:16]}-{_PYTHON}", str(wheel), config)
 
 
 def _of_interpreter(spec: str, path: str, config: Config) -> Toolchain:

@@ -27,7 +27,7 @@ from irdiff.resolve.toolchains import environments, identity, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import ShowProgress
 from irdiff.resolve.toolchains.line_counting import Units
-from irdiff.store import key_of
+from irdiff.store import key_of, write_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,11 +213,7 @@ def adopt(
         toolchain_digest=toolchain.digest,
         python_files=tuple(sorted((part.keys() & installed) | only_installed)),
     )
-    path = _path(checkout.native_digest, config)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(asdict(adoption), indent=1), encoding="utf-8")
-    partial.replace(path)
+    write_whole(_path(checkout.native_digest, config), json.dumps(asdict(adoption), indent=1).encode())
     return adoption, lines
 
 

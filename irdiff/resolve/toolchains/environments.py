@@ -26,6 +26,7 @@ from typing import Any, TextIO
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
+from irdiff.store import write_whole
 
 ShowProgress = Callable[[str], None]
 """Shows one line of progress."""
@@ -195,9 +196,7 @@ def make(
         try:
             uv(["venv", "--quiet", "--no-project", "--python", python, path], log, config)
             state = {**install(path, log), "made": time.time()}
-            part = path / f"{_STATE}.part"
-            part.write_text(json.dumps(state, indent=1), encoding="utf-8")
-            part.replace(path / _STATE)
+            write_whole(path / _STATE, json.dumps(state, indent=1).encode())
         except BaseException:
             shutil.rmtree(path, ignore_errors=True)
             raise

@@ -9,7 +9,6 @@ the kernel sets ctime whenever content or metadata changes, and no program can s
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -24,7 +23,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import RuntimeFile, Toolchain
 from irdiff.resolve.toolchains import environments
-from irdiff.store import Store, key_of
+from irdiff.store import Store, key_of, sha256_of_file
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
 _GONE = "absent"
@@ -135,8 +134,7 @@ def hash_files(paths: Sequence[Path], config: Config) -> dict[Path, str]:
 
 def _hash_file(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of_file(path)
     except OSError:
         return _GONE
 

@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from irdiff import gate
 from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
-from irdiff.gate import outputs, policy, release_document, sarif
+from irdiff.gate import outputs, policy, sarif
 from irdiff.gate.outcome import Outcome
-from irdiff.gate.outputs import junit
-from irdiff.gate.release_document import ReleaseRun
+from irdiff.gate.outputs import ReleaseRun, junit
 from irdiff.model import Run, StageStatus, Verdict
 from irdiff.run import run_folder
 from tests.unit.gate import policies
@@ -82,7 +81,7 @@ def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
 
 def test_the_document_has_the_gate_and_the_report_of_each_run(run):
     run = replace(run, notes=("one note",))
-    text = release_document.render([_part(run), _part(run)])
+    text = outputs.render([_part(run), _part(run)])
     assert text.startswith("# Release report: 3.8.0 → 3.9.0\n\n**the gate fails for 2 of 2 runs**\n")
     assert "| 2 | `sm_90` | 5 | 1 | 2 | 0 | 1 | fail: " in text
     second = text.partition("## Run 2: ")[2]
@@ -100,7 +99,7 @@ def test_nothing_is_called_a_pass_that_was_not_asked(build):
         ([asked], "the gate passes for the run"),
         ([asked, asked], "the gate passes for all 2 runs"),
     ):
-        assert release_document.verdict(parts) == words
+        assert outputs.verdict(parts) == words
 
 
 @pytest.fixture
