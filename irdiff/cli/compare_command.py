@@ -167,10 +167,8 @@ def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipe
         if base is None or head is None:
             hint = "irdiff compare --ir base.ttgir head.ttgir --target sm_90"
             raise UsageError("--ir needs two files", hint=hint)
-        files = ir_files.IrFiles(
-            base=Path(base), head=Path(head), options=given.ir_options, triton=checkout.triton
-        )
-        made = partial(ir_files.sides, files, config)
+        paths = Sides(base=Path(base), head=Path(head))
+        made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)
     return pipeline.Arguments(
         base=base,
         head=head,

@@ -37,6 +37,8 @@ _toolchain_option = click.option(
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
 _KIND_COLUMNS = tuple(Column(name=name) for name in ("operation", "gate", "later tiers alone", "none"))
+_FEWEST = 3
+"""How many cases of a pass are enough."""
 _PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", "launches", "compiled"))
 
 
@@ -121,18 +123,14 @@ def packs_command(*, corpus: Path | None, config: Config) -> None:
 
 @corpus_group.command("check")
 @options.kernels_and_cases
-@click.option("--all-targets", is_flag=True, help="Every known target.")
 @_toolchain_option
 @options.json_option
 @options.limited
-def check_command(
-    *, selection: CaseArguments, all_targets: bool, spec: str, json_path: Path | None, config: Config
-) -> int:
+def check_command(*, selection: CaseArguments, spec: str, json_path: Path | None, config: Config) -> int:
     """Compile every launch and compare the outcome with what its workload declares.
 
     Ends with 1 if a launch fails that should compile, or compiles that should not.
     """
-    selection = replace(selection, target_names=("all",)) if all_targets else selection
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         rows = corpus_check.check(side, targets, cases, config, report)
     if json_path:
@@ -214,7 +212,6 @@ def verify_command(
 @_toolchain_option
 @options.selection
 @click.option("--passes", is_flag=True, help="List passes that change too few cases, instead of operations.")
-@click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases of a pass are enough.")
 @click.option("--all", "show_all", is_flag=True, help="Show every operation or pass, not only gaps.")
 @options.json_option
 @options.limited
@@ -223,7 +220,6 @@ def gaps_command(
     spec: str,
     selection: CaseArguments,
     passes: bool,
-    fewest: int,
     show_all: bool,
     json_path: Path | None,
     config: Config,
@@ -231,63 +227,51 @@ def gaps_command(
     """List what the gate tier's cases lack: an edit there would not be seen.
 
     These are operations of Triton's dialects, told apart by element type and mask; with `--passes` these
-    are passes that change the IR of too few cases. Ends with 1 if something is lacking.
+    are passes that change the IR of fewer than 3 cases. Ends with 1 if something is lacking.
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(tiers=selection.tiers, cases=cases)
         with corpus_check.opened(side, targets, wanted, config, report) as check:
             captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
-            if passes:
-                ran = exercise.of_launches(side, captured, check.compiler, report)
-            else:
-                had = kind_table.of_launches(side, captured, check.compiler, report)
-    if not (ran if passes else had):
+            read = exercise.of_launches if passes else kind_table.of_launches
+            found: Sequence[Any] = read(side, captured, check.compiler, report)
+    if not found:
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
-    if passes:
-        return _pass_gaps(ran, fewest, show_all, json_path)
-    return _operation_gaps(
-        kind_table.table(had, kind_table.registered(side.toolchain.root)), show_all, json_path
+    rows: Sequence[Any] = (
+        exercise.summarize(found)
+        if passes
+        else kind_table.table(found, kind_table.registered(side.toolchain.root))
     )
-
-
-def _pass_gaps(
-    found: Sequence[exercise.CaseExercise], fewest: int, show_all: bool, json_path: Path | None
-) -> int:
-    rows = exercise.summarize(found)
     if json_path:
         options.write_json(json_path, [asdict(row) for row in rows])
-    gaps = [row for row in rows if row.acted < fewest]
+    has_gaps = _pass_gaps(rows, len(found), show_all) if passes else _operation_gaps(rows, show_all)
+    return ExitCode.ANSWER_IS_NO if has_gaps else ExitCode.DONE
+
+
+def _pass_gaps(rows: Sequence[exercise.PassUse], cases: int, show_all: bool) -> bool:
+    gaps = [row for row in rows if row.acted < _FEWEST]
     for row in rows if show_all else gaps:
         examples = f"  {row.examples[0]}" if row.examples else ""
-        ran = f"runs in {row.ran:4} of {len(found)}"
+        ran = f"runs in {row.ran:4} of {cases}"
         click.echo(f"{row.name:44} {ran}, does something in {row.acted:4}{examples}")
-    click.echo(f"{len(rows)} passes run; {len(gaps)} of them do something in fewer than {fewest} cases")
-    return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
+    click.echo(f"{len(rows)} passes run; {len(gaps)} of them do something in fewer than {_FEWEST} cases")
+    return bool(gaps)
 
 
-def _operation_gaps(rows: Sequence[kind_table.Row], show_all: bool, json_path: Path | None) -> int:
-    if json_path:
-        options.write_json(json_path, [asdict(row) for row in rows])
+def _operation_gaps(rows: Sequence[kind_table.Row], show_all: bool) -> bool:
     gaps = [row for row in rows if row.later or row.none]
     cells = [
+        # an operation without an element type is there or not
         [
             Text(row.operation),
-            *(Text(", ".join(map(_element, kind))) for kind in (row.gate, row.later, row.none)),
+            *(Text(", ".join(name or "yes" for name in kind)) for kind in (row.gate, row.later, row.none)),
         ]
         for row in (rows if show_all else gaps)
     ]
     screen.print_table(_KIND_COLUMNS, cells)
-    gate, later, none = (
-        sum(len(column) for column in columns)
-        for columns in ([row.gate for row in rows], [row.later for row in rows], [row.none for row in rows])
-    )
+    gate, later, none = (sum(len(getattr(row, name)) for row in rows) for name in ("gate", "later", "none"))
     click.echo(f"kinds of operations: {gate} in the gate tier, {later} in later tiers alone, {none} in none")
-    return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
-
-
-def _element(name: str) -> str:
-    """An operation without an element type is there or not."""
-    return name or "yes"
+    return bool(gaps)
 
 
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too

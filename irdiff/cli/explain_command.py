@@ -15,20 +15,20 @@ from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
+from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.model import Case, Run, Sides, StageStatus, Verdict
+from irdiff.model import Case, Sides, StageStatus, Verdict
 from irdiff.report import commands, escape, group_names, phrases, timing_summary
 from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 from irdiff.stages import Stage, in_stage_order
 from irdiff.store import Store
-from irdiff.timing import timing_file
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -72,12 +72,7 @@ def explain_command(
     """
     with run_argument.opened(run, config) as given:
         story = CaseStory(
-            console=Console(),
-            run=given.run,
-            case=run_argument.find_case(given.run, case),
-            folder=given.folder,
-            call=given.call,
-            context=context,
+            console=Console(), given=given, case=run_argument.find_case(given.run, case), context=context
         )
         if save_path:
             explanation.save(given.folder, given.run, story.case, save_path)
@@ -96,12 +91,12 @@ def explain_command(
 
 def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None, config: Config) -> str:
     """What one side alone makes of the IR that enters the changed stage."""
-    run, case = story.run, story.case
+    run, case = story.given.run, story.case
     with screen.status_line() as say, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
         python = explanation.sides_again(run, case, corpus, config, say).of(side).toolchain.python
         folder = saved or Path(name)
         if not saved:
-            explanation.save(story.folder, run, case, folder)
+            explanation.save(story.given.folder, run, case, folder)
         row = next(row for row in explanation.reproduction(run, case) if row.side == side)
         if not (folder / row.file).exists():
             raise RunFolderError(f"the run folder holds no {row.file.partition('.')[2]} of {side}")
@@ -112,12 +107,12 @@ def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None,
 def _attributed(
     story: CaseStory, corpus: Path | None, config: Config
 ) -> tuple[Sides[Side] | None, Attribution | None]:
-    run, case = story.run, story.case
+    run, case = story.given.run, story.case
     try:
         with screen.status_line() as say:
             sides = explanation.sides_again(run, case, corpus, config, say)
             say(f"attributing {case.id}")
-            return sides, explanation.attribute(run, story.folder, case, sides, config)
+            return sides, explanation.attribute(run, story.given.folder, case, sides, config)
     except IrdiffError as error:
         story.say(f"the pass is not looked for: {error.what}", "yellow")
         return None, None
@@ -134,7 +129,7 @@ def _write_lit(
     from irdiff.attribute import lit_test
 
     with screen.status_line() as say:
-        subject = explanation.to_replay(story.run, story.case, sides)
+        subject = explanation.to_replay(story.given.run, story.case, sides)
         test = lit_test.generate(subject, found.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
@@ -145,12 +140,8 @@ class CaseStory:
     """The whole story of one case on a terminal: stages, responsible pass, its edit, facts, commands."""
 
     console: Console
-    run: Run
+    given: GivenRun
     case: Case
-    folder: Path
-    """The run folder."""
-    call: str
-    """What commands take for the run."""
     context: int
     """Lines around a change."""
 
@@ -176,15 +167,15 @@ class CaseStory:
         facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved.items()]
         self.section("facts that moved", facts)
         self.section("also seen", dict.fromkeys(self._findings(config)))
-        changes = map(str, launch_changes.of_case(self.case, self.run))
+        changes = map(str, launch_changes.of_case(self.case, self.given.run))
         self.section("differences in the launch and its options", changes)
-        timings = timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
+        timings = self.given.timing
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
         self.section("timing", (f"{row.gpu}: {timing_summary.in_words(row)}" for row in rows))
         self.section("each side alone, from the IR that enters that stage", self._alone(sides))
 
     def _heading(self) -> None:
-        case, run = self.case, self.run
+        case, run = self.case, self.given.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {phrases.side(run.base)}   head {phrases.side(run.head)}", "dim")
         if case.renamed_from:
@@ -233,23 +224,24 @@ class CaseStory:
             base, head = (text.decode() for text in texts if text is not None)
         else:
             stage = self.case.origin.stage if self.case.origin else ""
-            read = [stage_diff.read_text(self.folder, self.case, side, stage) for side in ("base", "head")]
-            if read[0] is None or read[1] is None:
+            folder, case = self.given.folder, self.case
+            ours, theirs = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
+            if ours is None or theirs is None:
                 self.say(f"no text of {stage or 'any stage'} to show", "dim")
                 return
-            base, head = read[0], read[1]
+            base, head = ours, theirs
         diff = stage_diff.compare(stage, base, head)
         of = f"of {attribution.origin.pass_name}" if attribution and attribution.edit else f"in {stage}"
         self.say(f"\nedit {of}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_command.lines(diff, view)):
             if index == _MAX_DIFF_LINES:
-                self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
+                self.say(f"… the rest: {commands.diff(self.given.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
         title, rows = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
         if stage == Stage.LAUNCH:
-            changed = [file.path for file in self.run.reach.files] if self.run.reach else []
+            changed = [file.path for file in self.given.run.reach.files] if self.given.run.reach else []
             title = "lines that launch it"
             rows = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
         lines = list(dict.fromkeys(rows))
@@ -263,7 +255,7 @@ class CaseStory:
         if self.case.stages.get(Stage.SASS) is not StageStatus.CHANGED or not cubin:
             return
         try:
-            texts = diff_command.disassembled(self.folder, self.case, config)
+            texts = diff_command.disassembled(self.given.folder, self.case, config)
             found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
@@ -274,16 +266,16 @@ class CaseStory:
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
         """What can be done with the files that the run folder has; nothing where it has none."""
-        files = explanation.held(self.folder, self.run, self.case)
+        files = explanation.held(self.given.folder, self.given.run, self.case)
         if not files:
             return
-        by_tools = explanation.tool_commands(self.run, self.folder, self.case)
+        by_tools = explanation.tool_commands(self.given.run, self.given.folder, self.case)
         yield from by_tools
-        rows = [row for row in explanation.reproduction(self.run, self.case) if row.file in files]
+        rows = [row for row in explanation.reproduction(self.given.run, self.case) if row.file in files]
         for row in () if by_tools else rows:
             python = sides.of(row.side).toolchain.python if sides else "PYTHON"
             yield f"{row.side}: {row.command(python)}"
-        words = commands.explain(self.call, self.case.id)
+        words = commands.explain(self.given.call, self.case.id)
         yield f"files:    {words} --save DIR"
         if not by_tools:
             yield f"run here: {words} --exec {rows[-1].side}"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from irdiff import case_ids
 from irdiff.gate import rules
@@ -81,14 +80,6 @@ def evaluate(
 # which findings are settled: by a waiver, or because their concrete edits were accepted. Pure
 
 
-class _Refused(NamedTuple):
-    """Why the edit of a case is not accepted, in the order of what a person should know first."""
-
-    rank: int
-    case: str
-    why: str
-
-
 class Settler:
     """The waivers and acceptances, as they apply to one run on one day."""
 
@@ -131,15 +122,16 @@ class Settler:
 
     def _accept(self, finding: GateFinding) -> GateFinding:
         answers = [self._answer(self._cases[case_id]) for case_id in finding.edits]
-        refused = [answer for answer in answers if isinstance(answer, _Refused)]
         held = [answer for answer in answers if isinstance(answer, Accepted)]
-        if not refused:
+        if len(held) == len(answers):
             unique = [entry for number, entry in enumerate(held) if entry not in held[:number]]
             return replace(finding, settled_by=tuple(unique))
-        why = min(refused).why or (f"accepted for {len(held)} of {len(answers)} cases" if held else "")
-        return replace(finding, not_accepted=why)
+        reasons = [answer for answer in answers if isinstance(answer, str) and answer]
+        partly = f"accepted for {len(held)} of {len(answers)} cases" if held else ""
+        return replace(finding, not_accepted=reasons[0] if reasons else partly)
 
-    def _answer(self, case: Case) -> Accepted | _Refused:
+    def _answer(self, case: Case) -> Accepted | str:
+        """What accepts the edit of a case, or why nothing does, as far as something like it was accepted."""
         entries = self._of_case.get(case.id, [])
         same = [entry for entry in entries if entry.edits[case.id] == case.edit]
         here = [entry for entry in same if entry.is_of_toolchains(self._run)]
@@ -148,18 +140,14 @@ class Settler:
             return held[-1]
         if here:
             last = max(here, key=lambda entry: entry.expires)
-            return _Refused(
-                3, case.id, f"the acceptance of {case.id} by {last.owner} ended on {last.expires}"
-            )
+            return f"the acceptance of {case.id} by {last.owner} ended on {last.expires}"
         if same:
             sides = f"{same[-1].base_toolchain[:12]} → {same[-1].head_toolchain[:12]}"
             why = f"{same[-1].owner} accepted the same edit of {case.id} between other toolchains ({sides}): "
-            return _Refused(2, case.id, f"{why}--renew takes it again")
+            return f"{why}--renew takes it again"
         if entries:
-            return _Refused(1, case.id, self._another_edit(case, entries[-1]))
-        if case.group in self._groups:
-            return _Refused(4, case.id, self._new_in_group(case.group))
-        return _Refused(5, case.id, "")
+            return self._another_edit(case, entries[-1])
+        return self._new_in_group(case.group) if case.group in self._groups else ""
 
     def _another_edit(self, case: Case, entry: Accepted) -> str:
         rules = entry.normalizer, self._run.normalizer_version

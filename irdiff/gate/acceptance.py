@@ -99,10 +99,7 @@ def accept(run: Run, names: tuple[str, ...], decision: Acceptance) -> tuple[Acce
         group, members = _find(run, name)
         found = {member: digest for member in members if (digest := edits[member]) is not None}
         if len(found) < len(members):
-            raise UsageError(
-                f"the run does not say which edits group {group.id[:12]!a} holds: an older irdiff made it",
-                hint="compare again, then accept",
-            )
+            raise UsageError(f"a case of group {group.id[:12]!a} has no edit: it cannot be accepted")
         entries.append(
             Accepted(group=group.id, title=group.title[:200], edits=found, **_terms(run, decision))
         )

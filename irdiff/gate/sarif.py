@@ -22,12 +22,13 @@ from irdiff.report.escape import clean
 
 MAX_RESULTS = 5_000
 _LEVELS = {Action.DENY: "error", Action.REVIEW: "warning", Action.WARN: "note"}
+_CORPUS = PurePosixPath("corpus")
+"""Where the corpus lies in the repository that the results are shown in."""
 _FALLBACK = "irdiff-policy.toml"
 """Code scanning wants a file for each result; one that concerns no kernel points at the policy."""
 
 
-def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
-    """`root` is where the corpus lies in the repository that the results are shown in."""
+def sarif(outcome: Outcome, run: Run) -> str:
     sources = {
         case.id: run.launches[digest].source_path
         for case in run.cases
@@ -36,7 +37,7 @@ def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
     found = [(rule, finding) for rule in outcome.rules for finding in rule.findings]
     found.sort(key=lambda row: (row[1].settled_by is not None, list(_LEVELS).index(row[1].action)))
     results = [
-        _result(outcome, rule, finding, _location(sources.get(finding.name, ""), root))
+        _result(outcome, rule, finding, _location(sources.get(finding.name, "")))
         for rule, finding in found[:MAX_RESULTS]
     ]
     left_out = len(found) - len(results)
@@ -89,8 +90,8 @@ def _result(
     return result
 
 
-def _location(source: str, root: str) -> dict[str, Any]:
+def _location(source: str) -> dict[str, Any]:
     path = PurePosixPath(source)
     outside = not source or path.is_absolute() or ".." in path.parts or ":" in source or "\\" in source
-    uri = _FALLBACK if outside else quote(str(PurePosixPath(root) / path))[:1000]
+    uri = _FALLBACK if outside else quote(str(_CORPUS / path))[:1000]
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": 1}}}

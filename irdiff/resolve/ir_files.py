@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.config import Config
@@ -31,28 +30,21 @@ LAUNCHES = {{"file": launch_ir({path!r}, options={options!r}, tier="gate")}}
 '''
 
 
-@dataclass(frozen=True, kw_only=True)
-class IrFiles:
-    """The two files, the compiler and the options that a user gave."""
+def sides(paths: Sides[Path], options: Sequence[str], triton: str | None, config: Config) -> Sides[Side]:
+    """The two files under one compiler.
 
-    base: Path
-    head: Path
-    options: Sequence[str]
-    """`NAME=VALUE`, of the launch; values as in JSON, or else text."""
-    triton: str | None
+    options: `NAME=VALUE`, of the launch; values as in JSON, or else text.
 
-
-def sides(files: IrFiles, config: Config) -> Sides[Side]:
-    """Raises UsageError, ToolchainError."""
-    if files.base.suffix != files.head.suffix or files.head.suffix not in SUFFIXES:
+    Raises UsageError, ToolchainError.
+    """
+    if paths.base.suffix != paths.head.suffix or paths.head.suffix not in SUFFIXES:
         raise UsageError(
-            f"{files.base} and {files.head} are not two files of one stage",
+            f"{paths.base} and {paths.head} are not two files of one stage",
             hint="both must end in .ttir, or both in .ttgir",
         )
-    chosen = dict(_option(text) for text in files.options)
-    toolchain = _toolchain(files.triton, config)
-    name = re.sub(r"\W", "_", files.head.stem).strip("_").lower() or "kernel"
-    paths = Sides(base=files.base, head=files.head)
+    chosen = dict(_option(text) for text in options)
+    toolchain = _toolchain(triton, config)
+    name = re.sub(r"\W", "_", paths.head.stem).strip("_").lower() or "kernel"
     return paths.map(lambda path: _side(path, name, chosen, toolchain, config))
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
+from irdiff.cli.run_argument import GivenRun
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
@@ -28,7 +29,9 @@ def run(tmp_path: Path) -> Run:
 def story(run: Run, case: Case, folder: Path) -> str:
     out = io.StringIO()
     console = Console(file=out, width=160)
-    found = CaseStory(console=console, run=run, case=case, folder=folder / "run", call="last", context=1)
+    given = GivenRun(folder=folder / "run", call="last", is_archive=False)
+    given.__dict__["run"] = run
+    found = CaseStory(console=console, given=given, case=case, context=1)
     found.show(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
     return out.getvalue()
 
