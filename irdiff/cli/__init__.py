@@ -14,7 +14,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
-from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, UsageError
+from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
@@ -57,13 +57,7 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        try:
-            found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
-        except ModuleNotFoundError as error:
-            if cmd_name != "history" or (error.name or "").startswith("irdiff"):
-                raise
-            what = f"`irdiff history` needs the package {error.name}, which is not installed"
-            raise UsageError(what, hint="pip install 'irdiff[history]'") from error
+        found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
         name = cmd_name.replace("-", "_")
         command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command
@@ -81,6 +75,12 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
+_EXTRAS = {
+    **dict.fromkeys(("duckdb", "numpy", "ruptures", "scipy"), "history"),
+    "obstore": "remote",
+    "distributed": "cluster",
+}
+"""The extra of irdiff that installs a package."""
 _ALLOCATIONS = 100_000
 """After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
 700, a fifth of a large comparison's time goes there."""
@@ -106,6 +106,8 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         code = ExitCode.USAGE
+    except ImportError as error:
+        code = _report_missing(error)
     except IrdiffError as error:
         click.echo(f"irdiff: {error}", err=True)
         code = error.exit_code
@@ -124,6 +126,15 @@ def _share_freed_memory() -> None:
     if hasattr(libc, "mallopt"):
         libc.mallopt(_M_ARENA_MAX, 1)
         libc.mallopt(_M_MMAP_THRESHOLD, 256 << 10)
+
+
+def _report_missing(error: ImportError) -> ExitCode:
+    extra = _EXTRAS.get((error.name or "").partition(".")[0])
+    if extra is None:
+        return _report_bug(error)
+    click.echo(f"irdiff: the package {error.name} is not installed", err=True)
+    click.echo(f"  next: pip install 'irdiff[{extra}]'", err=True)
+    return ExitCode.USAGE
 
 
 def _report_bug(error: Exception) -> ExitCode:

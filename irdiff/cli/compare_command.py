@@ -15,7 +15,6 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.capture.notices import MISSING_PACKAGE
 from irdiff.cli import completion, options, report_command, run_argument, screen, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
@@ -227,10 +226,6 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
-        for note in run.notes:
-            lacking, _, cure = note.partition("; next: ")
-            if cure and MISSING_PACKAGE in lacking:
-                raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
             hint=f"see why in the run: {commands.command('report', given.call)}",

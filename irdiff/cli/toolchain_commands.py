@@ -10,10 +10,10 @@ import click
 
 from irdiff.cli import options, screen
 from irdiff.config import Config
-from irdiff.errors import ExitCode, ToolchainError, UsageError
+from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import checkout, commits, counting, environments, identity, native, repository
+from irdiff.resolve.toolchains import checkout, commits, counting, environments, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 
 
@@ -32,7 +32,7 @@ def list_command(*, config: Config, json_path: Path | None) -> None:
             "name": found.name,
             "spec": found.state["spec"],
             "version": found.state["version"],
-            "digest": _digest(found, config),
+            "digest": found.state["digest"],
             "path": str(found.path),
             "counts_lines": bool(found.state.get("counts")),
         }
@@ -50,17 +50,6 @@ def list_command(*, config: Config, json_path: Path | None) -> None:
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
     if not rows and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
-
-
-def _digest(found: environments.Environment, config: Config) -> str:
-    """The digest as it is now: the one that was written down then may follow another rule."""
-    spec: str = found.state["spec"]
-    if spec.startswith(("pack:", "with:", "build requirements:")):  # no toolchains
-        return str(found.state["digest"])
-    try:
-        return identity.identify(spec, found.python, found.path, config).digest
-    except ToolchainError:
-        return "does not start"
 
 
 @toolchain_group.command("install")

@@ -114,12 +114,8 @@ class DaskCluster:
     """By the address of its scheduler. Certificates of `tls://` are those of Dask's configuration."""
 
     def __init__(self, address: str) -> None:
-        try:
-            from distributed import Client, Security
-        except ImportError as error:
-            raise UsageError(
-                "--cluster needs the extra `cluster`", hint="pip install 'irdiff[cluster]'"
-            ) from error
+        from distributed import Client, Security
+
         _check_certificate(address, Security)
         try:
             connect: Any = Client

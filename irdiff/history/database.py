@@ -182,12 +182,8 @@ def _locked(path: Path, how: int) -> Iterator[None]:
 
 
 def _connect(path: Path, *, read_only: bool) -> Any:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise HistoryError(
-            "a history needs DuckDB, which is not installed", hint="pip install irdiff[history]"
-        ) from error
+    import duckdb
+
     try:
         return duckdb.connect(str(path), read_only=read_only)
     except duckdb.Error as error:

@@ -296,13 +296,9 @@ def _unbundled(content: bytes) -> tuple[Records, Blobs]:
 
 
 def _opened(url: str) -> tuple[Any, Any]:
-    try:
-        import obstore
-        from obstore.store import LocalStore, from_url
-    except ImportError as error:
-        raise UsageError(
-            f"the shared store {url} needs the extra `remote`", hint="pip install 'irdiff[remote]'"
-        ) from error
+    import obstore
+    from obstore.store import LocalStore, from_url
+
     scheme, separator, _ = url.partition("://")
     try:
         if not separator or scheme == "file":
