@@ -213,6 +213,7 @@ def test_a_maintainer_sets_up_ci(project, kernels):
     assert ours.check()["conclusion"] == "failure"
 
 
+@pytest.mark.wide
 def test_commands_of_people_who_may_write(project, kernels):
     typed(kernels, "init", "--github", "--action", ACTION)
     commit(kernels, "Set up irdiff")

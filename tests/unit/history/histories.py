@@ -3,6 +3,7 @@
 import tempfile
 import zipfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from irdiff.history import add, database, lines
@@ -67,11 +68,17 @@ SAMPLE = Path(__file__).parents[3] / "reports/samples/history-3.2.0-3.9.0.zip"
 
 def sample(path: Path) -> Path:
     """The committed history of eleven releases, 192 cases for four targets, in a file."""
+    path.write_bytes(_sample())
+    return path
+
+
+@cache
+def _sample() -> bytes:
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(SAMPLE) as archive:
         archive.extractall(folder)
-        with database.writing(path) as history:
+        with database.writing(Path(folder, "sample")) as history:
             database.take(history, Path(folder, "parquet"))
-    return path
+        return Path(folder, "sample").read_bytes()
 
 
 def session(history: Database, case: str, ratios: dict[str, tuple[float, float]], name: str = "one") -> None:

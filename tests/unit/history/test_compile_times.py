@@ -8,7 +8,6 @@ import pytest
 
 from irdiff.history import alerts, compile_times, database, lines, steps
 from irdiff.history.database import Database
-from irdiff.history.lines import SeriesLines
 from irdiff.model import Run, Verdict
 from tests.unit import runs
 from tests.unit.history import histories
@@ -51,14 +50,9 @@ def test_a_head_that_the_history_does_not_have_is_not_known(history):
 RELEASES = ["3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0"]
 
 
-@pytest.fixture(scope="module")
-def series(tmp_path_factory: pytest.TempPathFactory) -> SeriesLines:
-    with database.reading(histories.sample(tmp_path_factory.mktemp("sample") / "h")) as history:
-        return lines.read(history, "releases")
-
-
-def test_its_tables_hold_what_the_text_beside_it_describes(series):
+def test_its_tables_hold_what_the_text_beside_it_describes(history):
     """`reports/samples/history-3.2.0-3.9.0.md`."""
+    series = lines.read(history, "releases")
     assert [version.label for version in series.versions] == RELEASES
     assert [(pair.base, pair.head) for pair in series.pairs] == list(itertools.pairwise(range(len(RELEASES))))
     assert len(series.timings) == 48

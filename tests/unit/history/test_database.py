@@ -98,11 +98,10 @@ def filled(tmp_path: Path) -> Path:
 
 def test_what_was_exported_is_imported_whole_beside_what_is_there(filled, tmp_path):
     histories.kept(tmp_path / "other", histories.run("3.0.0", "3.1.0", runs.case(CASE)))
-    for _ in range(2):
-        for name in ("copy", "other"):
-            with database.writing(tmp_path / name) as history:
-                database.take(history, tmp_path / "it's here")
-        assert dump(tmp_path / "copy") == dump(filled)
+    for name in ("copy", "copy", "other"):
+        with database.writing(tmp_path / name) as history:
+            database.take(history, tmp_path / "it's here")
+    assert dump(tmp_path / "copy") == dump(filled)
     with database.reading(tmp_path / "other") as history:
         labels = history.rows("SELECT label FROM versions ORDER BY sort_key")
     assert [*labels[:3], labels[-1], len(labels)] == [("3.0.0",), ("3.1.0",), ("3.2.0",), ("3.9.0",), 13]
