@@ -77,7 +77,8 @@ def describe(
 def _summary(
     case: Case, edit: Edit | None, launches: Sides[Launch | None], effects: tuple[Effects, Cause] | None
 ) -> CaseSummary:
-    causes, ranked = titles.causes_of(case, edit, launches), severity.rank(case, edit, effects and effects[0])
+    causes = titles.causes_of(case, edit, launches)
+    ranked = severity.rank(case, edit, effects and effects[0], is_asked_for=_is_asked_for(case, launches))
     if effects and effects[0].kind in RISKS:
         causes = (effects[1], *causes)
     return CaseSummary(
@@ -88,6 +89,13 @@ def _summary(
         causes=causes,
         effects=effects and effects[0],
     )
+
+
+def _is_asked_for(case: Case, launches: Sides[Launch | None]) -> bool:
+    """Whether the kernel's text was edited, or what launches it, so that another result may be meant."""
+    is_edited = launches.base and launches.head and launches.base.source_digest != launches.head.source_digest
+    asks = {Component.PROGRAM, *([Component.FRONTEND] if is_edited else [])}
+    return case.origin is not None and bool(case.origin.charged) and asks.issuperset(case.origin.charged)
 
 
 def group(

@@ -203,8 +203,10 @@ def class_gravity(name: str) -> int:
     return -list(Severity).index(Severity(name))
 
 
-def rank(case: Case, edit: Edit | None, effects: Effects | None = None) -> Ranked:
-    """Severity of one case by its own edit, effects and facts."""
+def rank(
+    case: Case, edit: Edit | None, effects: Effects | None = None, *, is_asked_for: bool = False
+) -> Ranked:
+    """Severity of one case by its own edit, effects and facts; whether its source or program asks for it."""
     if case.verdict is Verdict.ABSORBED:
         return Ranked(
             severity=Severity.ABSORBED, score=0.0, reasons=("IR differs, the machine code is the same",)
@@ -214,6 +216,8 @@ def rank(case: Case, edit: Edit | None, effects: Effects | None = None) -> Ranke
     if held and held[-1][0].severity is Severity.MOTION:  # what moves in a loop does what it did
         held = [(row, measure) for row, measure in held if row.name not in _MOVES]
     said = effects.said[0] if effects and effects.said else ""
+    if is_asked_for and effects and effects.kind in RISKS:
+        said = f"the edited source or program asks for something else: {said}"
     return Ranked(
         severity=held[0][0].severity if held else Severity.OTHER,
         score=round(sum(row.weight * measure for row, measure in held), 3),

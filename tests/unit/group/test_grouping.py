@@ -15,17 +15,21 @@ from irdiff.compare.edits import Edit
 from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
 from irdiff.model import (
+    Bits,
     Case,
     CaseSummary,
     Cause,
     CauseKind,
     ChangeGroup,
     Component,
+    EffectClass,
+    Effects,
     Failure,
     Origin,
     Sides,
     Verdict,
 )
+from irdiff.store import sha256
 from tests.unit import runs
 from tests.unit.group.edits_of import added, edit, removed
 from tests.unit.runs import origin
@@ -267,3 +271,25 @@ def test_groups_come_by_class_then_score_then_size() -> None:
         f=described("+x", score=9.0, severity="other", of="light"),
     )
     assert [group.members[0][4] for group in found] == ["e", "b", "a", "d", "f"]
+
+
+@pytest.mark.parametrize(
+    ("charged", "edited", "is_asked_for"),
+    [
+        (Component.PROGRAM, "source", True),
+        (Component.FRONTEND, "edited", True),
+        (Component.FRONTEND, "source", False),
+        (Component.TTGIR_PASSES, "edited", False),
+    ],
+)
+def test_another_result_that_an_edited_source_asks_for_is_no_error_of_a_compiler(
+    charged, edited, is_asked_for
+):
+    launches = Sides(base="source", head=edited).map(
+        lambda of: runs.launch("a/x:a@sm_90", source_digest=sha256(of.encode()))
+    )
+    effects = Effects(kind=EffectClass.FLOAT, stage="ptx", said=("constant 2 → 3",), bits=Bits.MAY_DIFFER)
+    cause = Cause(kind=CauseKind.EFFECT, subject="constant", count=1, in_loops=0, ahead="", detail="2 → 3")
+    found = describe(case(origin=origin("ttir", None, charged)), None, launches, (effects, cause)).summary
+    words = "the edited source or program asks for something else: " if is_asked_for else ""
+    assert found.reasons[0] == f"floating point: {words}constant 2 → 3"
