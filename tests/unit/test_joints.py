@@ -54,13 +54,7 @@ SHARD = replace(DEFAULT_OPTIONS, shard=(1, 2))
 FAILING = Build.case(NAME, Verdict.FAILING)
 
 
-def _timed_out(case: Case) -> Case:
-    failure = case.failures.head
-    assert failure is not None
-    bound = replace(failure, kind=FailureKind.TIMEOUT, message="took more than 300 s")
-    return replace(case, failures=Sides(base=bound, head=bound))
-
-
+LATE = Build.failed(FailureKind.TIMEOUT, message="took more than 300 s").failure
 NEW = replace(
     FAILING, launches=replace(FAILING.launches, base=None), failures=replace(FAILING.failures, base=None)
 )
@@ -70,7 +64,7 @@ CASES: dict[str, tuple[Case, str]] = {
         Build.case(NAME, nondeterministic=("head",)),
         "1 nondeterministic: head disagrees with itself",
     ),
-    "timed out": (_timed_out(FAILING), "1 compiles on neither side"),
+    "timed out": (replace(FAILING, failures=Sides(base=LATE, head=LATE)), "1 compiles on neither side"),
     "stage left out": (
         Build.case(NAME, Verdict.CHANGED, findings=Build.findings("not-compared:ttir,asm")),
         "the code of 1 could not be compared",

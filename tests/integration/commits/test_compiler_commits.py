@@ -55,24 +55,26 @@ def test_a_pass_of_one_vendor_and_an_exception_in_a_stage_of_the_other(irdiff, a
     assert "raise ValueError('on purpose')" in failure["stderr"].partition("Traceback")[2]
 
 
-def test_a_frontend_lowering_and_its_revert(irdiff, adopted):
-    edit(adopted, SEMANTIC, FADD, FSUB)
-    commit(adopted, "Lower additions as something else")
-    result = irdiff("compare", "HEAD^", "HEAD", *CASES, cwd=adopted)
-    for case in result.run["cases"]:
-        assert (case["verdict"], case["origin"]["stage"]) == ("changed", "ttir")
-        assert [case["stages"][name] for name in ("ttir", "ttgir", "llir")] == ["changed"] * 3
+def test_commits_to_the_frontend(irdiff, adopted):
+    def compared(path: str, before: str, after: str):
+        edit(adopted, path, before, after)
+        commit(adopted, "Edit the frontend")
+        return irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
+
+    lowered = compared(SEMANTIC, FADD, FSUB).case(f"{ADD}@sm_90")
+    assert (lowered["verdict"], lowered["origin"]["stage"]) == ("changed", "ttir")
+    assert [lowered["stages"][name] for name in ("ttir", "ttgir", "llir")] == ["changed"] * 3
     git(adopted, "revert", "--no-edit", "HEAD")
     assert "identical compilers" in irdiff("compare", "HEAD~2", "HEAD", *CASES, cwd=adopted).stdout
-
-
-def test_specialization(irdiff, adopted):
-    edit(adopted, "python/triton/backends/compiler.py", '["tt.divisibility", 16]', '["tt.divisibility", 4]')
-    commit(adopted, "Specialize on less")
-    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
-    case = result.case(f"{ADD}@sm_90")
+    less = '["tt.divisibility", 4]'
+    specialized = compared("python/triton/backends/compiler.py", '["tt.divisibility", 16]', less)
+    case = specialized.case(f"{ADD}@sm_90")
     assert (case["verdict"], case["origin"]["stage"]) == ("changed", "ttir")
     assert any(finding.startswith("specialization-differs") for finding in case["findings"])
+    missing = "import a_module_that_is_not_there\n__version__"
+    done = compared("python/triton/__init__.py", "__version__", missing)
+    assert done.code == 3
+    assert "its Python part does not start" in done.stderr and "a_module_that_is_not_there" in done.stderr
 
 
 def test_defaults_see_the_working_tree(irdiff, adopted):
@@ -114,16 +116,6 @@ def test_adopting_another_release_names_the_files(irdiff, own_cache, triton_repo
     assert refused.code == 3
     assert "has no native build" in refused.stderr
     assert "irdiff toolchain adopt" in refused.stderr
-
-
-def test_a_revision_that_does_not_start(irdiff, adopted):
-    package, missing = "python/triton/__init__.py", "import a_module_that_is_not_there\n__version__"
-    edit(adopted, package, "__version__", missing)
-    commit(adopted, "Want another module")
-    done = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
-    assert done.code == 3
-    assert "its Python part does not start" in done.stderr
-    assert "a_module_that_is_not_there" in done.stderr
 
 
 def test_different_llvms_are_said_loudly(irdiff, adopted):

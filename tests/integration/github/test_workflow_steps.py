@@ -373,18 +373,14 @@ def _keep(place: Path, shards: list[Run]) -> None:
     Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
 
 
-def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path):
+def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(tmp_path, monkeypatch):
     """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
     now = 1_800_000_000
 
     def git_at(hours: int, *words: str) -> str:
-        date = f"{now - 3600 * hours} +0000"
-        who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-        command = ["git", "-C", str(tmp_path), *who, *words]
-        return subprocess.run(
-            command, env={**os.environ, **dates}, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        for role in ("AUTHOR", "COMMITTER"):
+            monkeypatch.setenv(f"GIT_{role}_DATE", f"{now - 3600 * hours} +0000")
+        return git(tmp_path, *words)
 
     def night(base: str) -> dict[str, str]:
         text = (TEMPLATES / "irdiff-nightly.yml").read_text()
