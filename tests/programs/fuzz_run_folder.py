@@ -43,7 +43,7 @@ from irdiff.report import html, markdown, templates, terminal
 from irdiff.run import run_archive, run_folder
 from irdiff.store import sha256
 from irdiff.timing import timing_file
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 _TAG = re.compile(r"<([a-zA-Z!][\w-]*)")
 _OUR_TAGS = {
@@ -68,13 +68,13 @@ NAMES = (
 def _runs() -> list[Run]:
     names = [f"f/w{n}:l@{target}" for n in range(4) for target in ("sm_90", "gfx942")]
     cases = [
-        Build.case(name, list(Verdict)[n % 9], base={"registers": 1}, head={"registers": 2.5})
+        runs.case(name, list(Verdict)[n % 9], base={"registers": 1}, head={"registers": 2.5})
         for n, name in enumerate(names)
     ]
     changed = tuple(case.id for case in cases if case.verdict is Verdict.CHANGED)
     return [
-        Build.run(*cases, groups=(Build.group("0123456789abcdef", *changed),)),
-        Build.run(Build.case()),
+        runs.run(*cases, groups=(runs.group("0123456789abcdef", *changed),)),
+        runs.run(runs.case()),
     ]
 
 

@@ -18,7 +18,7 @@ import zstandard
 from irdiff.group import titles
 from irdiff.model import Case, Cause, CauseKind, ChangeGroup, Run, Sides, Verdict
 from irdiff.run import run_folder
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 DATA = Path(__file__).parents[1] / "data" / "titles"
 
@@ -79,7 +79,7 @@ def read(name: str) -> list[Recorded]:
 def _recorded_member(row: dict[str, Any]) -> tuple[Case, tuple[Cause, ...]]:
     base = row["base"]
     head = {name: value for name, value in {**base, **row["head"]}.items() if name not in row["gone"]}
-    case = Build.case(row["id"], Verdict(row["verdict"]), facts=Sides(base=base, head=head))
+    case = runs.case(row["id"], Verdict(row["verdict"]), facts=Sides(base=base, head=head))
     return case, tuple(Cause(**{**cause, "kind": CauseKind(cause["kind"])}) for cause in row["causes"])
 
 

@@ -1,20 +1,10 @@
-"""Fixtures of unit tests: `build` makes runs, cases and groups; `launch` is a launch; `requests` a worker."""
-
-from types import ModuleType
+"""Fixtures of unit tests: `launch` is a launch; `requests` a worker. What else tests need, `runs` makes."""
 
 import pytest
 
 from irdiff.model import Launch
 from tests.unit import runs
 from tests.unit.requests import FakeRequests
-
-Build = runs
-"""The name under which tests still import it."""
-
-
-@pytest.fixture
-def build() -> ModuleType:
-    return runs
 
 
 @pytest.fixture

@@ -1,7 +1,4 @@
-"""Small valid runs and timings for unit tests, every part with plain defaults: `run(case(...), ...)`.
-
-The fixture `build` is this module.
-"""
+"""Small valid runs and timings for unit tests, every part with plain defaults: `run(case(...), ...)`."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -9,6 +9,7 @@ from irdiff import case_ids
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
 from irdiff.stages import check_compared
+from tests.unit import runs
 from tests.unit.golden import golden
 
 ROOT = Path(__file__).parents[2]
@@ -25,8 +26,8 @@ def test_a_pattern_selects_cases():
         assert case_ids.selects([], row["id"])
 
 
-def test_a_place_that_no_pattern_means_is_none(build):
-    targets = [build.target("sm_90"), build.target("gfx942")]
+def test_a_place_that_no_pattern_means_is_none():
+    targets = [runs.target("sm_90"), runs.target("gfx942")]
     for patterns, expected in (
         ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
         (["b/z:label@sm_90"], ["b/z@sm_90"]),

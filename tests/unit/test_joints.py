@@ -46,46 +46,46 @@ from irdiff.model import (
 from irdiff.report import conclusion, headline, html, markdown, terminal
 from irdiff.report.conclusion import Conclusion
 from irdiff.run import merge
-from tests.unit.conftest import Build
+from tests.unit import runs as build
 from tests.unit.history import histories
 
 NAME = "a/x:1@sm_90"
 SHARD = replace(DEFAULT_OPTIONS, shard=(1, 2))
-FAILING = Build.case(NAME, Verdict.FAILING)
+FAILING = build.case(NAME, Verdict.FAILING)
 
 
-LATE = Build.failed(FailureKind.TIMEOUT, message="took more than 300 s").failure
+LATE = build.failed(FailureKind.TIMEOUT, message="took more than 300 s").failure
 NEW = replace(
     FAILING, launches=replace(FAILING.launches, base=None), failures=replace(FAILING.failures, base=None)
 )
 CASES: dict[str, tuple[Case, str]] = {
     "failing": (FAILING, "1 compiles on neither side"),
     "nondeterministic": (
-        Build.case(NAME, nondeterministic=("head",)),
+        build.case(NAME, nondeterministic=("head",)),
         "1 nondeterministic: head disagrees with itself",
     ),
     "timed out": (replace(FAILING, failures=Sides(base=LATE, head=LATE)), "1 compiles on neither side"),
     "stage left out": (
-        Build.case(NAME, Verdict.CHANGED, findings=Build.findings("not-compared:ttir,asm")),
+        build.case(NAME, Verdict.CHANGED, findings=build.findings("not-compared:ttir,asm")),
         "the code of 1 could not be compared",
     ),
     "new and failing": (NEW, "1 compiles on neither side"),
-    "unsupported": (Build.case(NAME, Verdict.UNSUPPORTED), "1 has no backend"),
+    "unsupported": (build.case(NAME, Verdict.UNSUPPORTED), "1 has no backend"),
 }
 """A case that was not compared, or not made twice the same, and what is said of it."""
 GROUPS, _ = grouping.group([CASES["stage left out"][0]], lambda case: grouping.describe(case, None))
 RUNS: dict[str, tuple[Run, str]] = {
-    **{name: (Build.run(Build.case("a/y:1@sm_90"), case), words) for name, (case, words) in CASES.items()},
+    **{name: (build.run(build.case("a/y:1@sm_90"), case), words) for name, (case, words) in CASES.items()},
     "shard missing": (
-        Build.run(Build.case(NAME), options=SHARD),
+        build.run(build.case(NAME), options=SHARD),
         "cases of other shards are not in this run",
     ),
     "stage left out": (
-        Build.run(Build.case("a/y:1@sm_90"), CASES["stage left out"][0], groups=GROUPS),
+        build.run(build.case("a/y:1@sm_90"), CASES["stage left out"][0], groups=GROUPS),
         CASES["stage left out"][1],
     ),
     "everything failing": (
-        Build.run(FAILING, Build.case("a/y:1@sm_90", Verdict.FAILING)),
+        build.run(FAILING, build.case("a/y:1@sm_90", Verdict.FAILING)),
         "no kernel compiles on both sides: 2 compile on neither side",
     ),
 }
@@ -145,7 +145,7 @@ def test_the_gate_fails_or_counts_it(name):
     assert ('errors="1"' in junit(outcome)) is not outcome.passed
 
 
-QUIET = Build.run(Build.case())
+QUIET = build.run(build.case())
 IDLE = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=("rope",))
 LINE = EditedSource(path="lib/a.cpp", hunks=((1, 1),), lines=(EditedLine(number=1, text="x();", cases=0),))
 COUNTED = EditedLines(cases=1, unmeasured=0, executed_by=0, examples=(), sources=(LINE,), without_lines=())
@@ -175,7 +175,7 @@ def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run():
     run, _ = RUNS["shard missing"]
     with pytest.raises(UsageError, match="shards 2 of 2 are missing"):
         merge.merge([run])
-    whole = replace(Build.run(Build.case("a/x:1@gfx942")), base=run.base, head=run.head)
+    whole = replace(build.run(build.case("a/x:1@gfx942")), base=run.base, head=run.head)
     for runs in ([run], [run, whole]):
         merged = merge.merge(runs, partial=True)
         assert "shards 2 of 2 are missing" in merged.notes
@@ -203,7 +203,7 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name):
 @every_run
 def test_history_check_does_not_say_that_nothing_moved_alone(name, tmp_path):
     run, _ = RUNS[name]
-    before = histories.run("3.7.0", "3.8.0", Build.case("a/y:1@sm_90"), Build.case(NAME))
+    before = histories.run("3.7.0", "3.8.0", build.case("a/y:1@sm_90"), build.case(NAME))
     newest = histories.run("3.8.0", "3.9.0", *run.cases, groups=run.groups, options=run.options)
     alert = alerts.check(histories.kept(tmp_path / "h", before, newest))
     if name == "stage left out":
@@ -219,7 +219,7 @@ def test_history_check_does_not_say_that_nothing_moved_alone(name, tmp_path):
 def test_an_alert_is_not_undone_by_what_is_not_compared_any_more(verdict, tmp_path):
     series = histories.kept(
         tmp_path / "h",
-        histories.run("3.7.0", "3.8.0", Build.case(NAME, Verdict.BROKEN)),
-        histories.run("3.8.0", "3.9.0", Build.case(NAME, verdict)),
+        histories.run("3.7.0", "3.8.0", build.case(NAME, Verdict.BROKEN)),
+        histories.run("3.8.0", "3.9.0", build.case(NAME, verdict)),
     )
     assert not alerts.is_undone(series, alerts.check(series, 1))

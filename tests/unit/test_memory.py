@@ -17,6 +17,7 @@ from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
 from irdiff.run import run_folder
 from irdiff.store import Store
+from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
 
 pytestmark = pytest.mark.slow
@@ -64,17 +65,17 @@ def test_a_log_is_read_one_state_at_a_time():
     assert len(states) == 9
 
 
-def test_an_edit_takes_little_more_than_its_lines(tmp_path, build):
+def test_an_edit_takes_little_more_than_its_lines(tmp_path):
     store = Store(tmp_path)
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
     describer = CaseDescriber(EditReader(ArtifactComparator(store, no_llvm)))
     with at_most(5 * (len(base) + len(head))):
-        describer.describe(build.case(), source)
+        describer.describe(runs.case(), source)
 
 
-def test_a_run_is_written_in_parts(build):
-    run = build.run(*(build.case(f"f/w:{n}@sm_90") for n in range(300)))
+def test_a_run_is_written_in_parts():
+    run = runs.run(*(runs.case(f"f/w:{n}@sm_90") for n in range(300)))
     with at_most(5 * len(run_folder.dump(run))):
         for _ in run_folder.stored(run):
             pass

@@ -117,8 +117,8 @@ def test_launches_of_one_name_are_a_failure(captures, other_fails):
     assert captures.catalog() == found, "from the store, too"
 
 
-def test_what_is_wanted_of_a_workload(build):
-    target = build.target()
+def test_what_is_wanted_of_a_workload():
+    target = runs.target()
     wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
     assert wanted.selection("c/d", target).labels == ()

@@ -20,9 +20,8 @@ CHANGED = FileChange.CHANGED
 class Revisions:
     """Two revisions of a repository, each exported to a `tree`."""
 
-    def __init__(self, folder: Path, build: Any) -> None:
+    def __init__(self, folder: Path) -> None:
         self.roots = Sides(base=folder / "base/tree", head=folder / "head/tree")
-        self.build = build
         self.files: dict[str, dict[str, str]] = {"base": {}, "head": {}}
         self.pairs: list[Pair] = []
         self.captured: list[CapturedWorkload] = []
@@ -43,15 +42,14 @@ class Revisions:
             (root / name).symlink_to(target if target.startswith(".") else root / target)
 
     def launch(self, launch_id: str, *sources: str) -> Launch:
-        made: Launch = self.build.launch(f"{launch_id}@sm_90", source_path="", sources=sources)
-        return made
+        return runs.launch(f"{launch_id}@sm_90", source_path="", sources=sources)
 
     def pair(self, launch_id: str, base: Any, head: Any) -> None:
-        self.pairs.append(self.build.pair(f"{launch_id}@sm_90", base, head))
+        self.pairs.append(runs.pair(f"{launch_id}@sm_90", base, head))
 
     def capture(self, workload: str, **head: Any) -> None:
         catalogs = Sides(base=NOTHING, head=replace(NOTHING, **head))
-        row = CapturedWorkload(workload=workload, target=self.build.target(), catalogs=catalogs)
+        row = CapturedWorkload(workload=workload, target=runs.target(), catalogs=catalogs)
         self.captured.append(row)
 
     def reach(self, *, without: str = "") -> Reach | None:
@@ -68,8 +66,8 @@ class Revisions:
 
 
 @pytest.fixture
-def revisions(tmp_path: Path, build: Any) -> Revisions:
-    return Revisions(tmp_path, build)
+def revisions(tmp_path: Path) -> Revisions:
+    return Revisions(tmp_path)
 
 
 def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions):

@@ -29,14 +29,14 @@ def lacking(
 
 
 def notes(
-    build: Any, base: Catalog, head: Catalog, *specs: str, workload: str = "run/rope", files: Any = None
+    base: Catalog, head: Catalog, *specs: str, workload: str = "run/rope", files: Any = None
 ) -> list[str]:
     corpus = SimpleNamespace(files=files)
     sides: Any = Sides(
         base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python"), corpus=corpus),
         head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python"), corpus=corpus),
     )
-    row = CapturedWorkload(workload=workload, target=build.target(), catalogs=Sides(base=base, head=head))
+    row = CapturedWorkload(workload=workload, target=runs.target(), catalogs=Sides(base=base, head=head))
     return notices.notes([row, row], sides)
 
 
@@ -57,16 +57,16 @@ SPACED = '  File "/my kernels/rope.py", line 1, in <module>\n'
         (lacking("ImportError: cannot import name 'rope'"), "triton==3.9.0", None, "", ""),
     ],
 )  # fmt: skip
-def test_a_package_that_a_side_lacks(build, head, spec, files, begins, ends):
-    found = notes(build, NOTHING, head, "triton==3.9.0", spec, files=files)
+def test_a_package_that_a_side_lacks(head, spec, files, begins, ends):
+    found = notes(NOTHING, head, "triton==3.9.0", spec, files=files)
     assert len(found) == bool(begins)
     assert all(note.startswith(begins) and note.endswith(ends) for note in found), found
 
 
-def test_configs_that_were_left_out_are_counted_once_a_kernel(build):
+def test_configs_that_were_left_out_are_counted_once_a_kernel():
     selection = Selection(tiers=(), labels=(), configs=2)
     cut = replace(NOTHING, selection=selection, left_out={"matmul": 5, "norm": 1})
-    (note,) = notes(build, cut, replace(cut, left_out={"matmul": 6}), "triton==3.9.0")
+    (note,) = notes(cut, replace(cut, left_out={"matmul": 6}), "triton==3.9.0")
     assert note == (
         "of each autotuning list 2 configs are compared (--configs): 7 configs of 2 kernels were left out"
     )

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from irdiff.capture import renames
 from irdiff.model import Launch
+from tests.unit import runs
 
 BODY = """def NAME(x, out, n, BLOCK):
     offsets = program_id(0) * BLOCK + arange(0, BLOCK)
@@ -61,11 +62,11 @@ def test_each_kernel_is_matched_once_and_launches_by_label(launch):
     assert "a/newer:fp16" not in found.values(), "one kernel is one kernel"
 
 
-def test_pairs_are_joined_for_every_target(launch, build):
+def test_pairs_are_joined_for_every_target(launch):
     labels = ("fp16", "fp32")
     before, after = ([make(launch, name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
     pairs = [
-        build.pair(f"{row.id}@{name}", row if row in before else None, row if row in after else None)
+        runs.pair(f"{row.id}@{name}", row if row in before else None, row if row in after else None)
         for name in ("sm_90", "gfx942")
         for row in (*before, *after)
     ]

@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -15,6 +14,7 @@ from irdiff.cli.report_command import report_command
 from irdiff.errors import UsageError
 from irdiff.run import run_folder
 from irdiff.store import Store
+from tests.unit import runs
 from tests.unit.run.test_run_place import tree
 
 
@@ -23,9 +23,9 @@ def invoke(command: click.Command, *words: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, build: Any) -> Path:
+def folder(tmp_path: Path) -> Path:
     path = tmp_path / "run"
-    run_folder.write(path, build.run(build.case()), Store(tmp_path / "store"), [])
+    run_folder.write(path, runs.run(runs.case()), Store(tmp_path / "store"), [])
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("mine")
     os.mkfifo(tmp_path / "pipe")

@@ -16,6 +16,7 @@ from irdiff.cli.runs_commands import runs_group
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder, run_list
+from tests.unit import runs as build
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
@@ -27,7 +28,7 @@ def write(folder: Path, run: Run, written: int) -> None:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two runs of one comparison: the newer one has one group more."""
     monkeypatch.setenv("IRDIFF_CACHE", str(tmp_path / "cache"))
     a, b = (
@@ -45,7 +46,7 @@ def call(command: click.Command, *words: str) -> str:
     return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
 
 
-def test_removing_takes_names_of_the_list_and_nothing_else(runs, tmp_path, build):
+def test_removing_takes_names_of_the_list_and_nothing_else(runs, tmp_path):
     write(tmp_path / "elsewhere", build.run(build.case("a/b:c@sm_90")), 3)
     with pytest.raises(UsageError, match="nothing was removed"):
         call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))

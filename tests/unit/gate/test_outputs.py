@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +15,7 @@ from irdiff.gate.outcome import Outcome
 from irdiff.gate.outputs import ReleaseRun, junit
 from irdiff.model import Run, StageStatus, Verdict
 from irdiff.run import run_folder
+from tests.unit import runs
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
 from tests.unit.golden import recorded
@@ -33,21 +33,21 @@ WHO = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12
 
 
 @pytest.fixture
-def run(build: Any) -> Run:
+def run() -> Run:
     """Cases that rest on each kind of evidence, and on none."""
     changed, text = "a/x:2@sm_90", {"ttir": StageStatus.IDENTICAL}
-    base, head = (build.revision(f"3.{n}.0", revision=f"HEAD~{9 - n} 1a2b3c4") for n in (8, 9))
+    base, head = (runs.revision(f"3.{n}.0", revision=f"HEAD~{9 - n} 1a2b3c4") for n in (8, 9))
     cases = [
-        build.case(HOSTILE, Verdict.BROKEN),
-        build.case("a/waived:1@sm_90", Verdict.BROKEN),
-        build.case(changed, Verdict.CHANGED),
-        build.case("a/x:3@sm_90", findings=build.findings("not-compiled:same-input"), stages={}),
-        build.case("a/x:4@sm_90", findings=build.findings("machine-code-as-text:no-binary"), stages=text),
-        build.case("a/x:5@sm_90", Verdict.ADDED),
-        build.case("a/x:6@sm_90", findings=build.findings("not-compared:ttir,asm")),
-        build.case("a/x:7@sm_90", stages=text),  # nothing shows that code was compared
+        runs.case(HOSTILE, Verdict.BROKEN),
+        runs.case("a/waived:1@sm_90", Verdict.BROKEN),
+        runs.case(changed, Verdict.CHANGED),
+        runs.case("a/x:3@sm_90", findings=runs.findings("not-compiled:same-input"), stages={}),
+        runs.case("a/x:4@sm_90", findings=runs.findings("machine-code-as-text:no-binary"), stages=text),
+        runs.case("a/x:5@sm_90", Verdict.ADDED),
+        runs.case("a/x:6@sm_90", findings=runs.findings("not-compared:ttir,asm")),
+        runs.case("a/x:7@sm_90", stages=text),  # nothing shows that code was compared
     ]
-    return build.run(*cases, groups=(build.group("ab" * 32, changed),), base=base, head=head)
+    return runs.run(*cases, groups=(runs.group("ab" * 32, changed),), base=base, head=head)
 
 
 @pytest.fixture
@@ -90,8 +90,8 @@ def test_the_document_has_the_gate_and_the_report_of_each_run(run):
     assert "<script>" not in text
 
 
-def test_nothing_is_called_a_pass_that_was_not_asked(build):
-    quiet = build.run(build.case("a/x:1@sm_90"))
+def test_nothing_is_called_a_pass_that_was_not_asked():
+    quiet = runs.run(runs.case("a/x:1@sm_90"))
     asked, unasked = _part(quiet), _part(quiet, None)
     for parts, words in (
         ([unasked], "no policy was given: nothing here is a pass"),
@@ -141,7 +141,7 @@ def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
     assert (tmp_path / "irdiff-accepted.toml").is_file()
 
 
-def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(tmp_path, folder, rules, run, build):
+def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(tmp_path, folder, rules, run):
     names = ("json", "markdown", "junit", "sarif")
     written = [item for name in names for item in (f"--{name}", tmp_path / f"out.{name}")]
     code, output = _invoke(folder, "--policy", rules)
@@ -153,7 +153,7 @@ def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(tmp_path, 
     assert settled["settled_by"]["accepted"][0]["owner"] == "jane"
     assert _invoke(folder, "--policy", rules)[0] == 0
     assert (tmp_path / "irdiff-accepted.toml").read_text().count("[[accepted]]") == 1
-    rebased = replace(run, base=build.revision("3.8.1"), head=build.revision("3.9.1"))
+    rebased = replace(run, base=runs.revision("3.8.1"), head=runs.revision("3.9.1"))
     (folder / "run.json").write_bytes(run_folder.dump(rebased))
     code, output = _invoke(folder, "--policy", rules)
     assert (code, "--renew takes it again" in output) == (1, True)

@@ -19,6 +19,7 @@ from irdiff.gate.timings import TimedCase
 from irdiff.model import DEFAULT_OPTIONS, Case, Edited, Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
+from tests.unit import runs
 from tests.unit.findings import findings
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
@@ -370,10 +371,10 @@ def test_renewing_takes_the_same_edits_and_no_others():
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at every one", on=TODAY, expires=TODAY)
 
 
-def test_accepted_edits_are_kept_and_read_again(tmp_path, build):
+def test_accepted_edits_are_kept_and_read_again(tmp_path):
     hostile = 'a "quote"\n[[accepted]]\x7f\x00\u202e\\'
-    case = build.case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
-    run = build.run(case, groups=(build.group("ab" * 32, case.id, title=hostile),))
+    case = runs.case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
+    run = runs.run(case, groups=(runs.group("ab" * 32, case.id, title=hostile),))
     path = tmp_path / "folder" / "accepted.toml"
     entries = acceptance.accept(run, ("abababab",), DECISION)
     acceptance.append(path, entries, ())
@@ -385,9 +386,9 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path, build):
     assert acceptance.load(path) == entries
 
 
-def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error(build):
-    case = build.case("a/x:1@sm_90", Verdict.CHANGED)
-    run = build.run(case, groups=(build.group("ab" * 32, case.id),))
+def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED)
+    run = runs.run(case, groups=(runs.group("ab" * 32, case.id),))
     for wanted in ("ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"):
         with pytest.raises(UsageError, match="no change group"):
             acceptance.accept(run, (wanted,), DECISION)

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -7,16 +6,17 @@ from irdiff.github import checks
 from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Sides, Verdict
 from irdiff.report import conclusion
 from irdiff.report.conclusion import Conclusion
+from tests.unit import runs
 
 
 @pytest.fixture
-def run(build: Any) -> Run:
+def run() -> Run:
     changed = "a/x:2@sm_90"
-    made: Run = build.run(
-        build.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),
-        build.case(changed, Verdict.CHANGED),
-        build.case("a/x:3@sm_90"),
-        groups=(build.group("g1", changed),),
+    made: Run = runs.run(
+        runs.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),
+        runs.case(changed, Verdict.CHANGED),
+        runs.case("a/x:3@sm_90"),
+        groups=(runs.group("g1", changed),),
     )
     return made
 
@@ -49,17 +49,17 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
         ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
     ],
 )
-def test_conclusion(build, verdicts, expected):
-    run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
+def test_conclusion(verdicts, expected):
+    run = runs.run(*(runs.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
     assert conclusion.of(run) is expected
 
 
-def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build):
-    case, failing = build.case("a/x:1@sm_90"), build.case("a/x:2@sm_90", Verdict.FAILING)
+def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success():
+    case, failing = runs.case("a/x:1@sm_90"), runs.case("a/x:2@sm_90", Verdict.FAILING)
     new = replace(failing, launches=Sides(base=None, head=failing.launches.head))
     new = replace(new, failures=Sides(base=None, head=failing.failures.head))
     file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
-    quiet, success, neutral = build.run(case), Conclusion.SUCCESS, Conclusion.NEUTRAL
+    quiet, success, neutral = runs.run(case), Conclusion.SUCCESS, Conclusion.NEUTRAL
     for changes, expected in (
         ({}, success),
         ({"runtime": (RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",)),)}, neutral),

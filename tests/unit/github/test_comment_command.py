@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +8,7 @@ from irdiff.errors import UsageError
 from irdiff.github.comment import marker
 from irdiff.model import Verdict
 from irdiff.run import run_folder
+from tests.unit import runs
 
 PLACE = ("--repo", "o/n", "--pr", "7")
 COMMIT = "a" * 40
@@ -21,9 +21,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, build: Any) -> Path:
-    case = build.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
-    (tmp_path / "run.json").write_bytes(run_folder.dump(build.run(case)))
+def folder(tmp_path: Path) -> Path:
+    case = runs.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
+    (tmp_path / "run.json").write_bytes(run_folder.dump(runs.run(case)))
     return tmp_path
 
 

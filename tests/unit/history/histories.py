@@ -12,7 +12,7 @@ from irdiff.history.inventory import CompiledCase, Inventory
 from irdiff.history.lines import SeriesLines
 from irdiff.history.versions import RELEASES, Version, sort_key
 from irdiff.model import Run
-from tests.unit.conftest import Build
+from tests.unit import runs as build
 
 
 def version(label: str) -> Version:
@@ -27,7 +27,7 @@ def version(label: str) -> Version:
 
 
 def run(base: str, head: str, *cases, **changes) -> Run:
-    made = Build.run(*cases, **changes)
+    made = build.run(*cases, **changes)
     return replace(
         made,
         base=replace(made.base, spec=f"triton=={base}", version=base, digest=base * 8),
@@ -45,7 +45,7 @@ def kept(path: Path, *runs: Run) -> SeriesLines:
 
 
 def made(case_id: str, **facts: float) -> CompiledCase:
-    launch = Build.launch(case_id)
+    launch = build.launch(case_id)
     return CompiledCase(
         id=case_id,
         workload=launch.workload,

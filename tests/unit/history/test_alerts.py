@@ -13,12 +13,12 @@ from irdiff.history import add, alerts, database, lines
 from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
 from irdiff.model import Verdict
-from tests.unit.conftest import Build
+from tests.unit import runs
 from tests.unit.history import histories
 
 A, B = "matmul/tma:fp16@sm_90", "moe/x:fp8@sm_90"
-SAME, SAME_B = Build.case(A), Build.case(B)
-CHANGED = Build.case(A, Verdict.CHANGED)
+SAME, SAME_B = runs.case(A), runs.case(B)
+CHANGED = runs.case(A, Verdict.CHANGED)
 
 
 class Nights:
@@ -47,15 +47,15 @@ def nights(tmp_path: Path) -> Nights:
     return found
 
 
-def test_facts_that_cost_are_news(tmp_path, build):
-    group = build.group("g1", A, severity="instruction mix in loops")
+def test_facts_that_cost_are_news(tmp_path):
+    group = runs.group("g1", A, severity="instruction mix in loops")
     for fact, base, head, news in (
         ("spill_store_bytes", 0, 8, True),
         ("spill_store_bytes", 8, 0, False),
         ("warps_per_multiprocessor", 16, 12, True),
         ("registers", 100, 110, False),
     ):
-        case = build.case(A, Verdict.CHANGED, base={fact: base}, head={fact: head})
+        case = runs.case(A, Verdict.CHANGED, base={fact: base}, head={fact: head})
         alert = Nights(tmp_path / f"{fact} {base}").add("3.7.0", "3.8.0", case, groups=(group,))
         assert alert.is_news is news, (fact, base)
 
@@ -67,15 +67,15 @@ def check(nights: Nights, text: Path) -> tuple[int, str]:
     return int(result.return_value), text.read_text()
 
 
-def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(nights, build, tmp_path):
+def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(nights, tmp_path):
     assert check(nights, tmp_path / "text.md")[0] == 0
-    nights.add("3.7.0", "3.8.0", SAME, build.case(B, Verdict.BROKEN))
+    nights.add("3.7.0", "3.8.0", SAME, runs.case(B, Verdict.BROKEN))
     code, text = check(nights, tmp_path / "text.md")
     assert (code, f"- `{B}`" in text) == (1, True)
-    nights.add("3.8.0", "3.9.0", SAME, build.case(B, Verdict.FAILING))
+    nights.add("3.8.0", "3.9.0", SAME, runs.case(B, Verdict.FAILING))
     code, text = check(nights, tmp_path / "text.md")
     assert (code, "1 of 2 cases were not compared" in text) == (0, True)
-    nights.add("3.9.0", "3.10.0", build.case(A, Verdict.FAILING), build.case(B, Verdict.UNSUPPORTED))
+    nights.add("3.9.0", "3.10.0", runs.case(A, Verdict.FAILING), runs.case(B, Verdict.UNSUPPORTED))
     code, text = check(nights, tmp_path / "text.md")
     assert (code, "moved nothing" in text) == (ExitCode.NOT_COMPARED, False)
     with database.writing(nights.file) as history:
@@ -115,25 +115,25 @@ def keep(github: FakeGithub, nights: Nights) -> list[str]:
     return history_commands.keep_issues(github, series, alerts.check(series))
 
 
-def test_one_issue_is_opened_updated_and_closed_when_undone(nights, build):
+def test_one_issue_is_opened_updated_and_closed_when_undone(nights):
     github = FakeGithub()
 
     def night(*arguments: Any, **more: Any) -> list[str]:
         nights.add(*arguments, **more)
         return keep(github, nights)
 
-    assert night("3.7.0", "3.8.0", CHANGED, build.case(B, Verdict.BROKEN), ratio=1.1) == ["issue opened: u1"]
+    assert night("3.7.0", "3.8.0", CHANGED, runs.case(B, Verdict.BROKEN), ratio=1.1) == ["issue opened: u1"]
     assert github.issues[0]["title"] == "irdiff: 3.8.0: 1 no longer compiles, 1 slower"
     assert keep(github, nights) == ["issue unchanged: u1"]
     assert night("3.8.0", "3.9.0", CHANGED, SAME_B, ratio=1.11) == []  # still slower
     assert github.issues[0]["state"] == "open"
-    assert night("3.9.0", "3.10.0", CHANGED, build.case(B, Verdict.FIXED), ratio=1.0) == ["issue closed: u1"]
+    assert night("3.9.0", "3.10.0", CHANGED, runs.case(B, Verdict.FIXED), ratio=1.0) == ["issue closed: u1"]
     assert github.issues[0]["state"] == "closed"
 
 
-def test_issues_of_others_are_never_touched(nights, build):
+def test_issues_of_others_are_never_touched(nights):
     body = "<!-- irdiff:issue:releases-3.8.0 -->\nhello"
     github = FakeGithub({**issue(1, "eve"), "title": "t", "body": body})
-    nights.add("3.7.0", "3.8.0", build.case(B, Verdict.BROKEN))
+    nights.add("3.7.0", "3.8.0", runs.case(B, Verdict.BROKEN))
     assert keep(github, nights) == ["issue opened: u2"]
     assert github.issues[0]["body"] == body

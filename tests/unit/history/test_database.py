@@ -42,33 +42,33 @@ def put(file: Path, *found: Any) -> list[bool]:
         return [add.add_run(history, run, None) for run in found]
 
 
-def test_unchanged_code_carries_facts_along_in_any_order(file, build):
-    same = build.case(CASE, Verdict.UNCHANGED)
+def test_unchanged_code_carries_facts_along_in_any_order(file):
+    same = runs.case(CASE, Verdict.UNCHANGED)
     base, head = {"registers": 10, "binary_bytes": 7}, {"registers": 12}
     put(file, histories.run("3.6.0", "3.7.0", same), histories.run("3.7.0", "3.8.0", same))
     assert facts(file) == {}
-    put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED, base=base, head=head)))
+    put(file, histories.run("3.8.0", "3.9.0", runs.case(CASE, Verdict.CHANGED, base=base, head=head)))
     found = facts(file)
     assert found["3.6.0", "registers"] == found["3.7.0", "registers"] == (10, "carried")
     assert ("3.7.0", "binary_bytes") not in found
     assert found["3.8.0", "binary_bytes"] == (7, "measured")
 
 
-def test_what_was_not_compared_as_a_whole_carries_nothing(file, build):
-    moved = build.case(CASE, Verdict.CHANGED, base={"ttgir.dot": 1}, head={"ttgir.dot": 2})
+def test_what_was_not_compared_as_a_whole_carries_nothing(file):
+    moved = runs.case(CASE, Verdict.CHANGED, base={"ttgir.dot": 1}, head={"ttgir.dot": 2})
     put(file, histories.run("3.8.0", "3.9.0", moved))
     for verdict in (Verdict.ABSORBED, Verdict.CHANGED, Verdict.BROKEN, Verdict.UNCHANGED):
-        part = histories.run("3.7.0", "3.8.0", build.case(CASE, verdict))
+        part = histories.run("3.7.0", "3.8.0", runs.case(CASE, verdict))
         stages = ("ptx",) if verdict is Verdict.UNCHANGED else ()
         put(file, replace(part, options=replace(part.options, stages=stages)))
         assert ("3.7.0", "ttgir.dot") not in facts(file), verdict
 
 
-def test_a_failed_writer_leaves_everything_as_it_was(file, build):
-    put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED)))
+def test_a_failed_writer_leaves_everything_as_it_was(file):
+    put(file, histories.run("3.8.0", "3.9.0", runs.case(CASE, Verdict.CHANGED)))
     before = dump(file)
     with pytest.raises(ZeroDivisionError), database.writing(file) as history:
-        add.add_run(history, histories.run("3.7.0", "3.8.0", build.case(CASE, Verdict.CHANGED)), None)
+        add.add_run(history, histories.run("3.7.0", "3.8.0", runs.case(CASE, Verdict.CHANGED)), None)
         raise ZeroDivisionError
     assert dump(file) == before
 

@@ -15,14 +15,14 @@ from irdiff.store import Store, sha256
 from irdiff.timing import decision
 from irdiff.timing.results import Sample
 from irdiff.timing.schedule import GpuWork
-from tests.unit import runs as timings
+from tests.unit import runs
 from tests.unit.history import histories
 
 LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
 CASE = "matmul/tma:fp16@sm_90"
 
 
-def coded(build, base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Case:
+def coded(base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Case:
     """A case whose binaries are the words given."""
 
     def side(word: str) -> dict[str, Artifact]:
@@ -30,18 +30,18 @@ def coded(build, base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Ca
 
     known = verdict is not Verdict.UNCHANGED
     return replace(
-        build.case(CASE, verdict),
+        runs.case(CASE, verdict),
         artifacts=Sides(base=side(base), head=side(head)),
         metadata=Sides(base={"name": "k"}, head={"name": "k"}) if known else Sides(base={}, head={}),
     )
 
 
 @pytest.fixture
-def file(tmp_path: Path, build) -> Path:
+def file(tmp_path: Path) -> Path:
     """3.7.0 has other code than 3.6.0, 3.8.0 the same as 3.7.0, 3.9.0 again another."""
     store = Store(tmp_path / "store")
     kept = [store.put(word.encode()) for word in ("a", "b", "c")]
-    cases = [coded(build, "a", "b"), coded(build, "b", "b", Verdict.UNCHANGED), coded(build, "b", "c")]
+    cases = [coded("a", "b"), coded("b", "b", Verdict.UNCHANGED), coded("b", "c")]
     for (base, head), case in zip(itertools.pairwise(LABELS), cases, strict=True):
         digests = [] if case.verdict is Verdict.UNCHANGED else kept
         added(tmp_path, histories.run(base, head, case), tmp_path / f"{base}..{head}", digests)
@@ -54,13 +54,13 @@ def added(tmp_path: Path, run: Run, folder: Path, digests: list[str]) -> None:
         add.add_run(history, run, folder)
 
 
-def made(file: Path, build, out: Path) -> session.Session:
+def made(file: Path, out: Path) -> session.Session:
     with database.reading(file) as history:
-        return session.write(lines.read(history, "releases"), [build.target()], out)
+        return session.write(lines.read(history, "releases"), [runs.target()], out)
 
 
-def test_each_machine_code_is_held_against_the_newest_once(file, build, tmp_path):
-    found = made(file, build, tmp_path / "out")
+def test_each_machine_code_is_held_against_the_newest_once(file, tmp_path):
+    found = made(file, tmp_path / "out")
     assert found.reference == "triton==3.9.0"
     assert found.same == {CASE: {"3.6.0": "3.6.0", "3.7.0": "3.7.0", "3.8.0": "3.7.0", "3.9.0": "3.9.0"}}
     run = run_folder.load(tmp_path / "out")
@@ -74,24 +74,24 @@ def test_each_machine_code_is_held_against_the_newest_once(file, build, tmp_path
     assert session.load(tmp_path / "3.6.0..3.7.0") is None
 
 
-def test_runs_of_other_targets_that_came_later_take_nothing_away(file, build, tmp_path):
-    alone = made(file, build, tmp_path / "alone")
+def test_runs_of_other_targets_that_came_later_take_nothing_away(file, tmp_path):
+    alone = made(file, tmp_path / "alone")
     for base, head in itertools.pairwise(LABELS):
-        run = histories.run(base, head, build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
-        added(tmp_path, replace(run, targets=(build.target("gfx942"),)), tmp_path / head, [])
-    assert made(file, build, tmp_path / "both") == alone
+        run = histories.run(base, head, runs.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
+        added(tmp_path, replace(run, targets=(runs.target("gfx942"),)), tmp_path / head, [])
+    assert made(file, tmp_path / "both") == alone
 
 
-def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file, build, tmp_path):
+def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file, tmp_path):
     with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
-        session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")
+        session.write(lines.read(history, "releases"), [runs.target("gfx942")], tmp_path / "out")
     (tmp_path / "3.7.0..3.8.0" / "run.json").unlink()
     with pytest.raises(HistoryError, match="not where it was written"):
-        made(file, build, tmp_path / "out")
+        made(file, tmp_path / "out")
 
 
-def test_timings_of_a_session_become_lines(file, build, tmp_path):
-    found = made(file, build, tmp_path / "out")
+def test_timings_of_a_session_become_lines(file, tmp_path):
+    found = made(file, tmp_path / "out")
     assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4
     assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4
     with database.reading(file) as history:
@@ -112,7 +112,7 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         ]
         for label, ratio in ratios.items()
     }  # fmt: skip
-    work = GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples)
-    rows = decision.case_timings("GPU-1", work, timings.protocol())
+    work = GpuWork(outputs=dict.fromkeys(samples, runs.check()), samples=samples)
+    rows = decision.case_timings("GPU-1", work, runs.protocol())
     with database.writing(file) as history:
-        return add.add_timings(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))
+        return add.add_timings(history, found, runs.found(rows, gpus=(runs.gpu(name="NVIDIA H200"),)))

@@ -8,6 +8,7 @@ from packaging.version import Version as Packaged
 from irdiff.errors import UsageError
 from irdiff.history import versions
 from irdiff.history.versions import COMMITS, NIGHTLIES, OTHERS, RELEASES
+from tests.unit import runs
 
 ORDERED = [
     *("3.2.0", "3.3.1+gitc8757738", "3.4.0.dev20250101", "3.4.0a1", "3.4.0rc1.dev2", "3.4.0rc1", "3.4.0"),
@@ -30,8 +31,8 @@ def test_texts_sort_as_versions_do():
         ("wheel:/tmp/x.whl", "wheel:/tmp/x.whl", OTHERS, "wheel:/tmp/x.whl"),
     ],
 )
-def test_a_side_is_a_version(build, spec, name, series, label):
-    run = build.run(build.case())
+def test_a_side_is_a_version(spec, name, series, label):
+    run = runs.run(runs.case())
     base = versions.of_run(replace(run, base=replace(run.base, spec=spec))).base
     assert (base.name, base.series, base.label) == (name, series, label)
 

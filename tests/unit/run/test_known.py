@@ -8,30 +8,29 @@ import pytest
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
 from irdiff.run import known
+from tests.unit import runs
 
 DIGEST = "a" * 64
 
 
-def changed(build: Any, name: str, **more: Any) -> Case:
-    case: Case = build.case(f"a/b:{name}@sm_90", Verdict.CHANGED, **{"edit": DIGEST, "group": "g1", **more})
-    return case
+def changed(name: str, **more: Any) -> Case:
+    return runs.case(f"a/b:{name}@sm_90", Verdict.CHANGED, **{"edit": DIGEST, "group": "g1", **more})
 
 
-def run_of(build: Any, *cases: Case) -> Run:
+def run_of(*cases: Case) -> Run:
     members = [case.id for case in cases if case.group]
-    groups = (build.group("g1", *members),) if members else ()
-    run: Run = build.run(*cases, groups=groups)
-    return run
+    groups = (runs.group("g1", *members),) if members else ()
+    return runs.run(*cases, groups=groups)
 
 
-def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases(build):
-    x, y = changed(build, "x"), changed(build, "y")
-    run = run_of(build, x, y, build.case("a/b:z@sm_90"))
+def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases():
+    x, y = changed("x"), changed("y")
+    run = run_of(x, y, runs.case("a/b:z@sm_90"))
     found = known.news(run, run)
     assert (found.cases, found.groups, found.run.groups) == (2, 1, ())
     assert [case.id for case in found.run.cases] == ["a/b:z@sm_90"]
     assert found.run.summary.verdicts[Verdict.CHANGED] == 0
-    found = known.news(run_of(build, x, y), run_of(build, x))
+    found = known.news(run_of(x, y), run_of(x))
     (group,) = found.run.groups
     assert (group.members, group.representative) == (("a/b:y@sm_90",), "a/b:y@sm_90")
     assert (found.cases, found.groups) == (1, 0)
@@ -51,16 +50,16 @@ def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_whatever_else_differs_is_new(build, change):
-    old = run_of(build, changed(build, "x"))
+def test_whatever_else_differs_is_new(change):
+    old = run_of(changed("x"))
     case = replace(old.cases[0], **change)
-    for run, earlier in ((run_of(build, case), old), (old, run_of(build, case))):
+    for run, earlier in ((run_of(case), old), (old, run_of(case))):
         assert known.news(run, earlier).cases == 0
         assert known.news(run, earlier).run == run
 
 
-def test_nothing_is_known_by_other_normalizers_or_without_an_edit(build):
-    run = run_of(build, changed(build, "x"))
+def test_nothing_is_known_by_other_normalizers_or_without_an_edit():
+    run = run_of(changed("x"))
     assert known.news(run, replace(run, normalizer_version="another")).cases == 0
-    run = build.run(build.case("a/b:x@sm_90", Verdict.ADDED), build.case("a/b:y@sm_90", Verdict.FAILING))
+    run = runs.run(runs.case("a/b:x@sm_90", Verdict.ADDED), runs.case("a/b:y@sm_90", Verdict.FAILING))
     assert known.news(run, run).run == run

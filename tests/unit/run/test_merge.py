@@ -1,14 +1,14 @@
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from irdiff.errors import UsageError
 from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
 from irdiff.run import merge
+from tests.unit import runs as build
 
 
-def _shards(build: Any, run: Run, count: int) -> list[Run]:
+def _shards(run: Run, count: int) -> list[Run]:
     """As `irdiff compare --shard` would have made them."""
     shards = []
     for index in range(count):
@@ -27,7 +27,7 @@ def _shards(build: Any, run: Run, count: int) -> list[Run]:
 
 
 @pytest.fixture
-def run(build: Any) -> Run:
+def run() -> Run:
     names = [f"a/x:{n}@{target}" for n in range(6) for target in ("gfx942", "sm_90")]
     verdicts = [Verdict.UNCHANGED if n % 3 else Verdict.CHANGED for n in range(len(names))]
     cases = sorted(map(build.case, names, verdicts), key=lambda case: case.id)
@@ -36,9 +36,9 @@ def run(build: Any) -> Run:
     return replace(whole, launches=dict(sorted(whole.launches.items())))
 
 
-def test_shards_make_the_whole_again(build, run):
+def test_shards_make_the_whole_again(run):
     for count in (1, 2, 5, 12):
-        shards = _shards(build, run, count)
+        shards = _shards(run, count)
         joined = merge.merge(shards[::-1])
         assert joined == merge.merge(shards)
         alike = {"groups": (), "duration_s": 0}
@@ -47,7 +47,7 @@ def test_shards_make_the_whole_again(build, run):
         assert members[0] == members[1]
 
 
-def test_only_runs_of_one_comparison_are_merged_each_once(build):
+def test_only_runs_of_one_comparison_are_merged_each_once():
     first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
     target = replace(second.targets[0], facts={"sms": 1})
     pairs = [
@@ -65,24 +65,22 @@ def test_only_runs_of_one_comparison_are_merged_each_once(build):
     assert joined.environment == {"A": "1 | unset", "TRITON_DEFAULT_FP_FUSION": "1 | unset"}
 
 
-def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(build, run):
-    shards = _shards(build, run, 4)
+def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(run):
+    shards = _shards(run, 4)
     with pytest.raises(UsageError, match="shards 2, 4 of 4 are missing"):
         merge.merge([shards[0], shards[2]])
     assert merge.merge([shards[0], shards[2]], partial=True).notes == ("shards 2, 4 of 4 are missing",)
     with pytest.raises(UsageError, match="shards of 1/3 and of 1/4"):
-        merge.merge([shards[0], _shards(build, run, 3)[1]])
+        merge.merge([shards[0], _shards(run, 3)[1]])
     # the first was cut from a, c, and the second from a, b, c: nobody compared c
-    first, second = (
-        replace(shard, cut_from=cut) for shard, cut in zip(_shards(build, run, 2), "xy", strict=True)
-    )
+    first, second = (replace(shard, cut_from=cut) for shard, cut in zip(_shards(run, 2), "xy", strict=True))
     with pytest.raises(UsageError, match="cut from different lists of cases"):
         merge.merge([first, second])
     assert "cases are missing" in merge.merge([first, second], partial=True).notes[0]
     assert merge.merge([first, replace(second, cut_from="x")]).cut_from == ""
 
 
-def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(build):
+def test_a_part_that_was_chosen_from_one_run_is_not_the_whole():
     part, whole = build.run(build.case("a/x:1@gfx942")), build.run(build.case("a/x:1@sm_90"))
     chosen = {"tiers": ("gate",), "stages": ("ttir",), "configs": 1, "recheck": False, "attribute": False}
     part = replace(part, options=replace(part.options, cases=("a/x:1",), **chosen))
@@ -92,7 +90,7 @@ def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(build):
         assert set(options.cases) == {"a/x:1", "@sm_90"}
 
 
-def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs(build):
+def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs():
     """Each shard captures its own workloads: a function ran where one of the readers ran it."""
 
     def part(name: str, read_by: int, *not_run: str) -> Run:

@@ -6,7 +6,6 @@ import struct
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
@@ -14,15 +13,16 @@ import zstandard
 from irdiff.errors import RunFolderError
 from irdiff.run import run_archive, run_folder
 from irdiff.store import sha256
+from tests.unit import runs
 
 ARTIFACT = b"module {}"
 ARTIFACT_NAME = f"artifacts/{sha256(ARTIFACT)[:2]}/{sha256(ARTIFACT)[2:]}"
 
 
 @pytest.fixture
-def members(build: Any) -> dict[str, bytes]:
+def members() -> dict[str, bytes]:
     return {
-        "run.json": run_folder.dump(build.run(build.case())),
+        "run.json": run_folder.dump(runs.run(runs.case())),
         ARTIFACT_NAME: zstandard.compress(ARTIFACT),
         "report.html": b"<html>",
     }

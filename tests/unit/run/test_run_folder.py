@@ -15,20 +15,21 @@ from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_checks, run_folder
 from irdiff.store import Store, sha256
+from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.report.test_recorded_runs import recorded
 
 
 @pytest.fixture
-def folder(tmp_path: Path, build: Any) -> Path:
+def folder(tmp_path: Path) -> Path:
     cases = [
-        build.case("a/x:1@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2.5}),
-        build.case("a/x:2@sm_90", Verdict.BROKEN),
-        build.case("a/x:1@gfx942"),
-        build.case("a/x:2@gfx942", Verdict.ADDED),
-        build.case("a/x:3@gfx942", Verdict.ABSORBED, metadata=build.case().metadata),
+        runs.case("a/x:1@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2.5}),
+        runs.case("a/x:2@sm_90", Verdict.BROKEN),
+        runs.case("a/x:1@gfx942"),
+        runs.case("a/x:2@gfx942", Verdict.ADDED),
+        runs.case("a/x:3@gfx942", Verdict.ABSORBED, metadata=runs.case().metadata),
     ]
-    run = build.run(*cases, groups=(build.group("g1", "a/x:1@sm_90"),))
+    run = runs.run(*cases, groups=(runs.group("g1", "a/x:1@sm_90"),))
     run_folder_path = tmp_path / "run"
     run_folder_path.mkdir()
     (run_folder_path / "run.json").write_bytes(run_folder.dump(run))
@@ -196,8 +197,8 @@ def test_no_path_leaves_the_folder(folder):
             run_folder.artifact(folder, digest)
 
 
-def test_a_run_that_contradicts_itself_takes_no_place(tmp_path, build):
-    run = build.run(build.case("a/x:1@sm_90"))
+def test_a_run_that_contradicts_itself_takes_no_place(tmp_path):
+    run = runs.run(runs.case("a/x:1@sm_90"))
     run_folder.write(tmp_path / "run", run, Store(tmp_path / "store"), ())
     with pytest.raises(RunFolderError, match="its summary is not that of its cases"):
         run_folder.write(tmp_path / "run", replace(run, cases=()), Store(tmp_path / "store"), ())

@@ -1,18 +1,18 @@
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
+from tests.unit import runs as build
 
 NAMES = ("20261121-100000-000001-a-b", "20261122-110000-000001-a-b", "20261122-110000-000002-c-d")
 
 
 @pytest.fixture
-def runs(tmp_path: Path, build: Any) -> Path:
+def runs(tmp_path: Path) -> Path:
     run = build.run(build.case("a/b:c@sm_90", Verdict.CHANGED), build.case("a/b:d@sm_90"))
     for number, name in enumerate(NAMES):
         folder = tmp_path / "runs" / name

@@ -17,6 +17,7 @@ from irdiff.errors import StoreError, UsageError
 from irdiff.model import Artifact, Run, Sides
 from irdiff.run import run_folder, run_place
 from irdiff.store import Store
+from tests.unit import runs
 
 
 def tree(folder: Path) -> dict[str, object]:
@@ -48,12 +49,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(build: Any, store: Store) -> Run:
+def run(store: Store) -> Run:
     digest = store.put(b"module {}")
     artifact = Artifact(stage="ttir", digest=digest, size_bytes=9)
-    case = build.case(artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}))
-    made: Run = build.run(case)
-    return made
+    case = runs.case(artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}))
+    return runs.run(case)
 
 
 def write(folder: Path, run: Run, store: Store) -> None:
@@ -152,10 +152,10 @@ def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(pl
 
 
 @pytest.mark.parametrize("name", ["a/b/run", "empty", "run", "reports/run"])
-def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, store, build, name):
+def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, store, name):
     (place / "empty").mkdir()
     with_file(place / "reports" / "run.json", run_folder.dump(run).decode())
-    write(place / "run", build.run(build.case("a/y:1@sm_90")), store)
+    write(place / "run", runs.run(runs.case("a/y:1@sm_90")), store)
     for file in ("timing.json", "timing-samples.jsonl.zst"):
         (place / "run" / file).write_text("{}")
     before = tree(place)
