@@ -9,7 +9,7 @@ pytestmark = pytest.mark.gpu
 torch = pytest.importorskip("torch", reason="no torch here")
 
 
-def compared(base, head, dtype, tolerance=(1e-2, 1e-2)):
+def compared(base, head, dtype, tolerance=(0.01, 0.01)):
     size = {"item_bytes": base.element_size(), "elements": base.numel()}
     storage = Storage(number=0, name="out", dtype=dtype, row={"fill": "empty"}, **size)
     return buffers.difference(torch, storage, base.view(torch.uint8), head.view(torch.uint8), tolerance)

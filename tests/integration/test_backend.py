@@ -1,10 +1,7 @@
 """A third-party backend, outside of Triton's tree, is a target like any other."""
 
-from pathlib import Path
-
 import pytest
 
-from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.texts import text_of
 
@@ -15,7 +12,7 @@ DRIVER = text_of("backend/driver.py")
 TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
 
 
-def interpreter(folder: Path, toolchain: Toolchain, line: str, version: int, compiler: str = COMPILER) -> str:
+def interpreter(folder, toolchain, line, version, compiler=COMPILER):
     """A virtual environment with a toolchain's Triton and a backend package of its own."""
     text = compiler.replace("{LINE}", line).replace("{VERSION}", str(version))
     edited_toolchain.add_backend(edited_toolchain.beside(toolchain, folder), "tiny", text, DRIVER)
@@ -23,7 +20,7 @@ def interpreter(folder: Path, toolchain: Toolchain, line: str, version: int, com
 
 
 @pytest.fixture
-def words(tmp_path: Path, small_corpus: Path) -> tuple[str, ...]:
+def words(tmp_path, small_corpus):
     (tmp_path / "targets").mkdir()
     (tmp_path / "targets" / "tiny.toml").write_text(TARGET)
     return "--corpus", str(small_corpus), "--targets-dir", str(tmp_path / "targets"), "--target", "tiny"

@@ -1,14 +1,9 @@
 """A user's program becomes a corpus: `irdiff capture`, then `list` and `compare` over what it wrote."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from irdiff.model import Toolchain
-from tests.integration.conftest import Result
 from tests.texts import TEXTS
 
 PROGRAMS = TEXTS / "capture"
@@ -65,12 +60,10 @@ def test_a_package_that_a_program_lacks_is_named_with_what_to_type(irdiff, tmp_p
 
 
 @pytest.fixture
-def on_gpu(
-    irdiff: Callable[..., Result], newest: Toolchain, tmp_path: Path
-) -> Callable[..., tuple[str, dict[str, Any]]]:
+def on_gpu(irdiff, newest, tmp_path):
     """(what was said, what was recorded in `tmp_path/out`) of a program that runs with a made-up GPU."""
 
-    def record(*words: str, code: int = 0) -> tuple[str, dict[str, Any]]:
+    def record(*words, code=0):
         interpreter, seen = tmp_path / "python", tmp_path / "seen.json"
         program = PROGRAMS / "as_if_on_gpu.py"
         interpreter.write_text(f'#!/bin/sh\nshift 3\nexec "{newest.python}" "{program}" "$@"\n')

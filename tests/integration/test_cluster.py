@@ -4,18 +4,14 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.store import Store
 from tests import dask_machines
-from tests.dask_machines import Machines, wait_for
-from tests.integration.conftest import Result
+from tests.dask_machines import wait_for
 
 pytestmark = pytest.mark.integration
 WORDS = [
@@ -36,16 +32,16 @@ SCHEDULER, WORKER, OTHER_WORKER = range(3)
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Iterator[Machines]:
+def machines(tmp_path):
     with dask_machines.machines(tmp_path / "dask", workers=2) as made:
         yield made
 
 
 @contextmanager
-def meanwhile(act: Callable[[], None], cache: Path, *, after: str) -> Iterator[None]:
+def meanwhile(act, cache, *, after):
     """Once the store has a record of a kind."""
 
-    def act_then() -> None:
+    def act_then():
         wait_for(lambda: Store(cache / "results").keys(after))
         act()
 
@@ -55,7 +51,7 @@ def meanwhile(act: Callable[[], None], cache: Path, *, after: str) -> Iterator[N
         acted.result()
 
 
-def told(run: dict[str, Any]) -> dict[str, Any]:
+def told(run):
     """All that a run says but for times, and whether a compiler was started here."""
     cases = [{**case, "compile_s": None} for case in run["cases"]]
     return {**{name: run[name] for name in ("groups", "summary", "launches", "base", "head")}, "cases": cases}
@@ -74,7 +70,7 @@ def test_machines_say_what_one_machine_says_and_one_may_die(machines, irdiff, ca
     assert told(done.run) == told(alone.run)
 
 
-def made_elsewhere(done: Result) -> bool:
+def made_elsewhere(done):
     assert done.run is not None, done.stderr
     none_here = done.run["environment"]["address-randomization"] == "no compiler was started"
     return none_here and not any("made here" in note for note in done.run["notes"])
@@ -89,7 +85,7 @@ def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(machines, irdiff,
 
 @pytest.mark.wide
 def test_a_machine_that_stands_still_for_a_while_loses_nothing(machines, irdiff, cache):
-    def pause() -> None:
+    def pause():
         machines.send(WORKER, signal.SIGSTOP)
         time.sleep(15)
         machines.send(WORKER, signal.SIGCONT)
@@ -100,7 +96,7 @@ def test_a_machine_that_stands_still_for_a_while_loses_nothing(machines, irdiff,
 
 @pytest.mark.wide
 def test_a_scheduler_that_is_started_again_costs_no_answer(machines, irdiff, cache):
-    def restart() -> None:
+    def restart():
         machines.kill(SCHEDULER)
         machines.start_scheduler()
 
@@ -115,7 +111,7 @@ def test_a_scheduler_that_is_not_there_is_one_error(irdiff):
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
 
 
-def tls(folder: Path, name: str) -> dict[str, str]:
+def tls(folder, name):
     """Dask's settings, as variables, for one certificate that all have and that signs itself."""
     key, certificate = str(folder / f"{name}.key"), str(folder / f"{name}.pem")
     words = ("-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}")

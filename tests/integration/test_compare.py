@@ -47,7 +47,7 @@ def test_two_releases(irdiff, tmp_path):
     assert "fence_async_shared" in shown.stdout
 
 
-def _remove_records(cache: Path, condition: str) -> None:
+def _remove_records(cache, condition):
     with closing(sqlite3.connect(cache / "results" / "records-1.sqlite3")) as records, records:
         records.execute(f"DELETE FROM records WHERE {condition}")
 

@@ -6,8 +6,6 @@ import select
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +21,7 @@ IRDIFF = text_of("completion/irdiff.sh")
 class Bash:
     """An interactive bash on a terminal of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self._terminal, own = pty.openpty()
         self._process = subprocess.Popen(
             ["bash", "--norc", "--noprofile", "-i"],
@@ -35,7 +33,7 @@ class Bash:
         )
         os.close(own)
 
-    def type(self, text: str, until: str) -> str:
+    def type(self, text, until):
         """What the terminal shows from then on, until it shows a text."""
         os.write(self._terminal, text.encode())
         shown, end = "", time.monotonic() + 20
@@ -44,14 +42,14 @@ class Bash:
                 shown += os.read(self._terminal, 65536).decode(errors="replace")
         return shown
 
-    def close(self) -> None:
+    def close(self):
         self._process.kill()
         self._process.wait()
         os.close(self._terminal)
 
 
 @pytest.fixture
-def bash(tmp_path: Path) -> Iterator[Bash]:
+def bash(tmp_path):
     (tmp_path / "irdiff").write_text(IRDIFF)
     (tmp_path / "irdiff").chmod(0o755)
     made = CliRunner().invoke(completion_command, ["bash"], standalone_mode=False)

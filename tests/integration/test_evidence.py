@@ -4,8 +4,6 @@ The rows are those of `tests.programs.evidence.rows`, all compared at once: with
 with other kernels has filled; and, in the wide tests, with an empty one, and compiling everything anew.
 """
 
-from pathlib import Path
-
 import pytest
 
 from tests.programs import evidence_corpus, evidence_edits
@@ -16,7 +14,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+def repo(tmp_path_factory):
     made = Repository.new(tmp_path_factory.mktemp("evidence") / "kernels")
     base = {path: text for row in rows.load() for path, text in row.base.items()}
     made.commit("base", base)
@@ -25,7 +23,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repository:
     return made
 
 
-def filled(repo: Repository, cache: Path) -> None:
+def filled(repo, cache):
     other = comparing.compare_commits(repo, "other", "base", cache=cache)
     assert other.run is not None, other.stderr
 

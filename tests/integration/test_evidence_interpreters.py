@@ -5,7 +5,6 @@ beside it tells them apart.
 """
 
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,21 +25,21 @@ class Interpreter:
     path: Path
 
     @property
-    def side(self) -> str:
+    def side(self):
         return f"python:{self.path / 'bin' / 'python'}"
 
-    def install(self, files: Mapping[str, str]) -> None:
+    def install(self, files):
         """Those below `src`, into its site-packages."""
         for name, text in files.items():
             if name.startswith("src/"):
                 comparing.write(self.packages / name.removeprefix("src/"), text)
 
     @property
-    def packages(self) -> Path:
+    def packages(self):
         return next(self.path.glob("lib/python*/site-packages"))
 
 
-def new_interpreter(path: Path, toolchain: Path) -> Interpreter:
+def new_interpreter(path, toolchain):
     subprocess.run([toolchain, "-m", "venv", "--without-pip", path], check=True)
     made = Interpreter(path)
     for entry in next(toolchain.parent.parent.glob("lib/python*/site-packages")).iterdir():
@@ -48,7 +47,7 @@ def new_interpreter(path: Path, toolchain: Path) -> Interpreter:
     return made
 
 
-def corpus_of(folder: Path, files: Mapping[str, str]) -> tuple[str, str]:
+def corpus_of(folder, files):
     """The workloads of rows as a corpus that both sides share."""
     for name, text in files.items():
         if name.startswith("bench/"):
@@ -57,7 +56,7 @@ def corpus_of(folder: Path, files: Mapping[str, str]) -> tuple[str, str]:
 
 
 @pytest.fixture(scope="module")
-def toolchain(shared_cache: Path) -> Path:
+def toolchain(shared_cache):
     return comparing.toolchain_python(shared_cache)
 
 
@@ -69,7 +68,7 @@ def test_a_package_edited_in_place(toolchain, cache, tmp_path):
     for interpreter in (base, head):
         interpreter.install({**edited.base, **missing.base})
 
-    def found() -> list[list[str]]:
+    def found():
         made = comparing.compare(base.side, head.side, *words, cache=cache, repo=tmp_path)
         return [made.verdicts_of(row.workload) for row in (edited, missing)]
 

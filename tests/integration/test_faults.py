@@ -33,14 +33,14 @@ WORKLOAD = text_of("faults/workload.py")
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def corpus(tmp_path):
     folder = tmp_path / "planted" / "faults"
     folder.mkdir(parents=True)
     (folder / "compiler.py").write_text(WORKLOAD)
     return folder.parent
 
 
-def check(irdiff, corpus: Path, *more: str):
+def check(irdiff, corpus, *more):
     return irdiff(
         "compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90",
         "--timeout", "20", "--memory", "2048", *more,
@@ -118,7 +118,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
             assert isinstance(waiting.result(timeout=60), Compiled)
 
 
-def _children(pid: int) -> list[int]:
+def _children(pid):
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
@@ -142,7 +142,7 @@ def test_full_disk_is_one_clear_error(irdiff, cache, corpus):
     assert result.verdicts() == {"unchanged": 1}
 
 
-def _alive(marker: str) -> list[int]:
+def _alive(marker):
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

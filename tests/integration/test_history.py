@@ -30,7 +30,7 @@ HOSTILE = "<img src=x onerror=window.pwned=1>`</code><script>window.pwned=1</scr
 _WRITER = text_of("history/writer.py")
 
 
-def writer(path: Path, name: str, pause_s: float, times: int) -> subprocess.Popen:
+def writer(path, name, pause_s, times):
     words = [sys.executable, "-c", _WRITER, str(path), name, str(pause_s), str(times)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_the_file_whole(tmp_path):
         assert history.value("SELECT count(*) FROM facts") == len(before) + 1
 
 
-def wheel(folder: Path, version: str) -> None:
+def wheel(folder, version):
     files = {
         "METADATA": f"Metadata-Version: 2.1\nName: triton\nVersion: {version}\n",
         "WHEEL": "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
@@ -97,7 +97,7 @@ def test_commits_between_two_revisions(tmp_path):
     assert [point.sort_key for point in found] == sorted(point.sort_key for point in found)
 
 
-def written(folder: Path, copies: int) -> tuple[Path, site.Written]:
+def written(folder, copies):
     """The site of eleven releases, whose cases are there so many times; the titles of edits are hostile."""
     with database.writing(histories.sample(folder / "h.duckdb")) as history:
         for table in ("cases", "facts", "compilations", "stage_costs", "verdicts"):
@@ -111,7 +111,7 @@ def written(folder: Path, copies: int) -> tuple[Path, site.Written]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory):
     return written(tmp_path_factory.mktemp("small"), 1)[0]
 
 
@@ -120,18 +120,18 @@ def show(page: Watched, path: Path, hash_: str = "#/") -> None:
     page.page.wait_for_function("document.documentElement.dataset.ready")
 
 
-def go(page: Watched, hash_: str) -> None:
+def go(page, hash_):
     page.evaluate(f"location.hash = {hash_!r}")
     page.page.wait_for_function(
         "(wanted) => document.documentElement.dataset.ready === wanted", arg=hash_, timeout=8000
     )
 
 
-def text(page: Watched, selector: str) -> str:
+def text(page, selector):
     return page.evaluate(f"document.querySelector({selector!r})?.textContent ?? ''")
 
 
-def inked(page: Watched) -> int:
+def inked(page):
     """Pixels of the first chart that are not empty."""
     return page.evaluate(
         "(() => { const c = document.querySelector('canvas');"

@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from irdiff.model import Run, Sides, Verdict
+from irdiff.model import Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.timing.results import Measurement, Speed
@@ -24,7 +23,7 @@ HOSTILE = (
 )
 
 
-def module(operations: int, seed: int, *, head: bool) -> str:
+def module(operations, seed, *, head):
     """A module of the size of a real kernel; at head a fence more and every eleventh layout another."""
     lines = [
         f"#{name} = #ttg.blocked<{{sizePerThread = [1, {n}], threadsPerWarp = [2, 16], order = [1, 0]}}>"
@@ -41,7 +40,7 @@ def module(operations: int, seed: int, *, head: bool) -> str:
     return "\n".join([*lines, "    tt.return", "  }", "}", ""])
 
 
-def with_texts(run: Run, folder: Path, operations: int) -> Run:
+def with_texts(run, folder, operations):
     """Gives the smallest example of each group texts in all its MLIR stages."""
     wanted = {group.representative: place for place, group in enumerate(run.groups)}
     cases = []
@@ -54,7 +53,7 @@ def with_texts(run: Run, folder: Path, operations: int) -> Run:
     return replace(run, cases=tuple(cases))
 
 
-def forest(run: Run, **more: str) -> TimingSummary:
+def forest(run, **more):
     changed = [case.id for case in run.cases if case.verdict is Verdict.CHANGED][:100]
     rows = []
     for index, case_id in enumerate(changed):
@@ -69,31 +68,31 @@ def forest(run: Run, **more: str) -> TimingSummary:
     return TimingSummary(headline="33 slower, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong)
 
 
-def written(folder: Path, run: Run, timing: TimingSummary | None = None) -> Path:
+def written(folder, run, timing=None):
     path = folder / "report.html"
     path.write_text(html.render(run, folder, timing), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
-def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     run = with_texts(large_run(CASES, GROUPS), folder, operations=400)
     return written(folder, run, forest(run))
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     run = with_texts(large_run(60, 5), folder, operations=60)
     return written(folder, run, forest(run))
 
 
-def click(page: Watched, selector: str, place: int = 0) -> None:
+def click(page, selector, place=0):
     page.evaluate(f"document.querySelectorAll({selector!r})[{place}].click()")
 
 
-def drawn(page: Watched) -> None:
+def drawn(page):
     """What a page does later than at once, it has done."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
 
@@ -147,7 +146,7 @@ def test_cases_that_are_not_rows_of_the_page_are_found_and_sorted(page, tmp_path
     assert page.complaints == []
 
 
-def first_row(path: Path) -> str:
+def first_row(path):
     text = path.read_text(encoding="utf-8")
     row = text[text.index("<tbody>", text.index('id="case-table"')) + len("<tbody>") :].strip()
     return re.sub(r" data-\w=\"[^\"]*\"", "", row[: row.index("</tr>") + len("</tr>")])
@@ -162,7 +161,7 @@ def test_a_diff_has_marks_folds_raw_text_and_two_sides(page, small):
         "document.querySelector('details.group[open] .lines').textContent",
     )
 
-    def press(label: str) -> None:
+    def press(label):
         buttons = "[...document.querySelectorAll('details.group[open] .tabs button')]"
         page.evaluate(f"{buttons}.find((b) => b.textContent.startsWith('{label}')).click()")
 
@@ -221,7 +220,7 @@ def test_keys_and_links_move_open_and_find(page, small):
     assert page.count("#group-3 .lines tr") > 0
 
 
-def hostile_run() -> Run:
+def hostile_run():
     names = {"target": HOSTILE, "kernel": HOSTILE, "workload": HOSTILE}
     case = replace(runs.numbered(0, Verdict.CHANGED), id=HOSTILE, **names)
     broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.config import Config
-from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
 from tests import edited_toolchain
 from tests.integration.commits.checkouts import write
@@ -13,7 +11,7 @@ from tests.integration.commits.checkouts import write
 pytestmark = pytest.mark.integration
 
 
-def identified(folder: Path, config: Config) -> Toolchain:
+def identified(folder, config):
     return toolchains.resolve(f"python:{folder}/bin/python", config)
 
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ DRIVER = text_of("line_counting/driver.py")
 
 
 @pytest.fixture(scope="module")
-def lines_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
+def lines_of(tmp_path_factory):
     """Builds the library in a folder, loads it, and gives the counts of a request by its name."""
     chosen = cxx_compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
     folder = tmp_path_factory.mktemp("it's a tree")
@@ -59,7 +58,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict]:
     shutil.rmtree(source)  # a tree is removed once it is built
     assert not list(folder.glob("*.profraw")), "nothing is written when a process ends"
 
-    def read(name: str) -> dict:
+    def read(name):
         merged = folder / f"{name}.merged"
         subprocess.run([tools / "llvm-profdata", "merge", folder / name, "-o", merged], check=True)
         words = [tools / "llvm-cov", "export", "-format=lcov", folder / "lib.so", f"-instr-profile={merged}"]

@@ -1,9 +1,7 @@
 """LLVM IR read by a child process: what it adds, and that its death costs one answer."""
 
 import sys
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +24,7 @@ _SERVES = text_of("llvm_reading/serves.py")
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlvmReader]:
+def reader(tmp_path_factory):
     with closing(LlvmReader(tmp_path_factory.mktemp("reader") / "log")) as made:
         yield made
 
@@ -65,7 +63,7 @@ def test_long_and_hostile_texts_end(reader):
     assert reader.reprint(_OLD).text
 
 
-def _fake(tmp_path: Path, **options: float) -> LlvmReader:
+def _fake(tmp_path, **options):
     return LlvmReader(tmp_path / "log", command=(sys.executable, "-c", _SERVES), **options)
 
 

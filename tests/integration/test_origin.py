@@ -1,10 +1,7 @@
 """Planted causes: a release whose Python is edited in one place, for both vendors, is told exactly."""
 
-from pathlib import Path
-
 import pytest
 
-from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.unit.golden import golden
 
@@ -39,7 +36,7 @@ def test_planted_cause_is_named(irdiff, newest, tmp_path, name):
             assert "origin:  llir, pass InstCombinePass" in story.stdout, story.stderr
 
 
-def plant(toolchain: Toolchain, folder: Path, edits: list[list[str]]) -> str:
+def plant(toolchain, folder, edits):
     """The release with these edits, each once in its backend's compiler."""
     side = edited_toolchain.make(toolchain, folder, {})
     for backend, old, new in edits:

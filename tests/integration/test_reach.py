@@ -2,8 +2,6 @@
 
 import html
 import re
-from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -43,7 +41,7 @@ UNREAD = "no launch reads what changed"
 class Reached:
     """A comparison of BASE with an edit of some of its files, in every form that a user sees."""
 
-    def __init__(self, edited: Mapping[str, str], folder: Path, cache: Path) -> None:
+    def __init__(self, edited, folder, cache):
         repo = Repository.new(folder / "kernels")
         repo.commit("base", BASE)
         repo.commit("head", {**BASE, **edited})
@@ -61,12 +59,12 @@ class Reached:
         self.verdicts = {case["verdict"] for case in found.cases()}
         self.files = {row["path"]: row for row in found.run["reach"]["files"]}
 
-    def all_say(self, words: str) -> None:
+    def all_say(self, words):
         for name, text in self.reports.items():
             assert words in " ".join(text.split()), name
 
 
-def changed(name: str) -> dict[str, str]:
+def changed(name):
     return {f"src/kernels/{name}.py": KERNEL.format(value=VALUES[name] + " - 0.5")}
 
 

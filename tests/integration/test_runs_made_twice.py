@@ -3,11 +3,10 @@
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -51,19 +50,19 @@ class Place:
     irdiff: Callable[..., Result]
     ending: ExitStack
 
-    def edited(self, name: str, *appended: str) -> str:
+    def edited(self, name, *appended):
         files = dict.fromkeys(edited_toolchain.AMD_EDIT, "".join(appended))
         return edited_toolchain.make(self.newest, self.folder / name, files)
 
-    def failing(self, name: str) -> str:
+    def failing(self, name):
         return self.edited(name, FAILS.replace("{name}", name))
 
-    def ir(self, name: str, text: str = IR) -> str:
+    def ir(self, name, text=IR):
         path = self.folder / f"{name}.ttir"
         path.write_text(text)
         return str(path)
 
-    def repository(self) -> Path:
+    def repository(self):
         repo = new_repository(self.folder / "kernels")
         write(repo, {**SQUARE, "irdiff.toml": PLAN, "program.py": PROGRAM})
         commit(repo, "Kernels")
@@ -71,14 +70,14 @@ class Place:
         commit(repo, "Another function")
         return repo
 
-    def ptxas(self, side: Toolchain) -> str:
+    def ptxas(self, side):
         return "ptxas:" + next(path for path in side.programs if path.endswith("/ptxas-blackwell"))
 
-    def cluster(self) -> str:
+    def cluster(self):
         made = dask_machines.machines(self.folder / "dask", workers=1)
         return self.ending.enter_context(made).url
 
-    def compared(self, *words: str) -> None:
+    def compared(self, *words):
         """For what stands in the cache after it."""
         done = self.irdiff("compare", *words)
         assert done.run is not None, done.stderr
@@ -87,17 +86,17 @@ class Place:
 Words = Callable[[Place], Sequence[str]]
 
 
-def _after(words: Sequence[str], then: Words) -> Words:
+def _after(words, then):
     return lambda place: (place.compared(*words), then(place))[1]
 
 
-def _ir(head: str) -> Words:
+def _ir(head):
     return lambda place: (
         *(place.ir("base"), place.ir("head", head), "--ir", "--triton", NEW, "--target", "sm_90"),
     )
 
 
-def _repository(*more: str) -> Words:
+def _repository(*more):
     return lambda place: (*("HEAD~1", "HEAD", "--repo", str(place.repository()), "--target", "sm_90", *more),)
 
 
@@ -131,15 +130,13 @@ KINDS: dict[str, tuple[Words, str]] = {
 
 
 @pytest.fixture
-def place(
-    tmp_path: Path, newest: Toolchain, previous: Toolchain, irdiff: Callable[..., Result]
-) -> Iterator[Place]:
+def place(tmp_path, newest, previous, irdiff):
     with ExitStack() as ending:
         yield Place(folder=tmp_path, newest=newest, previous=previous, irdiff=irdiff, ending=ending)
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(cache, monkeypatch):
     monkeypatch.setenv("IRDIFF_CACHE", str(cache))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
@@ -167,7 +164,7 @@ def test_a_run_made_twice(kind, place):
     assert first["groups"] == second["groups"]
 
 
-def make(words: Sequence[str], place: Place, folder: Path, shards: int) -> None:
+def make(words, place, folder, shards):
     parts = [(f"{folder}-{n}", ("--shard", f"{n}/{shards}")) for n in range(1, shards + 1)]
     for out, shard in parts if shards > 1 else [(str(folder), ())]:
         done = place.irdiff("compare", *words, *shard, "--out", out)
@@ -201,7 +198,7 @@ READERS = {
 """Every command that takes a run, and what it may say (a pattern) where it refuses one that is valid."""
 
 
-def read_by_all(run: Path) -> None:
+def read_by_all(run):
     out = run.with_name(f"{run.name}-out")
     out.mkdir()
     with zipfile.ZipFile(out / "run.zip", "w") as archive:
@@ -212,7 +209,7 @@ def read_by_all(run: Path) -> None:
         called(*(names.get(word, word.replace("OUT", str(out))) for word in row), refusal=refusal)
 
 
-def called(*words: str, refusal: str = "") -> Any:
+def called(*words, refusal=""):
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     if done.exception is None:
         assert done.return_value in (0, None) or words[0] == "gate", (words, done.output)

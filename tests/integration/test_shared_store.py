@@ -1,14 +1,11 @@
 """A bucket on a server that speaks S3, in a process of its own, between two machines."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
-from tests.s3_server import BUCKET, Server, serving
+from tests.s3_server import BUCKET, serving
 
 pytestmark = pytest.mark.integration
 TOOLCHAIN, PLACE = "a" * 64, ("matmul/tma", "sm_90")
@@ -16,23 +13,23 @@ CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "g
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server():
     with serving() as found:
         yield found
 
 
 @pytest.fixture
-def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(server, monkeypatch):
     for name, value in server.variables().items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/nightly"
 
 
-def shared(store: Path, url: str, mode: StoreMode) -> SharedStore:
+def shared(store, url, mode):
     return SharedStore(Store(store), SharedStoreConfig(url=url, mode=mode))
 
 
-def quiet(_: object) -> None:
+def quiet(_):
     """No progress."""
 
 

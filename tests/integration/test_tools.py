@@ -10,7 +10,7 @@ from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Compiled, Toolchain
+from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
 from irdiff.resolve.sides import Side
@@ -28,7 +28,7 @@ LLVM = next(
 needs_llvm = pytest.mark.skipif(LLVM is None, reason="no llc of LLVM 22 or later: apt-get install llvm-22")
 
 
-def ptxas_of(toolchain: Toolchain, name: str) -> str:
+def ptxas_of(toolchain, name):
     return next(path for path in toolchain.programs if path.endswith(f"/{name}"))
 
 

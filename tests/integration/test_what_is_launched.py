@@ -19,7 +19,7 @@ HEADER = text_of("what_is_launched/header.py.template")
 DIFFERENT, SAME = ({row["name"]: row for row in golden("launches")[kind]} for kind in ("different", "same"))
 
 
-def workload(name: str, side: int) -> str:
+def workload(name, side):
     body = {**DIFFERENT, **SAME}[name][("base", "head")[side]]
     text = HEADER.replace("BODY", "\n".join(f"    {line}" for line in body.splitlines()))
     return text.replace("x_ptr", "input_ptr") if name == "another_parameter" and side else text

@@ -5,11 +5,9 @@ it, or behind it. What a workload replaces for a launch is in the rows of `tests
 """
 
 import re
-from pathlib import Path
 
 import pytest
 
-from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
@@ -26,11 +24,11 @@ KERNEL = text_of("what_stages_see/kernel.py")
 WORKLOAD = text_of("what_stages_see/workload.py")
 
 
-def workload(run: str, module: str = "k") -> str:
+def workload(run, module="k"):
     return WORKLOAD.replace("MODULE", module).replace("RUN", run)
 
 
-def corpus(folder: Path, text: str) -> tuple[str, str]:
+def corpus(folder, text):
     comparing.write(folder / "_k.py", KERNEL)
     comparing.write(folder / "f" / "one.py", text)
     return "--corpus", str(folder)
@@ -54,7 +52,7 @@ LAUNCHES = {
 }
 
 
-def edited(newest: Toolchain, folder: Path, number: str, op: str, alone: str) -> str:
+def edited(newest, folder, number, op, alone):
     given = GIVEN.replace("NUMBER", number).replace("OP", op)
     behind = BEHIND.replace("NUMBER", number).replace("ALONE", alone)
     files = {NVIDIA: STAGES.replace("NUMBER", number), FRONTEND: given, COMPILE: behind}

@@ -1,6 +1,5 @@
 """What a user types to select: cases, workloads and targets; or an error that names what comes near."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -41,14 +40,14 @@ def test_a_place_that_no_pattern_means_is_none():
 class Launches:
     """What the workloads launch; it remembers who was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[list[str]] = []
 
-    def __call__(self, workloads: Sequence[str]) -> list[str]:
+    def __call__(self, workloads):
         self.asked.append(list(workloads))
         return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
 
-    def completed(self, *patterns: str) -> dict[str, tuple[str, ...]]:
+    def completed(self, *patterns):
         return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
 
 
@@ -72,7 +71,7 @@ def test_a_name_that_fits_nothing_is_refused():
         assert near in raised.value.hint
 
 
-def selected(names: list[str], patterns: list[str]) -> list[str]:
+def selected(names, patterns):
     return [target.name for target in targets.selected(names, patterns, [ROOT / "targets"])]
 
 

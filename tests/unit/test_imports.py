@@ -6,7 +6,6 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "irdiff"
@@ -32,17 +31,17 @@ NOT_PURE = {
 
 
 @functools.cache
-def tree(path: Path) -> ast.Module:
+def tree(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @functools.cache
-def nodes(path: Path) -> tuple[ast.AST, ...]:
+def nodes(path):
     return tuple(ast.walk(tree(path)))
 
 
 @functools.cache
-def imported(path: Path) -> set[str]:
+def imported(path):
     """Absolute names of the modules that a module imports, at any depth."""
     names: set[str] = set()
     for node in nodes(path):
@@ -54,16 +53,16 @@ def imported(path: Path) -> set[str]:
     return names
 
 
-def step(name: str) -> str:
+def step(name):
     """`compare` of `irdiff.compare.verdicts`; the empty name of `irdiff` itself."""
     return name.split(".")[1] if "." in name else ""
 
 
-def in_worker(path: Path) -> bool:
+def in_worker(path):
     return (PACKAGE / "worker") in path.parents
 
 
-def broken_rules(path: Path) -> Iterator[str]:
+def broken_rules(path):
     names = imported(path)
     heads = {name.split(".")[0] for name in names}
     own = path.relative_to(PACKAGE)
@@ -94,7 +93,7 @@ def test_import_rules():
     assert {name: rules for name, rules in found.items() if rules} == {}
 
 
-def imports_later_ones(name: str) -> bool:
+def imports_later_ones(name):
     here = step(name)
     used = {step(other) for other in imported(NAMES[name]) if other in NAMES} - {"", here}
     if here in GROUND:
@@ -142,7 +141,7 @@ ELSEWHERE = {"hip"}
 """Of ROCm: hip-python is matched to its release, and comes from AMD's own index."""
 
 
-def names(requirements: list[str]) -> set[str]:
+def names(requirements):
     return {re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
 
 
@@ -151,7 +150,7 @@ CORE = names(PROJECT["dependencies"])
 EXTRAS = {name for rows in PROJECT["optional-dependencies"].values() for name in names(rows)}
 
 
-def distributions(found: Iterable[ast.AST]) -> set[str]:
+def distributions(found):
     heads = set()
     for node in found:
         if isinstance(node, ast.Import):

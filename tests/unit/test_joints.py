@@ -92,7 +92,7 @@ RUNS: dict[str, tuple[Run, str]] = {
 every_run = pytest.mark.parametrize("name", RUNS)
 
 
-def _in_terminal(run: Run) -> str:
+def _in_terminal(run):
     file = io.StringIO()
     terminal.show(run, Path("run"), Console(file=file, width=200))
     return file.getvalue()
@@ -123,7 +123,7 @@ RULE = {
 SHIPPED = policy.load(Path("reports/irdiff-policy.toml"))
 
 
-def _gated(run: Run, rules: policy.Policy) -> gate.Outcome:
+def _gated(run, rules):
     return gate.evaluate(run, rules, today=datetime.date(2026, 1, 2))
 
 

@@ -4,7 +4,6 @@ The bounds are a little above what is taken. With whole texts in every step it w
 """
 
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -33,14 +32,14 @@ ROWS = (
 """As IR between passes, late on the way to LLVM IR: the largest has 21 MB."""
 
 
-def large_ir(end: str = "llvm.return") -> bytes:
+def large_ir(end="llvm.return"):
     rows = [f"    {ROWS[n % len(ROWS)].format(n, n % 64, n - 1)}" for n in range(1, VALUES)]
     head = ["module attributes {a = 1 : i32} {", "  llvm.func @kernel(%arg0: i32) {", "    %0 = llvm.x : i32"]
     return "\n".join([*head, *rows, f"    {end}", "  }", "}"]).encode()
 
 
 @contextmanager
-def at_most(size_bytes: float) -> Iterator[None]:
+def at_most(size_bytes):
     tracemalloc.start()
     try:
         yield

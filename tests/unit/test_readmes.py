@@ -24,7 +24,7 @@ _CODE = re.compile(r"^```\w*\n(.*?)^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
-def name(path: Path) -> str:
+def name(path):
     return str(path.relative_to(ROOT))
 
 
@@ -48,12 +48,12 @@ def test_commands_and_their_options_exist(path):
         assert set(_OPTION.findall(" ".join(rest))) <= known | {"--help"}, line
 
 
-def commands(text: str) -> list[str]:
+def commands(text):
     blocks = (match[1] or match[2] for match in _CODE.finditer(text))
     return [line for block in blocks for line in block.splitlines() if re.match(r"irdiff [a-z]", line)]
 
 
-def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
+def command_of(words):
     """The command that words call, and what is left of them; None where they only name the group of several."""
     found: click.Command = cli
     while words and isinstance(found, click.Group):

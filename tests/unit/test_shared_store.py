@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,16 +23,14 @@ TEXT = sha256(b"text")
 class Machines:
     folder: Path
 
-    def store(self, name: str) -> Store:
+    def store(self, name):
         return Store(self.folder / name)
 
-    def shared(self, name: str, *, write: bool = False) -> SharedStore:
+    def shared(self, name, *, write=False):
         mode = StoreMode.WRITE if write else StoreMode.READ
         return SharedStore(self.store(name), SharedStoreConfig(url=str(self.folder / "shared"), mode=mode))
 
-    def run(
-        self, name: str, *texts: str, write: bool = True, sides: Any = (BASE, HEAD), places: Any = (PLACE,)
-    ) -> SharedStore:
+    def run(self, name, *texts, write=True, sides=(BASE, HEAD), places=(PLACE,)):
         """A run that compiles these texts, the first one under KEY."""
         session = self.shared(name, write=write)
         session.pull(sides, places, print)
@@ -42,25 +39,25 @@ class Machines:
         session.push(print)
         return session
 
-    def reads(self, name: str, *sides: str, places: Any = (PLACE,)) -> SharedStore:
+    def reads(self, name, *sides, places=(PLACE,)):
         session = self.shared(name)
         session.pull(sides or (BASE,), places, print)
         return session
 
-    def forge(self, content: bytes) -> None:
+    def forge(self, content):
         """Leaves a bundle of this content, as somebody who may write."""
         digest = sha256(content)
         for name, text in ((f"bundles/{digest}", content), (f"of/{BASE}/matmul/tma@sm_90/{digest}", b"")):
             (self.folder / "shared" / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / "shared" / name).write_bytes(text)
 
-    def files(self) -> set[str]:
+    def files(self):
         root = self.folder / "shared"
         return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
-def machines(tmp_path: Path) -> Machines:
+def machines(tmp_path):
     return Machines(tmp_path)
 
 
@@ -153,7 +150,7 @@ def test_a_server_that_goes_away_ends_its_use_and_not_the_run(machines, answers,
     session = machines.shared("two", write=True)
     left, asked = iter(range(answers)), session._asked
 
-    def ask(question: Any) -> Any:
+    def ask(question):
         if next(left, None) is None:
             raise PlaceError("the shared store s3://gone does not answer: timed out")
         return asked(question)

@@ -22,14 +22,14 @@ KEY, OTHER = key_of("a"), key_of("b")
 DAY_S = 86400
 
 
-def in_file(store: Store, statement: str, *values: object) -> None:
+def in_file(store, statement, *values):
     """Something else writes into the file of records."""
     with sqlite3.connect(store.root / "records-1.sqlite3") as connection:
         connection.execute(statement, values)
     connection.close()
 
 
-def processes(folder: Path, script: str, count: int = 1) -> list[subprocess.Popen[str]]:
+def processes(folder, script, count=1):
     """Processes that use the store of a folder."""
     head = f"import sys; from pathlib import Path; from irdiff.store import Store; store = Store(Path({str(folder)!r}))\n"
     return [

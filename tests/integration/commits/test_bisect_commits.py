@@ -18,7 +18,7 @@ def test_each_commit_is_found(irdiff, adopted, tmp_path):
     """On a line of commits of every kind, with a side branch merged and a commit that does not start."""
     repo, commits = adopted, {"first": git(adopted, "rev-parse", "HEAD")}
 
-    def step(name: str, path: str, before: str, after: str) -> None:
+    def step(name, path, before, after):
         edit(repo, path, before, after)
         commits[name] = commit(repo, name)
 
@@ -39,10 +39,10 @@ def test_each_commit_is_found(irdiff, adopted, tmp_path):
     commits["last"] = commit(repo, "last")
     names = {sha: name for name, sha in commits.items()}
 
-    def bisect(good: str, bad: str, target: str, *more: str):
+    def bisect(good, bad, target, *more):
         return irdiff("bisect", commits[good], commits[bad], "--case", f"{ADD}@{target}", *more, cwd=repo)
 
-    def found(*words: str) -> tuple[list[str], dict, str]:
+    def found(*words):
         path = tmp_path / "finding.json"
         done = bisect(*words, "--json", str(path))
         assert done.code == 0, done.stderr

@@ -1,7 +1,6 @@
 """Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -56,7 +55,7 @@ def test_a_pass_of_one_vendor_and_an_exception_in_a_stage_of_the_other(irdiff, a
 
 
 def test_commits_to_the_frontend(irdiff, adopted):
-    def compared(path: str, before: str, after: str):
+    def compared(path, before, after):
         edit(adopted, path, before, after)
         commit(adopted, "Edit the frontend")
         return irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
@@ -98,7 +97,7 @@ def test_defaults_see_the_working_tree(irdiff, adopted):
     assert _state(adopted) == before, "the checkout is never written to"
 
 
-def _state(repo: Path) -> dict[str, tuple[int, int]]:
+def _state(repo):
     stats = {str(path): path.stat() for path in repo.rglob("*") if path.is_file()}
     return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in stats.items()}
 

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def pushing(tmp_path: Path) -> Path:
+def pushing(tmp_path):
     """A repository of one kernel, pushed to a remote once."""
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", remote], check=True)
@@ -25,7 +24,7 @@ def pushing(tmp_path: Path) -> Path:
     return repo
 
 
-def push(repo: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+def push(repo, cache):
     return subprocess.run(
         ["git", "push", "-q", "origin", "HEAD"],
         cwd=repo,

@@ -8,7 +8,6 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,22 +34,22 @@ class Author:
     repo: Path
     cache: Path
 
-    def types(self, *words: str, code: int = 0) -> comparing.Ended:
+    def types(self, *words, code=0):
         done = comparing.irdiff(*words, cache=self.cache, cwd=self.repo)
         assert done.code == code, done.stderr + done.stdout
         return done
 
-    def compares(self, *words: str) -> comparing.Compared:
+    def compares(self, *words):
         found = comparing.compare(*(words or ("HEAD~1", "HEAD")), cache=self.cache, repo=self.repo)
         assert found.run is not None, found.stderr
         return found
 
-    def asks(self, message: str) -> comparing.Compared:
+    def asks(self, message):
         """Commits what was edited, and compares it with what was there before."""
         commit(self.repo, message)
         return self.compares()
 
-    def replaces(self, old: str, new: str) -> None:
+    def replaces(self, old, new):
         """In every file that git knows."""
         for name in git(self.repo, "grep", "-lw", old).splitlines():
             path = self.repo / name
@@ -58,9 +57,7 @@ class Author:
 
 
 @pytest.fixture(scope="module")
-def project(
-    request: pytest.FixtureRequest, shared_cache: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def project(request, shared_cache, tmp_path_factory):
     """With recorded workloads and an irdiff.toml, both committed: capture, init, commit."""
     name, words = request.param
     repo = new_repository(tmp_path_factory.mktemp("author") / name)
@@ -81,11 +78,11 @@ def project(
 
 
 @pytest.fixture
-def author(project: Path, cache: Path, tmp_path: Path) -> Author:
+def author(project, cache, tmp_path):
     return Author(Path(shutil.copytree(project, tmp_path / project.name, symlinks=True)), cache)
 
 
-def changed(found: comparing.Compared | dict[str, Any]) -> set[str]:
+def changed(found):
     """Kernels with a changed case; every other case must be unchanged."""
     run = found if isinstance(found, dict) else found.run
     assert run is not None

@@ -1,7 +1,5 @@
 """A repository of kernels: what its commits do to them, and to the compiler that they pin."""
 
-from pathlib import Path
-
 import pytest
 
 from irdiff.resolve import sides
@@ -25,16 +23,16 @@ WORKLOAD = text_of("kernel_commits/workload.py.template")
 HEADER = "import triton\nimport triton.language as tl\n\n\n"
 
 
-def kernel(name: str, expression: str) -> str:
+def kernel(name, expression):
     return KERNEL.format(name=name, expression=expression)
 
 
-def workload(module: str, name: str) -> str:
+def workload(module, name):
     return WORKLOAD.format(module=module, name=name)
 
 
 @pytest.fixture
-def kernels(tmp_path: Path) -> Path:
+def kernels(tmp_path):
     repo = new_repository(tmp_path / "kernels é")
     expressions = {
         "relu": "tl.maximum(x, 0.0)",
@@ -56,7 +54,7 @@ def kernels(tmp_path: Path) -> Path:
     return repo
 
 
-def verdicts(result) -> dict[str, str]:
+def verdicts(result):
     return {case["id"].partition("@")[0]: case["verdict"] for case in result.run["cases"]}
 
 
@@ -120,12 +118,12 @@ def test_the_kernels_that_the_versions_of_a_series_share(kernels, triton_reposit
     """What a history keeps is known by them: an edit is compiled again."""
     write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {}\n"})
 
-    def shared(spec: str, repo: Path) -> str:
+    def shared(spec, repo):
         corpus = None if repo == kernels else tmp_path / "corpus"
         options = sides.SideOptions(repo=repo, corpus=corpus, triton=None, build=False, progress=print)
         return sides.shared_corpus(spec, options, config)
 
-    def all_of_them() -> list[str]:
+    def all_of_them():
         return [shared(spec, repo) for repo in (kernels, triton_repository) for spec in (RELEASE, "HEAD")]
 
     before = all_of_them()

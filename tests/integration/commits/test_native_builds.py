@@ -14,9 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff.cli.toolchain_commands import toolchain_group
-from irdiff.config import Config
 from irdiff.errors import ToolchainError
-from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import checkout, commits, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.texts import text_of
@@ -32,7 +30,7 @@ BACKENDS = text_of("native_builds/backends.py")
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path):
     repo = new_repository(tmp_path / "stand in")
     write(
         repo,
@@ -55,43 +53,43 @@ def project(tmp_path: Path) -> Path:
 class Builder:
     """Resolves revisions, with what was shown on the way."""
 
-    def __init__(self, repo: Path, config: Config) -> None:
+    def __init__(self, repo, config):
         self.repo, self.config, self.shown = repo, config, []
 
-    def read(self, revision: str) -> checkout.Checkout:
+    def read(self, revision):
         store = repository.open_store(self.repo, self.config)
         return checkout.read(repository.snapshot(store, revision, self.config), self.config)
 
-    def toolchain(self, revision: str) -> Toolchain:
+    def toolchain(self, revision):
         found = self.read(revision)
         return commits.toolchain_of(found, self.config, build=True, show=self.shown.append)[0]
 
-    def __call__(self, revision: str) -> str:
+    def __call__(self, revision):
         """What the native part of the revision's toolchain says."""
         code = "import triton; print(triton.VALUE, getattr(triton, 'X', ''))"
         words = [self.toolchain(revision).python, "-c", code]
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
     @property
-    def builds(self) -> int:
+    def builds(self):
         return len([line for line in self.shown if "native build native-" in line])
 
     @property
-    def kept(self) -> list[str]:
+    def kept(self):
         return native.kept_trees(self.config)
 
-    def asks(self, *words: str) -> str:
+    def asks(self, *words):
         """The output of `irdiff toolchain …`."""
         command = [words[0], "--cache", str(self.config.cache), *words[1:]]
         return CliRunner().invoke(toolchain_group, command, standalone_mode=False).output
 
 
 @pytest.fixture
-def build(project: Path, own_config: Config) -> Builder:
+def build(project, own_config):
     return Builder(project, own_config)
 
 
-def native_environments(config: Config) -> list[str]:
+def native_environments(config):
     paths = config.toolchains.glob("native-*")
     return sorted(path.name for path in paths if path.is_dir() and path.suffix != ".tree")
 
@@ -119,12 +117,12 @@ def test_a_native_part_is_built_once_for_what_shares_it(project, build):
     assert all("c++" in row["environment"] and row["python_files"] for row in state)
 
 
-def with_variables(config: Config, variables: dict[str, str]) -> Config:
+def with_variables(config, variables):
     return replace(config, tool_environment={**config.tool_environment, **variables})
 
 
 def test_the_build_environment_counts(build):
-    def name(**variables: str) -> str:
+    def name(**variables):
         return native.key_of_build(build.read("HEAD"), with_variables(build.config, variables)).name
 
     assert len({name(), name(DEBUG="1"), name(LLVM_SYSPATH="/nowhere"), name(TRITON_BUILD_PROTON="OFF")}) == 4
@@ -194,7 +192,7 @@ def test_kept_trees_have_a_bound(project, build, monkeypatch):
     assert [path.read_text()[-2:-1] for path in sources] == ["1"], "the oldest goes"
 
 
-def _start(project: Path, config: Config, sleep_s: float, **more: str) -> subprocess.Popen[bytes]:
+def _start(project, config, sleep_s, **more):
     environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), "STAND_IN_SLEEP_S": str(sleep_s), **more}
     words = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"]
     return subprocess.Popen(
@@ -237,7 +235,7 @@ def test_killed_in_mid_build(project, build, number):
     assert not at_work(build.config)
 
 
-def at_work(config: Config) -> list[Path]:
+def at_work(config):
     """Processes whose working folder is below the toolchains."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cwd"):
@@ -264,7 +262,7 @@ def test_a_suspended_build_goes_on(project, build, tmp_path):
     assert running.returncode == 0, stderr.decode()
 
 
-def _states(build: Builder) -> list[str]:
+def _states(build):
     """Of what works in the exported source, but for the leader, which hands signals on."""
     states = []
     for path in at_work(build.config):

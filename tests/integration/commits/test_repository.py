@@ -4,12 +4,10 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from irdiff import config as configuration
-from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve import remote_repositories
 from irdiff.resolve.remote_repositories import Remote
@@ -21,12 +19,12 @@ pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Config:
+def here(tmp_path):
     return configuration.load(cache=tmp_path / "a cache")
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(tmp_path):
     made = new_repository(tmp_path / "with space" / "naïve-路")
     names = {"a.txt": "one\n", "dir/ünï code.txt": "x", "dir/tab\there.txt": "t"}
     write(made, {**names, ".gitignore": "*.log\n"})
@@ -37,11 +35,11 @@ def repo(tmp_path: Path) -> Path:
     return made
 
 
-def snapshot(repo: Path, spec: str, config: Config) -> repository.Snapshot:
+def snapshot(repo, spec, config):
     return repository.snapshot(repository.open_store(repo, config), spec, config)
 
 
-def contents(repo: Path, spec: str, config: Config) -> dict[str, str]:
+def contents(repo, spec, config):
     snap = snapshot(repo, spec, config)
     files = [entry for entry in repository.entries(snap, config) if entry.is_file]
     return {name: text.decode() for name, text in repository.read(files).items()}
@@ -235,7 +233,7 @@ def test_git_that_is_not_installed(repo, here, tmp_path):
 
 
 def test_branches_and_commits_of_a_fork_are_read_and_kept_up_to_date(repo, here, tmp_path):
-    def content(revision: str) -> bytes:
+    def content(revision):
         spec = f"{repo.as_uri()}@{revision}"
         store = remote_repositories.open_any((spec,), tmp_path, here)
         entries = repository.entries(remote_repositories.snapshot(spec, store, here), here)

@@ -6,12 +6,10 @@ The requests of the whole story are recorded in `tests/golden/github/requests.js
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
-from werkzeug import Request, Response
+from werkzeug import Response
 
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
@@ -21,7 +19,7 @@ from tests.integration.github.fake_github import COMMIT, LIMIT, TOKEN, FakeGithu
 from tests.unit.golden import recorded
 
 
-def _answer(message: str, status: int, **headers: str) -> Callable[[Request], Response]:
+def _answer(message, status, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda request: Response(
         json.dumps({"message": message}), status, named, content_type="application/json"
@@ -29,25 +27,25 @@ def _answer(message: str, status: int, **headers: str) -> Callable[[Request], Re
 
 
 @pytest.fixture
-def hub(httpserver: HTTPServer) -> Iterator[FakeGithub]:
+def hub(httpserver):
     yield FakeGithub(httpserver)
     httpserver.check_assertions()
 
 
-def _post(hub: FakeGithub, text: str = "report", **more: Any) -> comment.Posted:
+def _post(hub, text="report", **more):
     return comment.post(hub.client(), 7, lambda limit: text[:limit], **more)
 
 
 def test_the_whole_story_as_recorded(hub):
     story: dict[str, list[dict[str, Any]]] = {}
 
-    def chapter(title: str, tell: Callable[[], object]) -> None:
+    def chapter(title, tell):
         hub.requests.clear()
         tell()
         story[title] = json.loads(re.sub(r"x{1000,}", counted, json.dumps(hub.requests)))
 
-    def says(text: str, done: Done, minimized: int = 0) -> Callable[[], None]:
-        def tell() -> None:
+    def says(text, done, minimized=0):
+        def tell():
             posted = _post(hub, text, commit=COMMIT)
             assert (posted.done, posted.minimized) == (done, minimized)
             if done is Done.CREATED:
@@ -55,7 +53,7 @@ def test_the_whole_story_as_recorded(hub):
 
         return tell
 
-    def forbidden() -> None:
+    def forbidden():
         with pytest.raises(
             ForbiddenError, match="may not update the comment in o/n: Resource not accessible"
         ):
@@ -106,7 +104,7 @@ def test_a_closed_pull_request_and_a_newer_run_are_left_alone(hub, state, head, 
     assert not hub.comments
 
 
-def _page(request: Request) -> Response:
+def _page(request):
     return Response("<html>502</html>", 502)
 
 
@@ -144,7 +142,7 @@ def test_a_limit_of_hours_is_not_waited_for(hub):
 
 
 def test_a_comment_that_may_have_been_written_is_looked_for_first(hub):
-    def written_and_lost(request: Request) -> Response:
+    def written_and_lost(request):
         hub.add(request.get_json()["body"])
         return _page(request)
 
@@ -189,7 +187,7 @@ def test_a_pull_request_that_is_not_there(hub):
 def test_a_report_is_made_shorter_until_it_fits(hub):
     asked: list[int] = []
 
-    def render(limit: int) -> str:
+    def render(limit):
         asked.append(limit)
         return "x" * (LIMIT if limit > 2_000 else limit)
 
@@ -224,7 +222,7 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub):
     assert comment.find_pull_request(hub.client(), "fork:other", COMMIT) is None
 
 
-def _check(count: int) -> checks.CheckRun:
+def _check(count):
     row = checks.Annotation(path="corpus/a.py", annotation_level="notice", title="t", message="m")
     return checks.CheckRun(
         commit=COMMIT,

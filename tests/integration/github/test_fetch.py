@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from pytest_httpserver import HTTPServer
 
 from irdiff.cli import github_commands
 from irdiff.errors import UsageError
@@ -20,14 +19,14 @@ DONE = {"name": "compare (1)", "conclusion": "success", "steps": []}
 
 
 @pytest.fixture
-def hub(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> FakeGithub:
+def hub(httpserver, monkeypatch):
     values = {"TOKEN": TOKEN, "REPOSITORY": "o/n", "API_URL": httpserver.url_for("/api/v3")}
     for name, value in values.items():
         monkeypatch.setenv(f"GITHUB_{name}", value)
     return FakeGithub(httpserver)
 
 
-def _fetched(out: Path, *words: str) -> set[str]:
+def _fetched(out, *words):
     words = (*words, "--out", str(out))
     done = CliRunner().invoke(github_commands.fetch_command, words, standalone_mode=False)
     if done.exception:
@@ -35,7 +34,7 @@ def _fetched(out: Path, *words: str) -> set[str]:
     return {path.name for path in out.iterdir()}
 
 
-def _zip(place: Path, files: dict[str, bytes]) -> Path:
+def _zip(place, files):
     with zipfile.ZipFile(place, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -82,7 +81,7 @@ def test_a_comparison_that_is_on_its_way_is_waited_for(hub, tmp_path):
 def test_a_night_goes_on_with_the_history_of_the_night_before(hub, tmp_path, monkeypatch):
     """A night that kept none is passed over, and so is whatever a pull request keeps under the same name."""
 
-    def asked() -> str:
+    def asked():
         words = ["--branch", "main"]
         done = CliRunner().invoke(github_commands.history_command, words, standalone_mode=False)
         assert done.exception is None

@@ -13,16 +13,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer
 
 from irdiff.github import asked
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.run import run_folder
 from tests.integration.commits.checkouts import (
     SQUARE,
@@ -37,7 +34,7 @@ from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.unit import runs
-from tests.workflow_runner.runner import TOKEN, Event, Machine, Outcome
+from tests.workflow_runner.runner import TOKEN, Event, Machine
 from tests.workflow_runner.services import DEFAULT, Artifacts
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
@@ -60,7 +57,7 @@ class Project:
     base: str = ""
     head: str = ""
 
-    def push(self, message: str, files: dict[str, str] | None = None) -> None:
+    def push(self, message, files=None):
         """A commit to the pull request's branch; GitHub makes the merge that its workflows check out."""
         write(self.work, files or {})
         self.head = commit(self.work, message)
@@ -68,14 +65,14 @@ class Project:
         git(self.work, "push", "-q", "--force", "origin", "HEAD:refs/pull/7/head", f"HEAD:{MERGE}")
         self.hub.head = self.head
 
-    def start(self, workflow: str, name: str, ref: str, payload: dict[str, Any], **more: Any) -> Outcome:
+    def start(self, workflow, name, ref, payload, **more):
         """As GitHub starts it: `pull_request` by the file of the merge, everything else by the default branch's."""
         where = ref if name == "pull_request" else DEFAULT
         path = f"{where}:.github/workflows/{workflow}.yml"
         text = git(self.work, "--git-dir", str(self.machine.origin), "show", path)
         return self.machine.run(workflow, text, Event(name, ref, self.head, payload), **more)
 
-    def compare(self, action: str = "synchronize", number: int | None = None, **more: Any) -> Outcome:
+    def compare(self, action="synchronize", number=None, **more):
         pull = {"number": 7, "base": {"sha": self.base}, "head": {"sha": self.head}, "labels": []}
         payload = {"action": action, "pull_request": pull, **more}
         done = self.start("irdiff-pr", "pull_request", MERGE, payload, number=number)
@@ -85,7 +82,7 @@ class Project:
         self.hub.runs.append(run)
         return done
 
-    def comment(self, done: Outcome) -> Outcome:
+    def comment(self, done):
         event = {
             "id": done.number,
             "event": "pull_request",
@@ -97,7 +94,7 @@ class Project:
         }
         return self.start("irdiff-comment", "workflow_run", DEFAULT, {"workflow_run": event})
 
-    def says(self, login: str, body: str) -> Outcome:
+    def says(self, login, body):
         payload = {
             "action": "created",
             "issue": {"number": 7, "pull_request": {}},
@@ -105,39 +102,37 @@ class Project:
         }
         return self.start("irdiff-command", "issue_comment", DEFAULT, payload)
 
-    def report(self) -> str:
+    def report(self):
         """The comment that irdiff keeps up to date."""
         mark = "<!-- irdiff:comment:default"
         (found,) = [row.body for row in self.hub.comments if row.body.startswith(mark)]
         return found
 
-    def check(self) -> dict[str, Any]:
+    def check(self):
         return [row["body"] for row in self.hub.requests if row["path"].endswith("/check-runs")][-1]
 
 
 @pytest.fixture
-def hub(httpserver: HTTPServer) -> FakeGithub:
+def hub(httpserver):
     return FakeGithub(httpserver, permissions={"maintainer": "write", "admin": "admin", "visitor": "read"})
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """Of all machines here: irdiff is installed in the first of them."""
     return tmp_path_factory.mktemp("place")
 
 
 @pytest.fixture
-def project(
-    tmp_path: Path, place: Path, hub: FakeGithub, httpserver: HTTPServer, shared_cache: Path
-) -> Callable[..., Project]:
+def project(tmp_path, place, hub, httpserver, shared_cache):
     """Makes a project of a repository whose `main` is what its clones see."""
 
-    def make(source: Path, more: Callable[[Path], None] = lambda temp: None) -> Project:
+    def make(source, more=lambda temp: None):
         origin, work = tmp_path / "origin.git", tmp_path / "work"
         git(tmp_path, "clone", "-q", "--bare", str(source), str(origin))
         git(tmp_path, "clone", "-q", str(origin), str(work))
 
-        def prepare(temp: Path) -> None:
+        def prepare(temp):
             (temp / "irdiff" / "toolchains").mkdir(parents=True)
             for path in (shared_cache / "toolchains").glob("triton-3.[89].0-*"):
                 (temp / "irdiff" / "toolchains" / path.name).symlink_to(path.resolve())
@@ -150,7 +145,7 @@ def project(
     return make
 
 
-def typed(cwd: Path, *words: str) -> str:
+def typed(cwd, *words):
     """A command of a person, as the README has it; its output."""
     command = [sys.executable, "-m", "irdiff", *words]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
@@ -159,7 +154,7 @@ def typed(cwd: Path, *words: str) -> str:
 
 
 @pytest.fixture
-def kernels(tmp_path: Path) -> Path:
+def kernels(tmp_path):
     source = new_repository(tmp_path / "kernels")
     write(source, {**SQUARE, "requirements.txt": "triton==3.9.0\n"})
     commit(source, "Kernels")
@@ -281,7 +276,7 @@ ONLY = (
 
 
 @pytest.fixture
-def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., Project]) -> Project:
+def triton(irdiff, cache, newest, tmp_path, project):
     """A repository of Triton's Python part, with its workflows and a runner that knows the release for it."""
     source = tmp_path / "triton"
     triton_checkout(source, Path(newest.root).parent)
@@ -363,7 +358,7 @@ def test_a_run_is_reported_and_gated(project, kernels, workflow, verdict, passes
     assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml", "gate.sarif"}
 
 
-def _keep(place: Path, shards: list[Run]) -> None:
+def _keep(place, shards):
     """The artifact `irdiff-run`, as `irdiff github finish` makes it of the shards' runs."""
     parts = place.parent / f"{place.name}-parts"
     for number, run in enumerate(shards, 1):
@@ -377,12 +372,12 @@ def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(
     """A commit of 25 hours ago that was merged an hour ago is not what the night before has seen."""
     now = 1_800_000_000
 
-    def git_at(hours: int, *words: str) -> str:
+    def git_at(hours, *words):
         for role in ("AUTHOR", "COMMITTER"):
             monkeypatch.setenv(f"GIT_{role}_DATE", f"{now - 3600 * hours} +0000")
         return git(tmp_path, *words)
 
-    def night(base: str) -> dict[str, str]:
+    def night(base):
         text = (TEMPLATES / "irdiff-nightly.yml").read_text()
         script = re.search(r"id: sides\n(?:.*\n)+?        run: \|\n((?: {10}.*\n)+)", text)
         assert script

@@ -6,35 +6,35 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.attribution import Attribution, attributed, is_attributed
+from irdiff.attribute.attribution import attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import Case, Component, StageStatus, Verdict
+from irdiff.model import Component, StageStatus, Verdict
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
-from tests.unit.attribute.conftest import FakeReplayer, states
+from tests.unit.attribute.conftest import states
 from tests.unit.golden import golden
 from tests.unit.no_llvm import no_llvm
 
 
-def mlir(*operations: str, function: str = "tt.func public", end: str = "tt.return") -> str:
+def mlir(*operations, function="tt.func public", end="tt.return"):
     body = "".join(f"    {line}\n" for line in (*operations, end))
     return f"module {{\n  {function} @k() {{\n{body}  }}\n}}\n"
 
 
-def lowered(*operations: str) -> str:
+def lowered(*operations):
     return mlir(*operations, function="llvm.func", end="llvm.return")
 
 
-def llvm(value: int) -> str:
+def llvm(value):
     return f"define i32 @k() {{\n  ret i32 {value}\n}}\n"
 
 
-def coded(binary: bytes, section: str, first: bytes) -> bytes:
+def coded(binary, section, first):
     return rebuilt(binary, content(section, lambda old: first + old[1:]))
 
 
@@ -48,7 +48,7 @@ SIZED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 
 UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
 
 
-def attribute(replayer: FakeReplayer, case: Case, **of_head: Any) -> Attribution:
+def attribute(replayer, case, **of_head):
     given: Any = replayer
     attributor = Attributor(EditReader(ArtifactComparator(replayer.store, no_llvm)), given)
     return attributor.attribute(replayer.subject(case, **of_head))
@@ -87,7 +87,7 @@ TEXTS: dict[str, str | bytes] = {
 }
 
 
-def texts(names: dict[str, str]) -> dict[str, str | bytes]:
+def texts(names):
     return {stage: TEXTS[name] for stage, name in names.items()}
 
 
@@ -139,7 +139,7 @@ def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(replayer,
 
 
 @pytest.fixture
-def changed(replayer: FakeReplayer) -> Case:
+def changed(replayer):
     for side, stage, of, made in TTGIR_DIFFERS:
         replayer.makes(side, stage, of, **made)
     return replayer.case(*TTGIR_ONLY)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
+from irdiff.attribute.code_bisect import CodeBisection
 from irdiff.attribute.commit_search import SideList
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.model import Case, Sides, StageStatus, Verdict
+from irdiff.model import Sides, StageStatus, Verdict
 from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
@@ -18,7 +18,7 @@ Code = Callable[[str], str | None]
 """What a commit makes of the case: a word, `no …` where it fails with that message, None without the case."""
 
 
-def failures(code: str | None) -> Any:
+def failures(code):
     return runs.failed(message=code).failure if code and code.startswith("no ") else None
 
 
@@ -29,7 +29,7 @@ class Search:
     unbuildable: str = ""
     built: set[str] = field(default_factory=set)
 
-    def compare(self, base: str, head: str) -> Case | None:
+    def compare(self, base, head):
         self.built |= {base, head}
         for commit in (base, head):
             if commit in self.unbuildable:
@@ -48,7 +48,7 @@ class Search:
         verdict = Verdict.ADDED if ours is None else verdict
         return runs.case(CASE, verdict, stages={"ttir": status}, failures=failed)
 
-    def find(self, good: str = "a", bad: str = "h", stage: str | None = None) -> FirstBadCommits:
+    def find(self, good="a", bad="h", stage=None):
         more: Any = {"history": SideList([*COMMITS]), "compare": self.compare, "report": lambda _: None}
         return CodeBisection(good=good, bad=bad, case_id=CASE, stage=stage, **more).run()
 

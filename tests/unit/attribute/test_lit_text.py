@@ -5,7 +5,7 @@ from irdiff.attribute.kernel_lines import Locations
 from tests.unit.golden import GOLDEN
 
 
-def located(name: str) -> Locations:
+def located(name):
     return Locations((GOLDEN / "locations" / name).read_text())
 
 

@@ -8,14 +8,14 @@ from irdiff.attribute.attribution import Attribution, ResponsiblePass
 from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.pass_states import END
 from irdiff.model import Component, Origin, Sides
-from tests.unit.attribute.conftest import FakeReplayer, states
+from tests.unit.attribute.conftest import states
 
 LOWERING, CODEGEN, PTXAS = Component.LLVM_LOWERING, Component.LLVM_CODEGEN, Component.PTXAS
 DEFINE = "define void @k(ptr addrspace(1) {}%0) {{\n  ret {}\n}}\n"
 PLAIN, NOFREE = DEFINE.format("", "1"), DEFINE.format("nofree ", "1")
 
 
-def attribution(*charged: Component, step: str = "") -> Attribution:
+def attribution(*charged, step=""):
     """Of LLVM's optimizer, or of that and a lowering whose edit it may undo."""
     sides = Sides(base="0" * 64, head="1" * 64)
     lowering = ResponsiblePass(name=step, argument="", options=None, entering=sides, leaving=sides)
@@ -23,7 +23,7 @@ def attribution(*charged: Component, step: str = "") -> Attribution:
     return Attribution(case_id="a", origin=origin, edit=None, step=lowering if step else None, suspect=False)
 
 
-def named(replayer: FakeReplayer, found: Attribution, base: Any = "xyb", head: Any = "xyh") -> Any:
+def named(replayer, found, base="xyb", head="xyh"):
     """Each side's three passes leave these texts."""
     case = replayer.case({"ttgir": "t", "llir": "1"}, {"ttgir": "t", "llir": "2"})
     for side, texts in (("base", base), ("head", head)):

@@ -1,14 +1,13 @@
 """What is read of a stage that ran again, and what is kept of it."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irdiff.attribute import replayer as module
 from irdiff.attribute.pass_states import END
-from irdiff.attribute.replayer import Dump, Replay, Replayed, Replayer
+from irdiff.attribute.replayer import Dump, Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.store import Store
@@ -34,14 +33,14 @@ class Stage:
     replay: Replay
     reuse: bool = True
 
-    def run(self, **changes: Any) -> Replayed:
+    def run(self, **changes):
         given: Any = self.requests
         compiler = WorkerCompiler(given, self.store, Wanted(tiers=("gate",)), reuse=self.reuse)
         return Replayer(compiler).run(replace(self.replay, **changes))
 
 
 @pytest.fixture
-def stage(tmp_path: Path, requests: FakeRequests) -> Stage:
+def stage(tmp_path, requests):
     requests.files = {"ttgir": "made"}
     store = Store(tmp_path)
     names = {"stage": "ttgir", "input_stage": "ttir", "input_digest": store.put(b"entering")}

@@ -4,21 +4,21 @@ import pytest
 
 from irdiff.attribute import pass_states
 from irdiff.attribute.pass_states import END, State
-from irdiff.attribute.responsible_pass import Culprit, find_culprit
+from irdiff.attribute.responsible_pass import find_culprit
 from tests.unit.attribute.conftest import states
 
 HEADING = "// -----// IR Dump Before {} ('builtin.module' operation{}) //----- //\n{}\n"
 
 
-def lines(log: str) -> list[bytes]:
+def lines(log):
     return log.encode().splitlines(keepends=True)
 
 
-def find(base: list[State], head: list[State]) -> Culprit | None:
+def find(base, head):
     return find_culprit(base, head, lambda a, b: a.text == b.text)
 
 
-def row(names: str, texts: str) -> list[State]:
+def row(names, texts):
     """`row("A B", "1 2 3")`: pass A makes 2 of 1, B makes 3 of 2."""
     return states(*zip([*names.split(), END], texts.split(), strict=True))
 

@@ -6,12 +6,12 @@ from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
 
 
-def state(*operations: str, function: str = "tt.func public @k()", end: str = "tt.return") -> State:
+def state(*operations, function="tt.func public @k()", end="tt.return"):
     body = "".join(f"    {line}\n" for line in (*operations, end))
     return State.of("P", f"module {{\n  {function} {{\n{body}  }}\n}}\n".encode())
 
 
-def lowered(*operations: str, attributes: str = "") -> State:
+def lowered(*operations, attributes=""):
     return state(*operations, function=f"llvm.func @k(){attributes}", end="llvm.return")
 
 

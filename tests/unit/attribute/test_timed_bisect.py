@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from irdiff.attribute.commit_search import SideList
-from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
+from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection
 from tests.programs import bench_timed_bisect as bench
 
 NAMES = [f"c{number}" for number in range(16)]
@@ -21,24 +21,24 @@ class Clock:
     timed: list[str] = field(default_factory=list)
 
     @property
-    def levels(self) -> dict[str, float]:
+    def levels(self):
         return {
             name: next((self.steps[n] for n in range(number, -1, -1) if n in self.steps), 0.0)
             for number, name in enumerate(NAMES)
         }
 
-    def code(self, commit: str) -> str | None:
+    def code(self, commit):
         return None if commit in self.broken else f"code {self.levels[commit]}"
 
-    def logs(self, commit: str, attempt: int) -> Sequence[float]:
+    def logs(self, commit, attempt):
         self.timed.append(commit)
         return [self.levels[commit] + self.noise * (-1) ** number for number in range(12)]
 
-    def is_ready(self, commit: str) -> bool:
+    def is_ready(self, commit):
         return commit == self.ready
 
 
-def bisect(clock: Clock) -> TimedFinding:
+def bisect(clock):
     return TimedBisection(
         good=NAMES[0], bad=NAMES[-1], history=SideList(NAMES), clock=clock, report=lambda _line: None
     ).run()

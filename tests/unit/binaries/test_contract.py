@@ -3,9 +3,7 @@
 import struct
 import time
 import tracemalloc
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import msgpack
 import pytest
@@ -13,25 +11,25 @@ import pytest
 from irdiff.binaries import cubin, elf, machine_code, symbols
 from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
-from tests.elf_files import HEADER_BYTES, Edit, assembled, content, named, rebuilt
+from tests.elf_files import HEADER_BYTES, assembled, content, named, rebuilt
 from tests.programs.mutation.artifacts import of_stage
 
 KERNEL = "vector_add"
 
 
-def original(stage: str, target: str) -> bytes:
+def original(stage, target):
     (artifact,) = of_stage(stage, release="3.9.0", kernel=KERNEL, target=target)
     return artifact.content
 
 
-def digest(stage: str, binary: bytes) -> str:
+def digest(stage, binary):
     return machine_code(stage, binary).digest
 
 
-def attributes(section: str, change: Callable[[int, bytes], bytes | None]) -> Edit:
+def attributes(section, change):
     """Each attribute of a section `.nv.info…` with another value of the same length; None leaves it out."""
 
-    def changed(info: bytes) -> bytes:
+    def changed(info):
         parts, position = [], 0
         for number, value in cubin.attributes(info):
             head, is_sized = info[position : position + 4], info[position] == 4
@@ -45,16 +43,16 @@ def attributes(section: str, change: Callable[[int, bytes], bytes | None]) -> Ed
     return named(section, lambda s: replace(s, content=changed(s.content)) if s.name in whole else s)
 
 
-def flipped(old: bytes, at: int) -> bytes:
+def flipped(old, at):
     """One bit is another."""
     return old[:at] + bytes([old[at] ^ 1]) + old[at + 1 :]
 
 
-def with_value(section: str, number: int, *, at: int) -> Edit:
+def with_value(section, number, *, at):
     return attributes(section, lambda found, value: flipped(value, at) if found == number else value)
 
 
-def without(section: str, *numbers: int) -> Edit:
+def without(section, *numbers):
     return attributes(section, lambda found, value: None if found in numbers else value)
 
 
@@ -106,8 +104,8 @@ def test_barriers_count_alike_in_both_versions_of_the_format():
     assert machine_code("cubin", as_flags).facts["barriers"] == 3
 
 
-def metadata(change: Callable[[dict[str, Any]], None]) -> Edit:
-    def changed(note: bytes) -> bytes:
+def metadata(change):
+    def changed(note):
         name_size, size, kind = struct.unpack_from("<III", note)
         start = 12 + (name_size + 3) // 4 * 4
         found = msgpack.unpackb(note[start : start + size])
@@ -119,15 +117,15 @@ def metadata(change: Callable[[dict[str, Any]], None]) -> Edit:
     return content(".note", changed)
 
 
-def of_kernel(name: str, value: object) -> Edit:
+def of_kernel(name, value):
     return metadata(lambda found: found["amdhsa.kernels"][0].update({name: value}))
 
 
-def of_argument(name: str, value: object) -> Edit:
+def of_argument(name, value):
     return metadata(lambda found: found["amdhsa.kernels"][0][".args"][3].update({name: value}))
 
 
-def in_descriptor(at: int) -> Edit:
+def in_descriptor(at):
     return content(".rodata", lambda old: flipped(old, at))
 
 
@@ -189,12 +187,12 @@ def test_the_distance_to_the_code_is_no_part_and_its_place_is():
     """A longer name moves descriptor and code apart; what the descriptor leads to stays."""
     binary = original("hsaco", "gfx942")
 
-    def apart(by: int, leads_to: int) -> bytes:
-        def distance(old: bytes) -> bytes:
+    def apart(by, leads_to):
+        def distance(old):
             (found,) = struct.unpack_from("<q", old, 16)
             return old[:16] + struct.pack("<q", found + by + leads_to) + old[24:]
 
-        def symbols(old: bytes) -> bytes:
+        def symbols(old):
             rows = [list(row) for row in struct.iter_unpack("<IBBHQQ", old)]
             for row in rows:
                 row[4] += by if row[3] == code else 0
@@ -213,12 +211,12 @@ def test_the_distance_to_the_code_is_no_part_and_its_place_is():
     assert digest("hsaco", apart(256, 8)) != digest("hsaco", binary)
 
 
-def section(number: int, kind: int, body: bytes, **changes: Any) -> Section:
+def section(number, kind, body, **changes):
     plain = {"address": 0, "link": 0, "info": 0, "alignment": 1, "flags": 0}
     return Section(name=f".s{number}", type=kind, size=len(body), content=body, **{**plain, **changes})
 
 
-def overlapping(count: int, size: int) -> bytes:
+def overlapping(count, size):
     """Many sections, each of them the whole body."""
     header = bytearray(b"\x7fELF\x02\x01" + bytes(HEADER_BYTES - 6))
     body = bytes(size)
@@ -228,7 +226,7 @@ def overlapping(count: int, size: int) -> bytes:
     return bytes(header) + body + rows
 
 
-def many_names(count: int, size: int) -> bytes:
+def many_names(count, size):
     """A table of symbols each of which has the whole table of strings as its name."""
     header = b"\x7fELF\x02\x01" + bytes(HEADER_BYTES - 6)
     rows = struct.pack("<IBBHQQ", 1, 0, 0, 0, 0, 0) * count

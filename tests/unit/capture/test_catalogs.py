@@ -2,24 +2,22 @@
 
 import json
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.model import FailureKind, Launch
+from irdiff.capture.catalogs import Capturer, Selection, Wanted
+from irdiff.model import FailureKind
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.unit import runs
-from tests.unit.requests import FakeRequests
 
 
 class Captures:
     """One workload, captured by a worker that answers with what it is given."""
 
-    def __init__(self, folder: Path, launch: Launch, requests: FakeRequests) -> None:
+    def __init__(self, folder, launch, requests):
         self.root, self.store, self.launch, self.requests = folder, Store(folder / "store"), launch, requests
         self.selection = Selection(tiers=("gate",), labels=())
         requests.files = {}
@@ -27,14 +25,12 @@ class Captures:
         self.row: dict[str, Any] = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
         self.answers(launches=[self.row])
 
-    def answers(self, outcome: str = "captured", **more: Any) -> None:
+    def answers(self, outcome="captured", **more):
         self.requests.result = {"outcome": outcome, "failures": [], **more}
         if outcome != "captured":
             self.requests.failed = FailureKind(outcome), "capture"
 
-    def catalog(
-        self, *, toolchain: str = "t", corpus: str = "d", self_contained: bool = True, reuse: bool = True
-    ) -> Catalog:
+    def catalog(self, *, toolchain="t", corpus="d", self_contained=True, reuse=True):
         requests: Any = self.requests
         asked = replace(runs.side().toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
@@ -42,14 +38,14 @@ class Captures:
         side = Side(toolchain=asked, corpus=kernels, note="")
         return capturer.catalog(side, "a/b", runs.target(), self.selection)
 
-    def asked(self, **more: Any) -> int:
+    def asked(self, **more):
         before = len(self.requests.rows)
         self.catalog(**more)
         return len(self.requests.rows) - before
 
 
 @pytest.fixture
-def captures(tmp_path: Path, launch: Launch, requests: FakeRequests) -> Captures:
+def captures(tmp_path, launch, requests):
     return Captures(tmp_path, launch, requests)
 
 

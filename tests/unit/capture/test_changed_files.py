@@ -1,15 +1,13 @@
 """Which launches read a changed file, through links of the repository too."""
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.capture import changed_files
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.model import CaptureFailure, FileChange, Launch, Pair, Reach, Sides
+from irdiff.model import CaptureFailure, FileChange, Pair, Sides
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of
 from tests.unit import runs
@@ -20,13 +18,13 @@ CHANGED = FileChange.CHANGED
 class Revisions:
     """Two revisions of a repository, each exported to a `tree`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.roots = Sides(base=folder / "base/tree", head=folder / "head/tree")
         self.files: dict[str, dict[str, str]] = {"base": {}, "head": {}}
         self.pairs: list[Pair] = []
         self.captured: list[CapturedWorkload] = []
 
-    def file(self, path: str, base: str | None = None, head: str | None = None) -> None:
+    def file(self, path, base=None, head=None):
         for side, text in (("base", base), ("head", head)):
             if text is not None:
                 place = self.roots.of(side) / path
@@ -34,39 +32,39 @@ class Revisions:
                 place.write_text(text)
                 self.files[side][path] = text
 
-    def link(self, name: str, target: str) -> None:
+    def link(self, name, target):
         """A link of both revisions: to a path from the root, or relative with a dot."""
         for root in self.roots:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).unlink(missing_ok=True)
             (root / name).symlink_to(target if target.startswith(".") else root / target)
 
-    def launch(self, launch_id: str, *sources: str) -> Launch:
+    def launch(self, launch_id, *sources):
         return runs.launch(f"{launch_id}@sm_90", source_path="", sources=sources)
 
-    def pair(self, launch_id: str, base: Any, head: Any) -> None:
+    def pair(self, launch_id, base, head):
         self.pairs.append(runs.pair(f"{launch_id}@sm_90", base, head))
 
-    def capture(self, workload: str, **head: Any) -> None:
+    def capture(self, workload, **head):
         catalogs = Sides(base=NOTHING, head=replace(NOTHING, **head))
         row = CapturedWorkload(workload=workload, target=runs.target(), catalogs=catalogs)
         self.captured.append(row)
 
-    def reach(self, *, without: str = "") -> Reach | None:
+    def reach(self, *, without=""):
         corpora = Sides(**{
             side: Corpus(root=root, workloads=(), digest=side, files=None if side == without else self.files[side])
             for side, root in (("base", self.roots.base), ("head", self.roots.head))
         })  # fmt: skip
         return changed_files.of_revisions(corpora, self.pairs, self.captured)
 
-    def rows(self) -> list[tuple[str, FileChange, int, int]]:
+    def rows(self):
         found = self.reach()
         assert found is not None
         return [(row.path, row.change, row.compiled_by, row.read_by) for row in found.files]
 
 
 @pytest.fixture
-def revisions(tmp_path: Path) -> Revisions:
+def revisions(tmp_path):
     return Revisions(tmp_path)
 
 

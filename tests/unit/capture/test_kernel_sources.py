@@ -1,7 +1,6 @@
 """A kernel's text, read from the corpus that launches it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ KERNEL = text_of("kernel_sources/kernel.py")
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Corpus:
+def corpus(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a/b.py").write_text(KERNEL)
     return Corpus(root=tmp_path, workloads=("a/b",), digest="")

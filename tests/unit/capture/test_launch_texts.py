@@ -1,13 +1,12 @@
 from irdiff.capture import launch_texts
-from irdiff.model import Launch, Pair
 from irdiff.store import Store
 from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
 
 
-def pair(store: Store, base: str, head: str, **options: str) -> Pair:
-    def side(text: str, num_stages: str) -> Launch:
+def pair(store, base, head, **options):
+    def side(text, num_stages):
         launched = runs.kept(store, {"launch": text})["launch"]
         resolved = {"num_warps": "4", "num_stages": num_stages}
         return runs.launch(CASE, launched=launched, options=resolved)
@@ -15,7 +14,7 @@ def pair(store: Store, base: str, head: str, **options: str) -> Pair:
     return runs.pair(CASE, side(base, "2"), side(head, options.get("num_stages", "2")))
 
 
-def texts(store: Store, found: Pair) -> list[str]:
+def texts(store, found):
     return [store.get(side.launched.digest).decode() for side in (found.base, found.head)]
 
 

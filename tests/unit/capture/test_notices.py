@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from irdiff.capture import notices
-from irdiff.capture.catalogs import NOTHING, Catalog, Selection
+from irdiff.capture.catalogs import NOTHING, Selection
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Sides
 from tests.unit import runs
@@ -21,16 +21,12 @@ ModuleNotFoundError: No module named 'torch'
 """
 
 
-def lacking(
-    message: str = "ModuleNotFoundError: No module named 'torch'", stderr: str = TRACEBACK
-) -> Catalog:
+def lacking(message="ModuleNotFoundError: No module named 'torch'", stderr=TRACEBACK):
     failure = runs.failed(stage="capture", message=message, stderr=stderr).failure
     return replace(NOTHING, failures=(CaptureFailure(id="run/rope:*", expected=True, failure=failure),))
 
 
-def notes(
-    base: Catalog, head: Catalog, *specs: str, workload: str = "run/rope", files: Any = None
-) -> list[str]:
+def notes(base, head, *specs, workload="run/rope", files=None):
     corpus = SimpleNamespace(files=files)
     sides: Any = Sides(
         base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python"), corpus=corpus),

@@ -24,17 +24,17 @@ TARGET = runs.target()
 FAILURE = runs.failed(stage="capture", message="No module named 'torch'").failure
 
 
-def failure(name: str, *, expected: bool = True) -> CaptureFailure:
+def failure(name, *, expected=True):
     return CaptureFailure(id=name, expected=expected, failure=FAILURE)
 
 
-def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
+def verdict_of(matched):
     pair = pairing._pair(matched, TARGET, Sides(base=True, head=True))
     case = cases.one_sided(pair, Sides(base=None, head=None))
     return case.verdict, case.error
 
 
-def verdicts_of(rows: list[pairing.Matched]) -> dict[str, Verdict]:
+def verdicts_of(rows):
     return {row.id: verdict_of(row)[0] for row in rows}
 
 
@@ -82,7 +82,7 @@ def test_the_nearest_failure_is_shown(launch):
     ],
 )
 def test_what_one_side_launches_or_fails_to(launch, base, head, wanted):
-    def rows(names: list[str]) -> list[pairing.Row]:
+    def rows(names):
         return [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
 
     assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
@@ -111,7 +111,7 @@ def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch, ex
 def test_the_fewest_calls_have_moved(launch, base, head, moved):
     """Each letter is a call of the launch of that name, in the order of one entry."""
 
-    def launches(calls: str) -> tuple[Launch, ...]:
+    def launches(calls):
         return tuple(
             replace(
                 launch,
@@ -139,7 +139,7 @@ def test_a_pattern_selects_by_what_the_other_side_launches(launch):
 A, B, C, N = "8 warps", "4 warps", "2 warps", "16 warps"
 
 
-def configs(launch: Launch, *warps: str, edited: bool = False) -> list[Launch]:
+def configs(launch, *warps, edited=False):
     """One launch for each; as after an edit of the kernel, of another input digest."""
     many = len(warps) > 1
     return [
@@ -155,7 +155,7 @@ def configs(launch: Launch, *warps: str, edited: bool = False) -> list[Launch]:
     ]
 
 
-def warps_of(rows: list[pairing.Matched]) -> dict[str, tuple[str | None, str | None]]:
+def warps_of(rows):
     return {
         row.id.removeprefix("f/w:a"): (
             row.base.options["num_warps"] if isinstance(row.base, Launch) else None,

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 from irdiff.capture import renames
-from irdiff.model import Launch
 from tests.unit import runs
 
 BODY = """def NAME(x, out, n, BLOCK):
@@ -12,7 +11,7 @@ BODY = """def NAME(x, out, n, BLOCK):
 """
 
 
-def make(launch: Launch, workload: str, kernel: str, label: str = "c", source: str = "") -> Launch:
+def make(launch, workload, kernel, label="c", source=""):
     return replace(
         launch,
         id=f"{workload}:{label}",
@@ -24,11 +23,11 @@ def make(launch: Launch, workload: str, kernel: str, label: str = "c", source: s
     )
 
 
-def text(launch: Launch) -> str:
+def text(launch):
     return BODY.replace("NAME", launch.kernel)
 
 
-def nothing(launch: Launch) -> str:
+def nothing(launch):
     return ""
 
 
@@ -44,7 +43,7 @@ def test_kernels_that_share_only_their_frame_are_two(launch):
     before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
     other = BODY.replace("exp(value) / (1 + exp(value))", "sin(value) - 4 * sqrt(abs(cos(value)) + 2)")
 
-    def head(row: Launch) -> str:
+    def head(row):
         return other.replace("NAME", row.kernel)
 
     assert renames.match([before], [after], text, head) == {}

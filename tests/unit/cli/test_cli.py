@@ -12,7 +12,7 @@ from irdiff import config as configuration
 from irdiff.cli import init_command
 from irdiff.cli.run_argument import find_case
 from irdiff.errors import BuildInterrupted, UsageError
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.report import group_names
 from tests.unit import runs
 from tests.unit.runs import large_run
@@ -36,7 +36,7 @@ def test_an_interruption_says_what_is_kept(monkeypatch, capsys):
     ):
 
         @click.command()
-        def interrupted(raised: BaseException = raised) -> None:
+        def interrupted(raised=raised):
             raise raised
 
         monkeypatch.setattr(command_line, "cli", interrupted)
@@ -76,7 +76,7 @@ def test_jobs_run_the_commit_that_the_package_is_built_from_or_that_is_named(
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
+def run():
     return large_run(60, 6)
 
 

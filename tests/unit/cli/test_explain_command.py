@@ -2,7 +2,6 @@
 
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -10,14 +9,14 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
 from irdiff.cli.run_argument import GivenRun
-from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.model import Sides, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.runs import stored
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     folder = tmp_path / "run"
     base, head = ({"ttgir": stored(folder, "ttgir", text)} for text in (runs.TTGIR, runs.TTGIR_AT_HEAD))
     changed = runs.numbered(0, Verdict.CHANGED, artifacts=Sides(base=base, head=head))
@@ -26,7 +25,7 @@ def run(tmp_path: Path) -> Run:
     return run_folder.load(folder)
 
 
-def story(run: Run, case: Case, folder: Path) -> str:
+def story(run, case, folder):
     out = io.StringIO()
     console = Console(file=out, width=160)
     given = GivenRun(folder=folder / "run", call="last", is_archive=False)

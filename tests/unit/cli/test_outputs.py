@@ -1,9 +1,7 @@
 """Files that commands write: what is there and is not theirs stays, and is named."""
 
 import os
-from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -18,12 +16,12 @@ from tests.unit import runs
 from tests.unit.run.test_run_place import tree
 
 
-def invoke(command: click.Command, *words: str) -> str:
+def invoke(command, *words):
     return CliRunner().invoke(command, list(words), standalone_mode=False, catch_exceptions=False).output
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     path = tmp_path / "run"
     run_folder.write(path, runs.run(runs.case()), Store(tmp_path / "store"), [])
     (tmp_path / "precious").mkdir()
@@ -60,10 +58,10 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path):
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     class Repository:
         @staticmethod
-        def hook_path(name: str) -> Path:
+        def hook_path(name):
             return tmp_path / ".git" / "hooks" / name
 
     monkeypatch.setattr(hook_commands.repository, "open_store", lambda *_: Repository())

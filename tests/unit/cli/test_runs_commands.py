@@ -2,10 +2,7 @@
 
 import os
 import shutil
-from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
@@ -14,21 +11,21 @@ from irdiff.cli.compare_command import compare_command
 from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
 from irdiff.errors import ExitCode, UsageError
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
 from tests.unit import runs as build
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
 
-def write(folder: Path, run: Run, written: int) -> None:
+def write(folder, run, written):
     (folder / "artifacts").mkdir(parents=True)
     (folder / "run.json").write_bytes(run_folder.dump(run))
     os.utime(folder / "run.json", (written, written))
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def runs(tmp_path, monkeypatch):
     """Two runs of one comparison: the newer one has one group more."""
     monkeypatch.setenv("IRDIFF_CACHE", str(tmp_path / "cache"))
     a, b = (
@@ -42,7 +39,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def call(command: click.Command, *words: str) -> str:
+def call(command, *words):
     return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
 
 
@@ -90,13 +87,13 @@ def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path):
 
 
 @pytest.fixture
-def compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def compared(runs, monkeypatch):
     """`irdiff compare` makes the newer run, where `--out` says, without a toolchain."""
     new = run_folder.load(runs / NEW)
     run_list.remember(runs / OLD, runs)
     shutil.rmtree(runs / NEW)
 
-    def made(_asked: object, _config: object, out: Path | None, _report: object, fill: object) -> Any:
+    def made(_asked, _config, out, _report, fill):
         write(out or runs / NEW, new, 2_000_000_000)
         return new, out or runs / NEW
 

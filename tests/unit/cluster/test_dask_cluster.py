@@ -1,10 +1,8 @@
 """A cluster that loses, refuses or forgets batches, and the notes of that. The comparison itself follows."""
 
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +25,7 @@ class FakeCluster:
     answers: dict[str, str | None] = field(default_factory=dict)
     batches: list[Batch] = field(default_factory=list)
 
-    def work(self, _: object, batches: Sequence[Batch]) -> Iterator[list[str]]:
+    def work(self, _, batches):
         assert all(Path(batch.token or "").exists() for batch in batches)
         self.batches += batches
         for batch in batches:
@@ -35,17 +33,17 @@ class FakeCluster:
             if answer is not None:
                 yield [answer]
 
-    def workers(self) -> int:
+    def workers(self):
         return 3
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
+def config(tmp_path):
     return configuration.load(cache=tmp_path / "cache")
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Comparison:
+def asked(tmp_path):
     (tmp_path / "corpus" / "f").mkdir(parents=True)
     for name in ("one", "two"):
         (tmp_path / "corpus" / "f" / f"{name}.py").write_text("LAUNCHES = {}\n")
@@ -86,7 +84,7 @@ def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
 
 
 @pytest.fixture
-def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
+def batch(asked, config, tmp_path):
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
     places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
@@ -98,13 +96,13 @@ Filled = list[tuple[Comparison, Config]]
 
 
 @pytest.fixture
-def filled(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> Filled:
+def filled(monkeypatch, asked):
     """What a machine works on: toolchains are found as they are, nothing is compiled."""
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
     made: Filled = []
 
     @contextmanager
-    def opened(_: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
+    def opened(_, config, report, *, warm):
         yield replace(config)
 
     monkeypatch.setattr(dask_cluster.pipeline, "opened", opened)

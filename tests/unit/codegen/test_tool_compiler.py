@@ -1,6 +1,5 @@
 """What a tool's results are filed under, and how a text is spelled for it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,10 @@ import pytest
 from irdiff.codegen import readable
 from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.codegen.tool_runner import LlvmCall, Runner, ToolFailed
+from irdiff.codegen.tool_runner import Runner, ToolFailed
 from irdiff.config import load
-from irdiff.model import Assembler, FailureKind, Outcome, Toolchain
-from irdiff.resolve.substitute import RecordedSide, Substitute
+from irdiff.model import Assembler, FailureKind
+from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit import runs
@@ -27,7 +26,7 @@ ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_
 NEW = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
 
 
-def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
+def tool(kind=ToolKind.LLVM, digest="llvm"):
     path, is_ptxas = Path(f"/{digest}"), kind is ToolKind.PTXAS
     programs = {"ptxas": path} if is_ptxas else {"llc": Path("/llc")}
     backends = frozenset({"cuda"} if is_ptxas else {"cuda", "hip"})
@@ -35,7 +34,7 @@ def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
     return Tool(kind=kind, path=path, programs=programs, backends=backends, notes=(), **words)
 
 
-def substitute(one: Tool, origin: Toolchain | RecordedSide = RELEASE) -> Substitute:
+def substitute(one, origin=RELEASE):
     return Substitute(tool=one, origin=origin, corpus=SIDE.corpus, ptxas=None)
 
 
@@ -49,32 +48,32 @@ class Made:
     fresh: list[bool] = field(default_factory=list)
     compiler: Any = None
 
-    def compile(self, *_: Any, attempt: int | None = None, fresh: bool = False) -> Outcome:
+    def compile(self, *_, attempt=None, fresh=False):
         self.fresh.append(fresh)
         texts = runs.kept(self.store, {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX})
         return runs.compiled(texts, metadata={"shared": 4}, assembler=Assembler(digest="p", flags=FLAGS))
 
-    def outcome(self, of: Substitute, target: str = "sm_90", **more: Any) -> Any:
+    def outcome(self, of, target="sm_90", **more):
         launch = runs.launch(f"matmul/tma:fp16@{target}")
         return self.compiler.compile(
             replace(SIDE, toolchain=of.toolchain()), launch, runs.target(target), **more
         )
 
-    def content(self, outcome: Any, stage: str) -> bytes:
+    def content(self, outcome, stage):
         return self.store.get(outcome.artifacts[stage].digest) or b""
 
 
 @pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]:
+def make(tmp_path, monkeypatch):
     made = Made(Store(tmp_path / "store"))
 
-    def generate(runner: Runner, one: Tool, text: str, call: LlvmCall, folder: Path) -> bytes:
+    def generate(runner, one, text, call, folder):
         made.calls.append((one.digest, text))
         if one.digest == "broken":
             raise ToolFailed(FailureKind.ERROR, "ptx", "no")
         return PTX + one.digest.encode() + str(runner.randomized).encode()
 
-    def assemble(_: object, program: Path, name: str, text: bytes, flags: Any, folder: Path) -> Any:
+    def assemble(_, program, name, text, flags, folder):
         made.calls.append((str(program), text.decode()))
         return " ".join((str(program), *flags)).encode() + text, "registers"
 
@@ -82,7 +81,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]
     monkeypatch.setattr(Runner, "generate", generate)
     monkeypatch.setattr(Runner, "assemble", assemble)
 
-    def with_tools(*substitutes: Substitute) -> Made:
+    def with_tools(*substitutes):
         workers: Any = made
         made.compiler = ToolCompiler(workers, substitutes, made.store, load(cache=tmp_path), reuse=True)
         return made

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from irdiff.compare import artifact_comparator as module
@@ -15,7 +13,7 @@ CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
 
 
 @pytest.fixture
-def comparator(tmp_path: Path) -> ArtifactComparator:
+def comparator(tmp_path):
     return ArtifactComparator(Store(tmp_path), no_llvm)
 
 

@@ -8,7 +8,7 @@ import pytest
 from irdiff.capture import pairing
 from irdiff.compare import cases, radius
 from irdiff.compare.cases import MAX_REASON, reason
-from irdiff.model import Artifact, Failure, FailureKind, Launch, Pair, Sides, StageStatus, Verdict
+from irdiff.model import Artifact, Failure, FailureKind, Sides, StageStatus, Verdict
 from tests.unit import runs
 from tests.unit.findings import told
 from tests.unit.golden import golden
@@ -18,12 +18,12 @@ PAIR = runs.pair("a/b:c@sm_90")
 COMPILES: Sides[Failure | None] = Sides(base=None, head=None)
 
 
-def failure(kind: FailureKind = FailureKind.ERROR, **of_failure: str) -> Failure:
+def failure(kind=FailureKind.ERROR, **of_failure):
     return runs.failed(kind, **of_failure).failure
 
 
 @pytest.fixture
-def pair(launch: Launch) -> Pair:
+def pair(launch):
     return replace(PAIR, base=launch, head=launch)
 
 

@@ -13,7 +13,6 @@ from irdiff.model import (
     Artifact,
     Assembler,
     CaptureFailure,
-    Case,
     Compiled,
     Launch,
     Outcome,
@@ -22,7 +21,6 @@ from irdiff.model import (
     Target,
     Verdict,
 )  # fmt: skip
-from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
@@ -65,14 +63,14 @@ class FakeCompiler:
     asked: list[str] = field(default_factory=list)
     target: Target = field(default_factory=runs.target)
 
-    def compiled(self, **changes: Any) -> Compiled:
+    def compiled(self, **changes):
         """Artifacts by stage, and fields of `Compiled`."""
         fields = {name: changes.pop(name) for name in set(Compiled.__dataclass_fields__) & changes.keys()}
         assembler = Assembler(digest="p" * 64, flags=("-v",)) if "ptx" in changes else None
         plain = {"metadata": METADATA, "assembler": assembler, **fields}
         return runs.compiled(runs.kept(self.store, changes), **plain)
 
-    def compile(self, of: Side, *_: Any, attempt: int | None = None, fresh: bool = False) -> Outcome:
+    def compile(self, of, *_, attempt=None, fresh=False):
         side = of.toolchain.spec
         if attempt is not None:
             self.asked.append(f"{side} again")
@@ -81,16 +79,7 @@ class FakeCompiler:
         self.asked.append(f"{side}{' fresh' if fresh else ''}")
         return self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
 
-    def case(
-        self,
-        base: Any = None,
-        head: Any = None,
-        *,
-        sides: tuple[str, str] = ("base", "head"),
-        stages: tuple[str, ...] = (),
-        use_cache: bool = True,
-        pair: Any = (),
-    ) -> Case:
+    def case(self, base=None, head=None, *, sides=("base", "head"), stages=(), use_cache=True, pair=()):
         """The case of two sides, each an outcome or its artifacts."""
         for name, made in (("base", base), ("head", head)):
             if made is not None:
@@ -108,7 +97,7 @@ class FakeCompiler:
 
 
 @pytest.fixture
-def compiler(tmp_path: Any, launch: Launch) -> FakeCompiler:
+def compiler(tmp_path, launch):
     return FakeCompiler(store=Store(tmp_path), launch=launch)
 
 

@@ -1,12 +1,10 @@
 """A run shows what differs in Triton's files that run at a launch."""
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
 from irdiff.compare import runtime
-from irdiff.compare.runtime import Runtime
 from irdiff.model import RuntimeFile, Sides
 
 JIT, NVIDIA, AMD = (
@@ -15,7 +13,7 @@ JIT, NVIDIA, AMD = (
 TEXTS = {JIT: "def run():\n    launch(x, y, z)\n", NVIDIA: "cuda\n", AMD: "hip\n"}
 
 
-def files(folder: Path, texts: dict[str, str]) -> Runtime:
+def files(folder, texts):
     found = {}
     for name, text in texts.items():
         path = folder / name

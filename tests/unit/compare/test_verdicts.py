@@ -1,13 +1,12 @@
 """A verdict of sameness rests on evidence: without it no case is unchanged."""
 
 import itertools
-from collections.abc import Sequence
 
 import pytest
 
 from irdiff.compare import verdicts
 from irdiff.findings import Finding, FindingKind
-from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
+from irdiff.model import Artifact, Assembler, StageStatus, Verdict
 from irdiff.normalize import TextEquality
 from tests.unit import runs
 from tests.unit.findings import told
@@ -17,16 +16,16 @@ IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 GOLDEN = golden("verdicts")
 
 
-def side(notes: Sequence[str] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
+def side(notes=(), assembler=None, **digests):
     made = {name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()}
     return runs.compiled(made, assembler=assembler, notes=tuple(notes))
 
 
-def statuses(row: dict[str, str]) -> dict[str, StageStatus]:
+def statuses(row):
     return {stage: StageStatus(status) for stage, status in row.items()}
 
 
-def compare(stage: str, ours: str, theirs: str) -> TextEquality:
+def compare(stage, ours, theirs):
     assert ours != theirs, "equal bytes are not compared as texts"
     found = (Finding(FindingKind.NOT_NORMALIZED, stage),) * 2
     return TextEquality(equal=stage == "ttgir", header_equal=True, findings=found)

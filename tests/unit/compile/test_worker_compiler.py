@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import sqlite3
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch, Outcome
+from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
@@ -34,23 +33,23 @@ class Compilation:
     store: Store
     launch: Launch
 
-    def compiler(self, *, reuse: bool = True) -> WorkerCompiler:
+    def compiler(self, *, reuse=True):
         given: Any = self.requests
         return WorkerCompiler(given, self.store, Wanted(), reuse=reuse)
 
-    def words(self, **changes: Any) -> tuple[Any, ...]:
+    def words(self, **changes):
         corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
         plain = {"toolchain": TOOLCHAIN, "corpus": corpus, "launch": self.launch, "target": TARGET, **changes}
         side = Side(toolchain=plain.pop("toolchain"), corpus=plain.pop("corpus"), note="")
         return (side, *plain.values())
 
-    def compile(self, *, reuse: bool = True, fresh: bool = False, **changes: Any) -> Any:
+    def compile(self, *, reuse=True, fresh=False, **changes):
         return self.compiler(reuse=reuse).compile(*self.words(**changes), fresh=fresh)
 
-    def recompile(self, attempt: int = 0, **more: Any) -> Any:
+    def recompile(self, attempt=0, **more):
         return self.compiler().compile(*self.words(), attempt=attempt, **more)
 
-    def asked(self, *calls: Callable[[], object]) -> list[int]:
+    def asked(self, *calls):
         """How many requests each call makes."""
         counts = [len(self.requests.rows)]
         for call in calls:
@@ -60,7 +59,7 @@ class Compilation:
 
 
 @pytest.fixture
-def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
+def case(tmp_path, requests, launch):
     return Compilation(requests, Store(tmp_path / "store"), launch)
 
 
@@ -110,7 +109,7 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
     """At the same moment too: the second one waits for the first."""
     compiler, begun = case.compiler(), Barrier(4)
 
-    def one(number: int) -> Outcome:
+    def one(number):
         other = replace(case.launch, id=f"c/d:{number}", workload="c/d")
         begun.wait()
         return compiler.compile(*case.words(launch=other))
@@ -148,11 +147,11 @@ def test_the_dead_leave_what_they_had_finished(case):
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
 
 
-def lose_artifact(store: Store, made: Compiled) -> None:
+def lose_artifact(store, made):
     store.object_path(made.artifacts["ttgir"].digest).unlink()
 
 
-def damage_record(store: Store, _: Compiled) -> None:
+def damage_record(store, _):
     (path,) = store.root.glob("records-*.sqlite3")
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         changed = connection.execute("UPDATE records SET value = substr(value, 2) WHERE kind = 'compiled'")

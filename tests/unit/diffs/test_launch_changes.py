@@ -1,16 +1,15 @@
 """What a case is launched with at base and at head."""
 
 from dataclasses import replace
-from typing import Any
 
 from irdiff.diffs import launch_changes
-from irdiff.model import Run, Sides, Verdict
+from irdiff.model import Sides, Verdict
 from tests.unit import runs
 
 NAME = "matmul/w:x@sm_90"
 
 
-def launched(base: dict[str, Any], head: dict[str, Any], *metadata: dict[str, Any]) -> Run:
+def launched(base, head, *metadata):
     """A run of one changed case, by the parts of its launches and its metadata."""
     sides = Sides(base=runs.launch(NAME, "base", **base), head=runs.launch(NAME, **head))
     case = runs.case(NAME, Verdict.CHANGED, launches=sides.map(lambda side: side.key))
@@ -19,7 +18,7 @@ def launched(base: dict[str, Any], head: dict[str, Any], *metadata: dict[str, An
     return runs.run(case, launches={side.key: side for side in sides})
 
 
-def changes(run: Run) -> list[str]:
+def changes(run):
     return [str(row) for row in launch_changes.of_case(run.cases[0], run)]
 
 

@@ -16,7 +16,7 @@ store %0, %5
 }""".splitlines()
 
 
-def show(base: list[str], head: list[str], ir: str = "ttgir") -> list[str]:
+def show(base, head, ir="ttgir"):
     return [
         row.kind.value
         + (base[row.base] if row.head is None and row.base is not None else head[row.head or 0])
@@ -25,14 +25,14 @@ def show(base: list[str], head: list[str], ir: str = "ttgir") -> list[str]:
     ]
 
 
-def edited(old: str, new: str) -> list[str]:
+def edited(old, new):
     return [line.replace(old, new) for line in BASE]
 
 
-def shifted(lines: list[str], start: int, insert: str) -> list[str]:
+def shifted(lines, start, insert):
     """The lines with one more before the line `start`, and every later value numbered anew."""
 
-    def renumber(line: str) -> str:
+    def renumber(line):
         return re.sub(r"%(\d+)", lambda m: f"%{int(m[1]) + (int(m[1]) > 1)}", line)
 
     return [*lines[:start], insert, *map(renumber, lines[start:])]
@@ -120,7 +120,7 @@ def test_lines_called_the_same_differ_by_one_renaming_only(base, head):
                 assert to_base.setdefault(b, a) == a
 
 
-def renumbered(base: list[str], head: list[str]) -> list[str]:
+def renumbered(base, head):
     """The removed lines as they are shown among head's."""
     found = align("ttgir", base, head)
     return [

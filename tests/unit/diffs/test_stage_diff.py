@@ -1,11 +1,10 @@
 from irdiff.diffs import stage_diff
 from irdiff.diffs.renumbering import Kind
-from irdiff.diffs.stage_diff import DiffLine
 from tests.unit.runs import TTGIR as BASE
 from tests.unit.runs import TTGIR_AT_HEAD as HEAD
 
 
-def changed(base: str, head: str) -> list[DiffLine]:
+def changed(base, head):
     diff = stage_diff.compare("ttgir", base, head)
     return [diff.line(index) for index, row in enumerate(diff.rows) if row.kind is not Kind.SAME]
 

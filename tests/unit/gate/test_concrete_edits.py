@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
-from irdiff.model import Artifact, Case, Pair, Run, Sides, StageStatus, Verdict
+from irdiff.model import Artifact, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.findings import findings
@@ -28,7 +27,7 @@ POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "rev
 Texts = Mapping[str, str | bytes]
 
 
-def ttgir(*lines: str) -> str:
+def ttgir(*lines):
     body = "".join(f"    {line} loc(#loc)\n" for line in lines)
     return (
         '#loc = loc(unknown)\nmodule attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32} {\n'
@@ -37,25 +36,25 @@ def ttgir(*lines: str) -> str:
     )
 
 
-def mask(bound: int) -> str:
+def mask(bound):
     return ttgir(f"%c = arith.constant {bound} : i32", "%m = arith.cmpi slt, %arg1, %c : i32")
 
 
-def vmcnt(number: int) -> str:
+def vmcnt(number):
     return f"\t.text\nk:\n\ts_load_dwordx2 s[0:1], s[4:5], 0x0\n\ts_waitcnt vmcnt({number})\n\ts_endpgm\n"
 
 
-def atomic(ordering: str) -> str:
+def atomic(ordering):
     operation = f"%o = atomicrmw fadd ptr addrspace(1) %p, float %v {ordering}, align 4"
     return f"define void @k(ptr addrspace(1) %p, float %v) {{\n  {operation}\n  ret void\n}}\n"
 
 
-def accumulator(kind: str) -> str:
+def accumulator(kind):
     tensor = f"tensor<16x16x{kind}>"
     return ttgir(f"%z = arith.constant dense<0.0> : {tensor}", f"%d = arith.negf %z : {tensor}")
 
 
-def barrier(before: int) -> str:
+def barrier(before):
     lines = [f"%v{number} = arith.addi %arg1, %arg1 : i32" for number in range(4)]
     return ttgir(*lines[:before], "gpu.barrier", *lines[before:])
 
@@ -72,19 +71,19 @@ EDITS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.fixture
-def comparator(tmp_path: Path) -> ArtifactComparator:
+def comparator(tmp_path):
     return ArtifactComparator(Store(tmp_path / "store"), no_llvm)
 
 
-def pair(**of_head: Any) -> Pair:
+def pair(**of_head):
     base = launch(CASE)
     return runs.pair(CASE, base, replace(base, **of_head))
 
 
-def changed(comparator: ArtifactComparator, base: Texts, head: Texts, **changes: Any) -> Case:
+def changed(comparator, base, head, **changes):
     """A case with these texts, as a comparison files it."""
 
-    def artifact(stage: str, text: str | bytes) -> Artifact:
+    def artifact(stage, text):
         data = text.encode() if isinstance(text, str) else text
         return Artifact(stage=stage, digest=comparator.store.put(data), size_bytes=len(data))
 
@@ -103,13 +102,13 @@ def changed(comparator: ArtifactComparator, base: Texts, head: Texts, **changes:
     return replace(made, edit=edit_digest.of_case(made, pair(), comparator))
 
 
-def run_of(comparator: ArtifactComparator, stage: str, base: str, head: str) -> Run:
+def run_of(comparator, stage, base, head):
     made = changed(comparator, {stage: base}, {stage: head})
     groups, _ = grouping.group([made], lambda row: CaseDescriber(EditReader(comparator)).describe(row, None))
     return run(made, groups=groups)
 
 
-def gated(found: Run, accepted: tuple[acceptance.Accepted, ...]) -> gate.Outcome:
+def gated(found, accepted):
     return gate.evaluate(found, POLICY, accepted=accepted, today=TODAY)
 
 
@@ -175,7 +174,7 @@ def test_what_the_launch_has_differently_counts(comparator):
 def test_how_a_side_failed_counts_without_addresses_and_folders(comparator):
     broken = case(CASE, Verdict.BROKEN)
 
-    def edit(message: str) -> str | None:
+    def edit(message):
         failure = replace(broken.failures.head, message=message)
         failed = replace(broken, failures=replace(broken.failures, head=failure))
         return edit_digest.of_case(failed, pair(), comparator)

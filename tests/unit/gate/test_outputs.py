@@ -11,9 +11,8 @@ from irdiff import gate
 from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
 from irdiff.gate import outputs, policy, sarif
-from irdiff.gate.outcome import Outcome
 from irdiff.gate.outputs import ReleaseRun, junit
-from irdiff.model import Run, StageStatus, Verdict
+from irdiff.model import StageStatus, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.gate import policies
@@ -33,7 +32,7 @@ WHO = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     """Cases that rest on each kind of evidence, and on none."""
     changed, text = "a/x:2@sm_90", {"ttir": StageStatus.IDENTICAL}
     base, head = (runs.revision(f"3.{n}.0", revision=f"HEAD~{9 - n} 1a2b3c4") for n in (8, 9))
@@ -51,7 +50,7 @@ def run() -> Run:
 
 
 @pytest.fixture
-def outcome(run: Run) -> Outcome:
+def outcome(run):
     return gate.evaluate(run, RULES, today=TODAY)
 
 
@@ -74,7 +73,7 @@ def test_sarif_points_into_the_repository_only(run):
         assert set(places) == {"irdiff-policy.toml"}
 
 
-def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
+def _part(run, rules=RULES):
     outcome = gate.evaluate(run, rules, today=TODAY) if rules else None
     return ReleaseRun(run=run, folder=Path("nowhere"), timing=None, outcome=outcome)
 
@@ -103,7 +102,7 @@ def test_nothing_is_called_a_pass_that_was_not_asked():
 
 
 @pytest.fixture
-def folder(tmp_path: Path, run: Run) -> Path:
+def folder(tmp_path, run):
     path = tmp_path / "run"
     path.mkdir()
     (path / "run.json").write_bytes(run_folder.dump(run))
@@ -111,14 +110,14 @@ def folder(tmp_path: Path, run: Run) -> Path:
 
 
 @pytest.fixture
-def rules(tmp_path: Path) -> Path:
+def rules(tmp_path):
     """A policy whose radius rule waits for a review."""
     rule = f'[[rule]]\nid="r"\naction="review"\nreason="{REASON}"\nkind="radius"\npercent=1\n'
     (tmp_path / "policy.toml").write_text(f'schema = "{policy.SCHEMA}"\n{rule}')
     return tmp_path / "policy.toml"
 
 
-def _invoke(*arguments: object) -> tuple[int, str]:
+def _invoke(*arguments):
     result = CliRunner().invoke(gate_command, [str(a) for a in arguments], standalone_mode=False)
     if result.exception:
         raise result.exception

@@ -4,19 +4,17 @@ import dataclasses
 import datetime
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff import gate
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
-from irdiff.gate.acceptance import Acceptance, Accepted
-from irdiff.gate.outcome import Certainty, GateFinding, Outcome, SubjectKind
+from irdiff.gate.acceptance import Acceptance
+from irdiff.gate.outcome import Certainty, SubjectKind
 from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
-from irdiff.gate.timings import TimedCase
-from irdiff.model import DEFAULT_OPTIONS, Case, Edited, Run, Sides, StageStatus, Verdict
+from irdiff.model import DEFAULT_OPTIONS, Edited, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
 from tests.unit import runs
@@ -40,15 +38,14 @@ RADIUS = {"kind": "radius", "percent": 1}
 TWO = "a/x:2@sm_90"
 GOLDEN = golden("gate-rules")
 ONE_CHANGED = run(case(CASE, Verdict.CHANGED))
-Objection = tuple[Certainty, str]
 
 
-def gated(of: Run, *rules: dict[str, Any], **more: Any) -> Outcome:
+def gated(of, *rules, **more):
     waivers = more.pop("waivers", ())
     return gate.evaluate(of, policies.of(*rules, waivers=waivers), **{"today": TODAY, **more})
 
 
-def evaluated(of: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[tuple[str, Certainty, str]]]:
+def evaluated(of, *timings, **rule):
     """How many cases a rule selects, and where it does not hold: `@sm_90` is a target."""
     (outcome,) = gated(of, {"if_unknown": "warn", **rule}, timings=timings).rules
     for row in outcome.findings:
@@ -58,23 +55,23 @@ def evaluated(of: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[tupl
     return outcome.examined, rows
 
 
-def found(of: Run, *timings: TimedCase, **rule: Any) -> list[tuple[str, Certainty, str]]:
+def found(of, *timings, **rule):
     return evaluated(of, *timings, **rule)[1]
 
 
-def objection(of: Run, *timings: TimedCase, **rule: Any) -> Objection | None:
+def objection(of, *timings, **rule):
     """To the only case."""
     rows = found(of, *timings, **rule)
     assert [name for name, _, _ in rows] in ([], [CASE])
     return rows[0][1:] if rows else None
 
 
-def certainty(of: Run, *timings: TimedCase, **rule: Any) -> Certainty | None:
+def certainty(of, *timings, **rule):
     row = objection(of, *timings, **rule)
     return row[0] if row else None
 
 
-def only(outcome: Outcome) -> GateFinding:
+def only(outcome):
     (finding,) = (finding for rule in outcome.rules for finding in rule.findings)
     return finding
 
@@ -141,7 +138,7 @@ def test_only_the_same_machine_code_needs_no_facts():
 NOT_MEASURED = timed(None, None, None)
 
 
-def measured(low: float | None = None, high: float | None = None, **row: Any) -> TimedCase:
+def measured(low=None, high=None, **row):
     speed = Speed(row.pop("speed", Speed.SAME)) if low is not None else None
     if row.get("same_result") == "unknown":
         row["same_result"] = None
@@ -190,7 +187,7 @@ def test_the_radius_of_each_target():
 
 
 def test_compile_times_are_of_the_stages_and_cases_that_both_sides_compiled():
-    def compiled(name: str, base: dict[str, float], head: dict[str, float]) -> Case:
+    def compiled(name, base, head):
         return case(name, compile_s=Sides(base=base, head=head))
 
     rule = {"kind": "compile-time", "percent": 20, "more_than_s": 2}
@@ -226,12 +223,12 @@ def test_a_case_whose_code_was_not_compared_covers_nothing():
     assert found(of, **required) == [("@gfx950", VIOLATED, none), ("@gfx942", VIOLATED, none)]
 
 
-def blocking(of: Run) -> list[str]:
+def blocking(of):
     outcome = gate.evaluate(of, policy.load(Path("reports/irdiff-policy.toml")), today=TODAY)
     return [row.rule.id for row in outcome.rules if not row.holds]
 
 
-def few(changed: int, total: int, verdict: Verdict = Verdict.CHANGED) -> list[Case]:
+def few(changed, total, verdict=Verdict.CHANGED):
     verdicts = [verdict] * changed + [Verdict.UNCHANGED] * (total - changed)
     return [case(f"a/x:{n}@sm_90", each, tier="core") for n, each in enumerate(verdicts)]
 
@@ -289,11 +286,11 @@ def test_a_waiver_of_edits_does_not_cover_another_edit():
     assert not gated(of, CHANGED, waivers=({**own, "cases": ["b/*"]},)).passed
 
 
-def accept(of: Run, *names: str) -> tuple[Accepted, ...]:
+def accept(of, *names):
     return acceptance.accept(of, names, Acceptance(owner="jane", reason=REASON, on=TODAY, expires=TODAY))
 
 
-def changed_cases(*numbers: int, **edits: str) -> Run:
+def changed_cases(*numbers, **edits):
     """A run of one group, with the cases of these numbers; `e2=x` gives case 2 another edit."""
     cases = []
     for number in numbers:
@@ -327,7 +324,7 @@ def test_a_radius_is_accepted_with_every_case_behind_it():
     assert not gated(one_group, rule, accepted=accept(of, "g1", "g2")).passed
 
 
-def refused(later: Run, accepted: tuple[Accepted, ...], **more: Any) -> dict[str, str]:
+def refused(later, accepted, **more):
     """Why the findings of a later run are not settled, by case."""
     outcome = gated(later, REVIEW, accepted=accepted, **more)
     return {row.name: row.not_accepted for row in outcome.rules[0].findings if row.blocks}

@@ -14,13 +14,11 @@ import pytest
 
 from irdiff import gate
 from irdiff.gate import outputs, policy, timings
-from irdiff.gate.outcome import Certainty, Outcome
+from irdiff.gate.outcome import Certainty
 from irdiff.gate.sarif import sarif
-from irdiff.gate.timings import TimedCase
-from irdiff.model import Run
 from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
-from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
+from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate.policies import CASE
 from tests.unit.golden import recorded
 from tests.unit.runs import blank, check, found, gpu
@@ -30,17 +28,17 @@ DATA = ROOT / "tests" / "data" / "gate"
 SLOWER = {"loss/cross_entropy:bf16-smooth-50k@sm_90", "normalization/softmax:bf16-64k-online@sm_90"}
 
 
-def read(row: CaseTiming, *cards: GpuRecord) -> TimedCase:
+def read(row, *cards):
     (timed,) = timings.of_results(found([row], gpus=cards))
     return timed
 
 
-def row(status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, message: str = "") -> CaseTiming:
+def row(status=OutputStatus.EQUAL, side=None, message=""):
     outputs = check(status, side, message)
     return CaseTiming(case=CASE, gpu="GPU-1", outputs=outputs, measurement=None, processes=(), note="")
 
 
-def measured(**changes: Any) -> CaseTiming:
+def measured(**changes):
     fields: dict[str, Any] = {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
     fields |= {"speed": Speed.SLOWER, "unclear": None, "why": "", **changes}
     return replace(row(), measurement=blank(Measurement, **fields))
@@ -87,7 +85,7 @@ def test_figures_that_cannot_be_relied_on_are_none():
         assert timed.note
 
 
-def _gate(rules: Path, today: str) -> tuple[Run, Outcome]:
+def _gate(rules, today):
     with run_archive.opened(DATA / "h200-3.8.0-3.9.0.tar.zst") as folder:
         run, measured = run_folder.load(folder), timing_file.load(folder)
     assert measured is not None

@@ -1,7 +1,5 @@
 """Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
 
-from typing import Any
-
 import pytest
 
 from irdiff.errors import UsageError
@@ -12,7 +10,7 @@ from tests.unit.golden import golden
 HEAD = "a" * 40
 
 
-def of(base: str | None = None, tiers: Any = None, targets: Any = (), cases: Any = ()) -> Asked:
+def of(base=None, tiers=None, targets=(), cases=()):
     return Asked(base=base, tiers=tiers, targets=targets, cases=cases)
 
 

@@ -10,7 +10,7 @@ from tests.unit import runs
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     changed = "a/x:2@sm_90"
     made: Run = runs.run(
         runs.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),

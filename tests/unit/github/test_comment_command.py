@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -15,19 +13,19 @@ COMMIT = "a" * 40
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch):
     for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_REPOSITORY", "GITHUB_API_URL"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     case = runs.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
     (tmp_path / "run.json").write_bytes(run_folder.dump(runs.run(case)))
     return tmp_path
 
 
-def _invoke(*arguments: object) -> str:
+def _invoke(*arguments):
     result = CliRunner().invoke(comment_command, [str(a) for a in arguments], standalone_mode=False)
     if result.exception:
         raise result.exception

@@ -1,17 +1,17 @@
 from irdiff.github import comment
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from tests.unit import runs
 
 FIRST, SECOND = "5d6e7f8" + "0" * 33, "1a2b3c4" + "0" * 33
 
 
-def run_of(*groups: str) -> Run:
+def run_of(*groups):
     cases = [runs.case(f"a/b:{name}@sm_90", Verdict.CHANGED, group=name, edit="a" * 64) for name in groups]
     made = tuple(runs.group(case.group, case.id) for case in cases)
     return runs.run(*cases, groups=made)
 
 
-def body(run: Run, commit: str, former: str | None) -> str:
+def body(run, commit, former):
     report = comment.body("default", "### irdiff: so many changed\n\nmore", "\nfooter\n")
     return comment.appended(report, comment.of_run(run, commit), former)
 

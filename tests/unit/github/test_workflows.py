@@ -2,7 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from irdiff.cli.init_command import init_command
 from irdiff.errors import UsageError
@@ -26,14 +26,14 @@ TABLE = dict(
 """What a job of each workflow may do, as README.md says it."""
 
 
-def _init(*arguments: object) -> Result:
+def _init(*arguments):
     result = CliRunner().invoke(init_command, [str(a) for a in arguments], standalone_mode=False)
     if result.exception:
         raise result.exception
     return result
 
 
-def _jobs(content: str) -> list[str]:
+def _jobs(content):
     return re.split(r"^  (?=[a-z]+:\n)", content[content.index("\njobs:") :], flags=re.MULTILINE)[1:]
 
 

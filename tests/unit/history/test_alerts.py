@@ -1,8 +1,5 @@
 """What the newest version moved, as text, exit code and issue."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from click.testing import CliRunner
 
@@ -10,8 +7,6 @@ from irdiff.cli import history_commands
 from irdiff.errors import ExitCode
 from irdiff.github.api import Client
 from irdiff.history import add, alerts, database, lines
-from irdiff.history.alerts import Alert
-from irdiff.history.lines import SeriesLines
 from irdiff.model import Verdict
 from tests.unit import runs
 from tests.unit.history import histories
@@ -24,23 +19,23 @@ CHANGED = runs.case(A, Verdict.CHANGED)
 class Nights:
     """A history that grows a version at a time."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         self.file = file
 
-    def add(self, base: str, head: str, *cases: Any, groups: Any = (), ratio: float | None = None) -> Alert:
+    def add(self, base, head, *cases, groups=(), ratio=None):
         with database.writing(self.file) as history:
             add.add_run(history, histories.run(base, head, *cases, groups=groups), None)
             if ratio is not None:
                 histories.session(history, A, {head: (ratio, 0.002)}, name=head)
         return alerts.check(self.read())
 
-    def read(self) -> SeriesLines:
+    def read(self):
         with database.reading(self.file) as history:
             return lines.read(history, "releases")
 
 
 @pytest.fixture
-def nights(tmp_path: Path) -> Nights:
+def nights(tmp_path):
     """3.7.0 was timed."""
     found = Nights(tmp_path / "h")
     found.add("3.6.0", "3.7.0", SAME, ratio=1.0)
@@ -60,7 +55,7 @@ def test_facts_that_cost_are_news(tmp_path):
         assert alert.is_news is news, (fact, base)
 
 
-def check(nights: Nights, text: Path) -> tuple[int, str]:
+def check(nights, text):
     words = ["check", "--db", str(nights.file), "--markdown", str(text)]
     result = CliRunner().invoke(history_commands.history_group, words, standalone_mode=False)
     assert result.exception is None
@@ -89,13 +84,13 @@ class FakeGithub:
 
     listed = Client.listed
 
-    def __init__(self, *issues: dict[str, Any]) -> None:
+    def __init__(self, *issues):
         self.issues = list(issues)
 
-    def graphql(self, query: str, variables: object, *, to: str) -> Any:
+    def graphql(self, query, variables, *, to):
         return {"viewer": {"login": "irdiff[bot]"}}
 
-    def rest(self, verb: str, path: str, body: Any = None, *, to: str, **_: Any) -> Any:
+    def rest(self, verb, path, body=None, *, to, **_):
         if verb == "GET":
             return [row for row in self.issues if row["state"] == "open"]
         if path == "/issues":
@@ -106,11 +101,11 @@ class FakeGithub:
         return {}
 
 
-def issue(number: int, user: str) -> dict[str, Any]:
+def issue(number, user):
     return {"number": number, "state": "open", "user": {"login": user}, "html_url": f"u{number}"}
 
 
-def keep(github: FakeGithub, nights: Nights) -> list[str]:
+def keep(github, nights):
     series = nights.read()
     return history_commands.keep_issues(github, series, alerts.check(series))
 
@@ -118,7 +113,7 @@ def keep(github: FakeGithub, nights: Nights) -> list[str]:
 def test_one_issue_is_opened_updated_and_closed_when_undone(nights):
     github = FakeGithub()
 
-    def night(*arguments: Any, **more: Any) -> list[str]:
+    def night(*arguments, **more):
         nights.add(*arguments, **more)
         return keep(github, nights)
 

@@ -1,15 +1,11 @@
 """Which versions a backfill compiles and compares, and where it goes on."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.errors import ToolchainError
 from irdiff.history import backfill, database, versions
-from irdiff.model import Run, Sides, Verdict
-from irdiff.resolve.sides import Side
+from irdiff.model import Verdict
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -19,7 +15,7 @@ CASE = "matmul/tma:fp16@sm_90"
 class FakeSteps:
     """A backfill without compilers: it notes what it is asked to do."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.done: list[str] = []
         self.broken: set[str] = set()
         self.choice = backfill.Choice(
@@ -31,24 +27,24 @@ class FakeSteps:
             runs=folder / "runs",
         )
 
-    def run(self, *labels: str) -> tuple[backfill.Backfilled, list[str]]:
+    def run(self, *labels):
         """What came of it, and what was done for it."""
         self.done.clear()
         found = backfill.backfill([versions.release(label) for label in labels], self.choice, self)
         return found, [*self.done]
 
-    def say(self, text: str) -> None: ...
+    def say(self, text): ...
 
-    def resolve(self, spec: str) -> Side:
+    def resolve(self, spec):
         if spec in self.broken:
             raise ToolchainError(f"{spec}: no such wheel\nmore")
         return runs.side(spec)
 
-    def measure(self, side: Side) -> Any:
+    def measure(self, side):
         self.done.append(side.toolchain.spec.removeprefix("triton=="))
         return histories.inventory(histories.made(CASE, registers=10))
 
-    def compare(self, sides: Sides[Side], folder: Path) -> Run:
+    def compare(self, sides, folder):
         base, head = (side.toolchain.spec.removeprefix("triton==") for side in sides)
         self.done.append(f"{base}..{head}")
         assert folder.parent == self.choice.runs
@@ -56,7 +52,7 @@ class FakeSteps:
 
 
 @pytest.fixture
-def steps(tmp_path: Path) -> FakeSteps:
+def steps(tmp_path):
     return FakeSteps(tmp_path)
 
 
@@ -73,7 +69,7 @@ def test_each_version_is_compiled_once_and_neighbours_are_compared(steps):
 
 
 def test_it_goes_on_where_it_was_stopped(steps, monkeypatch):
-    def stop(*_: object) -> Run:
+    def stop(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):

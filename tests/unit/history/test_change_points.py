@@ -7,12 +7,12 @@ from irdiff.history import change_points
 from tests.programs import bench_change_points as bench
 
 
-def line(*levels: tuple[int, float], noise: float = 0.002, seed: int = 1) -> list[float]:
+def line(*levels, noise=0.002, seed=1):
     rng = np.random.default_rng(seed)
     return [float(level * math.exp(rng.normal(0, noise))) for count, level in levels for _ in range(count)]
 
 
-def found(values: list[float]) -> list[int]:
+def found(values):
     return [step.index for step in change_points.level_steps(values)]
 
 

@@ -1,14 +1,12 @@
 """Compile times of a run by the committed history of eleven releases, which holds the seconds of each stage."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from irdiff.history import alerts, compile_times, database, lines, steps
-from irdiff.history.database import Database
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -16,12 +14,12 @@ SLOWER, AS_BEFORE = "moe/grouped:fp16-8groups@sm_90", "elementwise/vector_add:fp
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+def history(tmp_path_factory):
     with database.reading(histories.sample(tmp_path_factory.mktemp("sample") / "h")) as opened:
         yield opened
 
 
-def of_head(history: Database, head: str, *names: str) -> Run:
+def of_head(history, head, *names):
     cases = [runs.case(name, Verdict.CHANGED) for name in names]
     run = histories.run("3.2.0", head, *cases)
     query = "SELECT toolchain, corpus FROM versions WHERE label = ?"

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import jsonschema
@@ -20,11 +19,11 @@ SCHEMA = Path(__file__).parents[2] / "data" / "history" / "oss_ci_benchmark_v3.s
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "deep" / "history.duckdb"
 
 
-def facts(file: Path) -> dict[tuple[str, str], tuple[float, str]]:
+def facts(file):
     with database.reading(file) as history:
         rows = history.rows("SELECT version, fact, value, origin FROM facts")
     return {
@@ -32,12 +31,12 @@ def facts(file: Path) -> dict[tuple[str, str], tuple[float, str]]:
     }
 
 
-def dump(file: Path) -> dict[str, list[Any]]:
+def dump(file):
     with database.reading(file) as history:
         return {table: history.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in database.TABLES}
 
 
-def put(file: Path, *found: Any) -> list[bool]:
+def put(file, *found):
     with database.writing(file) as history:
         return [add.add_run(history, run, None) for run in found]
 
@@ -89,7 +88,7 @@ def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path):
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Path:
+def filled(tmp_path):
     """A history of real runs and timings that was exported, too."""
     with database.reading(histories.sample(tmp_path / "h")) as history:
         database.export(history, tmp_path / "it's here")

@@ -3,13 +3,12 @@
 import itertools
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
-from irdiff.model import Artifact, Case, Run, Sides, Verdict
+from irdiff.model import Artifact, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import decision
@@ -22,10 +21,10 @@ LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
 CASE = "matmul/tma:fp16@sm_90"
 
 
-def coded(base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Case:
+def coded(base, head, verdict=Verdict.CHANGED):
     """A case whose binaries are the words given."""
 
-    def side(word: str) -> dict[str, Artifact]:
+    def side(word):
         return {"cubin": Artifact(stage="cubin", digest=sha256(word.encode()), size_bytes=len(word))}
 
     known = verdict is not Verdict.UNCHANGED
@@ -37,7 +36,7 @@ def coded(base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Case:
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     """3.7.0 has other code than 3.6.0, 3.8.0 the same as 3.7.0, 3.9.0 again another."""
     store = Store(tmp_path / "store")
     kept = [store.put(word.encode()) for word in ("a", "b", "c")]
@@ -48,13 +47,13 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "h"
 
 
-def added(tmp_path: Path, run: Run, folder: Path, digests: list[str]) -> None:
+def added(tmp_path, run, folder, digests):
     run_folder.write(folder, run, Store(tmp_path / "store"), digests)
     with database.writing(tmp_path / "h") as history:
         add.add_run(history, run, folder)
 
 
-def made(file: Path, out: Path) -> session.Session:
+def made(file, out):
     with database.reading(file) as history:
         return session.write(lines.read(history, "releases"), [runs.target()], out)
 
@@ -102,7 +101,7 @@ def test_timings_of_a_session_become_lines(file, tmp_path):
     assert (line.gpu, line.reference) == ("NVIDIA H200", "triton==3.9.0")
 
 
-def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float]) -> int:
+def add_timings_of(file, found, ratios):
     samples = {
         session.entry(CASE, label): [
             Sample(gpu="GPU-1", case=session.entry(CASE, label), process=p, round=0, position=0, arm=arm, launches=1,

@@ -1,26 +1,24 @@
 """Where lines bend: steps of one reason."""
 
-from pathlib import Path
-
 import pytest
 
 from irdiff.history import database, lines, steps
-from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Case, Verdict
+from irdiff.history.lines import Timing
+from irdiff.model import Verdict
 from tests.unit import runs
 from tests.unit.history import histories
 
 A, B = "matmul/tma:fp16@sm_90", "matmul/tma:bf16@sm_90"
 
 
-def moved(case: str, before: int, after: int, group: str) -> Case:
+def moved(case, before, after, group):
     return runs.case(
         case, Verdict.CHANGED, base={"registers": before}, head={"registers": after}, group=group
     )
 
 
 @pytest.fixture
-def series(tmp_path: Path) -> SeriesLines:
+def series(tmp_path):
     """Registers go up in 3.8.0 and come back in 3.9.0; a third case breaks."""
     up = moved(A, 100, 140, "g1"), moved(B, 90, 95, "g1"), runs.case("moe/x:fp8@sm_90", Verdict.BROKEN)
     down = moved(A, 140, 100, "g2")
@@ -54,7 +52,7 @@ def test_cases_of_one_group_are_one_step(series):
     assert grouped.bisect.startswith('irdiff bisect "$(git merge-base v3.7.0 v3.8.0)" v3.8.0 --case ')
 
 
-def timing(ratio: float, half: float = 0.002, floor: float = 0.002) -> Timing:
+def timing(ratio, half=0.002, floor=0.002):
     known = {"low": ratio - half, "high": ratio + half, "noise_floor": floor, "outputs": "equal"}
     return Timing(median_us=50 * ratio, ratio=ratio, **known)
 

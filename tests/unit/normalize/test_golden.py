@@ -15,7 +15,7 @@ NEIGHBOURS = sorted(path for path in GOLDEN.glob("*/*/*") if not path.name.start
 BASES = sorted(GOLDEN.glob("*/*/base.*"))
 
 
-def _name(path: Path) -> str:
+def _name(path):
     return str(path.relative_to(GOLDEN))
 
 

@@ -72,7 +72,7 @@ def test_bounded(stage, shape):
     assert time.process_time() - start < BOUND_S
 
 
-def _repeated(line: str) -> Callable[[int], str]:
+def _repeated(line):
     return lambda count: "".join(line.replace("#N", str(number)) for number in range(count))
 
 
@@ -107,11 +107,11 @@ _GROWING: dict[str, tuple[str, Callable[[int], str]]] = {
 _BRANCHES = ".amdhsa_kernel f\n.type f,@function\nf:\n"
 
 
-def _word(number: int) -> str:
+def _word(number):
     return "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
-def _spent_s(stage: str, text: str) -> float:
+def _spent_s(stage, text):
     other = text.replace("v1, v1", "v2, v2").replace("R1", "R9")
     start = time.process_time()
     for action in (canonicalize, instruction_facts):

@@ -60,7 +60,7 @@ def test_what_is_broken_otherwise_is_not_read():
         assert reprint(broken).text is None
 
 
-def _with(declaration: str) -> str:
+def _with(declaration):
     return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.normalize import Printed, canonicalize, equivalent, llvm_reader
+from irdiff.normalize import canonicalize, equivalent, llvm_reader
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
 from tests.unit.findings import told
 
@@ -45,7 +45,7 @@ def test_llvm_reads_real_texts_and_judges_as_the_lexical_form_does(old, new):
     bases = {(a.kernel, a.target): a for a in of_stage("llir", release=old)}
     read: list[str] = []
 
-    def reprint(text: str) -> Printed:
+    def reprint(text):
         """Real texts are not known to abort LLVM; irdiff itself reads in a process of its own."""
         read.append(text)
         return llvm_reader.reprint(text)

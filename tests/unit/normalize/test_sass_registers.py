@@ -35,12 +35,12 @@ def test_each_rule_has_both_kinds_of_neighbour():
         assert {path.name.split("-")[0] for path in folder.glob("*-*")} == {"same", "differ"}
 
 
-def _permuted(lines: list[str], random: Random) -> list[str]:
+def _permuted(lines, random):
     """Blocks of eight of `R` and of `UR`, and single predicates, each go to another place of their file."""
     blocks = {file: random.sample(range(count), count) for file, count in (("R", 30), ("UR", 7))}
     predicates = {file: random.sample(range(7), 7) for file in ("P", "UP")}
 
-    def move(match: re.Match[str]) -> str:
+    def move(match):
         file, number = match.group(1), int(match.group(2))
         if file in predicates:
             return f"{file}{predicates[file][number]}"

@@ -11,7 +11,7 @@ from irdiff.normalize import canonicalize, equivalent, mlir
 from irdiff.normalize.lexing import AMDGCN, LLVM_IR, MLIR, PTX, Strings, UnclearError
 
 
-def pairs(name: str) -> list[dict[str, str]]:
+def pairs(name):
     file = Path(__file__).parents[2] / "golden" / "pairs" / f"{name}.toml"
     return tomllib.loads(file.read_text())["pair"]
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irdiff.attribute.attribution import CaseToReplay
-from irdiff.attribute.replayer import Replay, Replayed
+from irdiff.attribute.replayer import Replayed
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import Compiled, FailureKind, Outcome, Sides, Verdict
+from irdiff.model import FailureKind, Outcome, Sides, Verdict
 from irdiff.recheck.rechecker import Answers, Depth, Rechecker
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
@@ -43,7 +42,7 @@ class Stages:
     """A side and a stage whose time runs out."""
     asked: list[str] = field(default_factory=list)
 
-    def run(self, replay: Replay) -> Replayed:
+    def run(self, replay):
         assert replay.randomized
         side, stage = replay.side.toolchain.spec, replay.stage
         self.asked.append(f"{side} {stage} of {replay.input_stage}")
@@ -53,18 +52,16 @@ class Stages:
             return Replayed(output=None, error="no", settings={}, transient=transient)
         return Replayed(output=runs.kept(self.store, {stage: made})[stage].digest, settings={})
 
-    def compile(self, asked: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
+    def compile(self, asked, *_, attempt, fresh=False):
         side = asked.toolchain.spec
         self.asked.append(f"{side} compiled")
         found = self.whole.get(f"{side} fresh") if fresh else None
         return found or self.whole.get(side) or self.compiled(MADE[side])
 
-    def compiled(self, texts: Texts) -> Compiled:
+    def compiled(self, texts):
         return runs.compiled(runs.kept(self.store, texts))
 
-    def ask(
-        self, depth: Depth = Depth.WHOLE, base: Texts = BASE, head: Texts = HEAD, stage: str = "ptx"
-    ) -> Answers:
+    def ask(self, depth=Depth.WHOLE, base=BASE, head=HEAD, stage="ptx"):
         artifacts = Sides(base=runs.kept(self.store, base), head=runs.kept(self.store, head))
         case = runs.case("a/b:c@sm_90", Verdict.CHANGED, origin=runs.origin(stage), artifacts=artifacts)
         subject = CaseToReplay(
@@ -78,7 +75,7 @@ class Stages:
 
 
 @pytest.fixture
-def stages(tmp_path: Path) -> Stages:
+def stages(tmp_path):
     return Stages(Store(tmp_path))
 
 

@@ -1,13 +1,11 @@
 """Which changed cases are asked again, and what an answer leads to."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 
-from irdiff.model import Case, ChangeGroup, Sides, Verdict
-from irdiff.recheck.rechecker import Answer, Answers, Depth, Question, Rounds, UnstableAssemblers
+from irdiff.model import Sides, Verdict
+from irdiff.recheck.rechecker import Answer, Answers, Depth, Rounds, UnstableAssemblers
 from irdiff.store import Store
 from tests.unit import runs
 
@@ -30,14 +28,12 @@ class Questions:
     """Where head does not answer."""
     asked: list[tuple[str, Depth]] = field(default_factory=list)
 
-    def unstable(self, ptxas: str = "p") -> UnstableAssemblers:
+    def unstable(self, ptxas="p"):
         side = runs.side()
         side = replace(side, toolchain=replace(side.toolchain, programs={"/t/ptxas": ptxas}))
         return UnstableAssemblers(self.store, Sides(base=side, head=side))
 
-    def run(
-        self, cases: Iterable[Case] = (FIRST, *REST), groups: Sequence[ChangeGroup] = (), suspected: str = ""
-    ) -> Rounds:
+    def run(self, cases=(FIRST, *REST), groups=(), suspected=""):
         two = runs.group("two", *OTHERS, representative=OTHERS[1])
         rounds = Rounds(
             [*cases], tuple(groups) or (ONE, two), self.unstable(), (suspected,) if suspected else ()
@@ -45,7 +41,7 @@ class Questions:
         rounds.run(self.ask)
         return rounds
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    def ask(self, questions):
         rows = [(question.case_id, question.depth) for question in questions]
         self.asked += rows
         answers = [
@@ -56,7 +52,7 @@ class Questions:
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Questions:
+def questions(tmp_path):
     return Questions(Store(tmp_path))
 
 

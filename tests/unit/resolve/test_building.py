@@ -14,7 +14,7 @@ LLVM_CONFIG = "set(LLVM_PACKAGE_VERSION 22.1.8)\n"
 
 
 @pytest.fixture
-def llvm(tmp_path: Path) -> Path:
+def llvm(tmp_path):
     for name, text in (
         ("lib/cmake/llvm/LLVMConfig.cmake", LLVM_CONFIG),
         ("lib/cmake/mlir/MLIRConfig.cmake", ""),

@@ -1,14 +1,11 @@
 """What the files of a checkout of Triton are for, and what an edit of them can change."""
 
-from collections.abc import Callable
-
 import pytest
 
-from irdiff.model import Edited, Sides
+from irdiff.model import Sides
 from irdiff.resolve import tree_edits
 from irdiff.resolve.toolchains import checkout
 from tests.unit.golden import golden
-from tests.unit.resolve.conftest import CheckoutOf
 
 GOLDEN = golden("checkout")
 CMAKE, NATIVE, BESIDE, PYTHON, BOTH = (
@@ -20,7 +17,7 @@ FILES = {
 }
 
 
-def native(files: dict[str, str]) -> set[str]:
+def native(files):
     named = checkout.names_in_cmake(text for path, text in files.items() if checkout.is_cmake(path))
     return {path for path in files if checkout.is_native(path, named)}
 
@@ -81,14 +78,11 @@ def test_links_lead_to_what_they_name(checkout_of):
     assert set(found) == {"setup.py", "python/triton/__init__.py", "a/file.py", "b/other.py", *behind}
 
 
-Compared = Callable[..., Edited]
-
-
 @pytest.fixture
-def after(checkout_of: CheckoutOf) -> Compared:
+def after(checkout_of):
     """Compares the tree with itself after edits; None removes a file."""
 
-    def edits(changes: dict[str, str | None]) -> Edited:
+    def edits(changes):
         head = {path: text for path, text in {**FILES, **changes}.items() if text is not None}
         return tree_edits.of_compilers(Sides(base=checkout_of(FILES), head=checkout_of(head)))
 
@@ -114,7 +108,7 @@ def test_what_a_file_feeds(after, path, feeds, counts):
 def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of):
     link, outside = "python/triton/language/extra/linked", {"other/math.md": "b"}
 
-    def compared(*sides: tuple[str, str | None]) -> Edited:
+    def compared(*sides):
         base, head = (
             checkout_of({**outside, "outside/math.md": text}, {link: f"../../../../{to}"} if to else {})
             for text, to in sides

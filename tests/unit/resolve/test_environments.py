@@ -3,14 +3,12 @@
 import fcntl
 import json
 import os
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from irdiff import config as configuration
 from irdiff.cli.toolchain_commands import toolchain_group
-from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.resolve.toolchains import environments
 
@@ -18,7 +16,7 @@ STATE = {"spec": "triton==3.9.0", "version": "3.9.0", "digest": "a" * 64, "made"
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Config:
+def config(tmp_path):
     """A cache folder that holds other people's toolchains, too."""
     made = configuration.load(cache=tmp_path / "home")
     for name in ("gcc-14", "empty", "with-state"):
@@ -32,11 +30,11 @@ def config(tmp_path: Path) -> Config:
     return made
 
 
-def files(config: Config) -> dict[str, str]:
+def files(config):
     return {str(path): path.read_text() for path in config.cache.parent.rglob("*") if path.is_file()}
 
 
-def make(name: str, config: Config, *, whole: bool) -> Path:
+def make(name, config, *, whole):
     path = config.toolchains / name
     path.mkdir()
     (config.toolchains / f"{name}.lock").touch()
@@ -46,7 +44,7 @@ def make(name: str, config: Config, *, whole: bool) -> Path:
     return path
 
 
-def toolchain(config: Config, *words: str) -> str:
+def toolchain(config, *words):
     command = [words[0], "--cache", str(config.cache), *words[1:]]
     return CliRunner().invoke(toolchain_group, command, standalone_mode=False, catch_exceptions=False).output
 

@@ -2,27 +2,22 @@
 
 import os
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from irdiff import config as configuration
-from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import identity
 from tests.unit.installation import FILES, MACHINE_CODE, PTXAS, Installation
 
-Identify = Callable[[Installation], Toolchain]
-
 
 @pytest.fixture
-def made(tmp_path: Path) -> Installation:
+def made(tmp_path):
     return Installation.at(tmp_path / "here")
 
 
 @pytest.fixture
-def identify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Identify:
-    def call(made: Installation) -> Toolchain:
+def identify(tmp_path, monkeypatch):
+    def call(made):
         monkeypatch.setattr(identity, "_asked", lambda *_: made.described())
         config = configuration.load(cache=tmp_path / "cache")
         return identity.identify("spec", str(made.interpreter), made.site, config)

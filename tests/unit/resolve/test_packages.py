@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.config import Config
 from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.resolve import corpus, extra_packages, packs
 from irdiff.resolve.corpus import Corpus
@@ -34,7 +33,7 @@ class Uv:
     fails: Callable[[list[str]], bool] = lambda _: False
     calls: list[list[str]] = field(default_factory=list)
 
-    def __call__(self, words: list[str | Path], log: Path, _config: Config) -> None:
+    def __call__(self, words, log, _config):
         call = [str(word) for word in words]
         self.calls.append(call)
         folder = Path(call[-1] if call[0] == "venv" else call[call.index("--python") + 1])
@@ -49,23 +48,23 @@ class Uv:
             write(site / f"{pin}.dist-info" / "RECORD", record)
 
     @property
-    def pips(self) -> list[list[str]]:
+    def pips(self):
         return [call for call in self.calls if call[0] == "pip"]
 
 
 @pytest.fixture
-def uv(monkeypatch: pytest.MonkeyPatch) -> Uv:
+def uv(monkeypatch):
     made = Uv()
     monkeypatch.setattr(environments, "uv", made)
     monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 11))
     return made
 
 
-def config(tmp_path: Path, **variables: str) -> Config:
+def config(tmp_path, **variables):
     return replace(configuration.load(cache=tmp_path / "cache"), tool_environment=variables)
 
 
-def write(path: Path, text: str) -> None:
+def write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
@@ -104,7 +103,7 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path):
     write(tmp_path / "matmul" / "one.py", "LAUNCHES = {}")
     write(tmp_path / "packs" / "one" / "_calls.py", "")
     for name in ("one", "two"):
@@ -138,7 +137,7 @@ def test_packs_are_no_families_of_the_corpus_and_take_its_place(root):
     assert "packs/one/norms" in corpus.load(root).workloads
 
 
-def installed(root: Path, name: str = "one") -> Corpus:
+def installed(root, name="one"):
     return packs.install(packs.load(root, [name] if name else []), TOOLCHAIN, config(root))
 
 

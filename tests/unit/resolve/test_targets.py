@@ -10,7 +10,7 @@ from irdiff.resolve import targets
 SHIPPED = Path(__file__).parents[3] / "targets"
 
 
-def load(tmp_path: Path, text: str) -> targets.Target:
+def load(tmp_path, text):
     (tmp_path / "xpu.toml").write_text(text)
     return targets.load(tmp_path / "xpu.toml")
 

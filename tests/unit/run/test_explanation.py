@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.model import Case, Origin, Run, Sides, Verdict
+from irdiff.model import Origin, Sides, Verdict
 from irdiff.run import explanation, run_folder
 from irdiff.store import Store
 from tests.unit import runs
@@ -19,7 +19,7 @@ CASE = "matmul/tma:fp16@sm_90"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A run of one case with the texts that enter its first changed stage."""
     store = Store(tmp_path / "store")
     texts = Sides(base="base", head="head").map(lambda name: {"ttir": b"entering", "ttgir": f"of {name}"})
@@ -31,19 +31,19 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(folder: Path) -> Run:
+def run(folder):
     return run_folder.load(folder)
 
 
 @pytest.fixture
-def case(run: Run) -> Case:
+def case(run):
     return run.cases[0]
 
 
 def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_path, monkeypatch):
     asked: list[Any] = []
 
-    def installed(base: str, head: str, *_: object) -> Sides[Any]:
+    def installed(base, head, *_):
         asked.append((base, head))
         made = Sides(base=(runs.side("base"), run.base.digest), head=(runs.side("head"), run.head.digest))
         return made.map(lambda row: replace(row[0], toolchain=replace(row[0].toolchain, digest=row[1])))

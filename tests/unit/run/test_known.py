@@ -1,23 +1,22 @@
 """What `--known` leaves out: each thing that could hide a change has a test that it does not."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from irdiff.findings import Finding, FindingKind
-from irdiff.model import Case, Run, Sides, StageStatus, Verdict
+from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.run import known
 from tests.unit import runs
 
 DIGEST = "a" * 64
 
 
-def changed(name: str, **more: Any) -> Case:
+def changed(name, **more):
     return runs.case(f"a/b:{name}@sm_90", Verdict.CHANGED, **{"edit": DIGEST, "group": "g1", **more})
 
 
-def run_of(*cases: Case) -> Run:
+def run_of(*cases):
     members = [case.id for case in cases if case.group]
     groups = (runs.group("g1", *members),) if members else ()
     return runs.run(*cases, groups=groups)

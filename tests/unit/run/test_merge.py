@@ -8,7 +8,7 @@ from irdiff.run import merge
 from tests.unit import runs as build
 
 
-def _shards(run: Run, count: int) -> list[Run]:
+def _shards(run, count):
     """As `irdiff compare --shard` would have made them."""
     shards = []
     for index in range(count):
@@ -27,7 +27,7 @@ def _shards(run: Run, count: int) -> list[Run]:
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     names = [f"a/x:{n}@{target}" for n in range(6) for target in ("gfx942", "sm_90")]
     verdicts = [Verdict.UNCHANGED if n % 3 else Verdict.CHANGED for n in range(len(names))]
     cases = sorted(map(build.case, names, verdicts), key=lambda case: case.id)
@@ -93,7 +93,7 @@ def test_a_part_that_was_chosen_from_one_run_is_not_the_whole():
 def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs():
     """Each shard captures its own workloads: a function ran where one of the readers ran it."""
 
-    def part(name: str, read_by: int, *not_run: str) -> Run:
+    def part(name, read_by, *not_run):
         file = ChangedFile(
             path="k.py", change=FileChange.CHANGED, compiled_by=read_by, read_by=read_by, not_run=not_run
         )

@@ -5,7 +5,6 @@ import io
 import struct
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 import zstandard
@@ -20,7 +19,7 @@ ARTIFACT_NAME = f"artifacts/{sha256(ARTIFACT)[:2]}/{sha256(ARTIFACT)[2:]}"
 
 
 @pytest.fixture
-def members() -> dict[str, bytes]:
+def members():
     return {
         "run.json": run_folder.dump(runs.run(runs.case())),
         ARTIFACT_NAME: zstandard.compress(ARTIFACT),
@@ -28,14 +27,14 @@ def members() -> dict[str, bytes]:
     }
 
 
-def _zip(path: Path, members: dict[str, bytes], prefix: str = "") -> Path:
+def _zip(path, members, prefix=""):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
             archive.writestr(prefix + name, content)
     return path
 
 
-def _tar(members: dict[str, bytes], prefix: str = "", *extra: tarfile.TarInfo) -> bytes:
+def _tar(members, prefix="", *extra):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in members.items():
@@ -47,7 +46,7 @@ def _tar(members: dict[str, bytes], prefix: str = "", *extra: tarfile.TarInfo) -
     return packed.getvalue()
 
 
-def _packed(folder: Path, kind: str, members: dict[str, bytes], prefix: str = "") -> Path:
+def _packed(folder, kind, members, prefix=""):
     path = folder / f"run.{kind}"
     if kind == "zip":
         return _zip(path, members, prefix)
@@ -56,7 +55,7 @@ def _packed(folder: Path, kind: str, members: dict[str, bytes], prefix: str = ""
     return path
 
 
-def _refused(path: Path, pattern: str) -> None:
+def _refused(path, pattern):
     before = set(path.parent.rglob("*"))
     with pytest.raises(RunFolderError, match=pattern) as caught, run_archive.opened(path):
         pass

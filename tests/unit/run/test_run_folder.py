@@ -2,10 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -21,7 +18,7 @@ from tests.unit.report.test_recorded_runs import recorded
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     cases = [
         runs.case("a/x:1@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2.5}),
         runs.case("a/x:2@sm_90", Verdict.BROKEN),
@@ -36,23 +33,23 @@ def folder(tmp_path: Path) -> Path:
     return run_folder_path
 
 
-def _edit(folder: Path, change: Callable[[Any], None]) -> None:
+def _edit(folder, change):
     rows = json.loads((folder / "run.json").read_bytes())
     change(rows)
     (folder / "run.json").write_text(json.dumps(rows))
 
 
-def _refused(folder: Path, pattern: str) -> None:
+def _refused(folder, pattern):
     with pytest.raises(RunFolderError, match=pattern) as caught:
         run_folder.load(folder)
     assert str(caught.value).isascii() or "…" in str(caught.value)
     assert "\x1b" not in str(caught.value)
 
 
-def _set(path: str, value: object) -> Callable[[Any], None]:
+def _set(path, value):
     *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
 
-    def change(rows: Any) -> None:
+    def change(rows):
         for part in parents:
             rows = rows[part]
         rows[last] = value
@@ -144,7 +141,7 @@ def test_run_json_must_be_a_plain_file(folder, tmp_path):
         path.rmdir() if path.is_dir() else path.unlink()
 
 
-def _put(folder: Path, digest: str, packed: bytes) -> Path:
+def _put(folder, digest, packed):
     path = folder / "artifacts" / digest[:2] / digest[2:]
     path.parent.mkdir(parents=True)
     path.write_bytes(packed)

@@ -12,7 +12,7 @@ NAMES = ("20261121-100000-000001-a-b", "20261122-110000-000001-a-b", "20261122-1
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path):
     run = build.run(build.case("a/b:c@sm_90", Verdict.CHANGED), build.case("a/b:d@sm_90"))
     for number, name in enumerate(NAMES):
         folder = tmp_path / "runs" / name

@@ -5,7 +5,6 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,7 +19,7 @@ from irdiff.store import Store
 from tests.unit import runs
 
 
-def tree(folder: Path) -> dict[str, object]:
+def tree(folder):
     """Everything below a folder: what it is, its content, its mode."""
     rows: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
@@ -34,12 +33,12 @@ def tree(folder: Path) -> dict[str, object]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     return Store(tmp_path / "cache" / "store")
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     """The user's folder, and the current one."""
     folder = tmp_path / "home"
     folder.mkdir()
@@ -49,25 +48,25 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(store: Store) -> Run:
+def run(store):
     digest = store.put(b"module {}")
     artifact = Artifact(stage="ttir", digest=digest, size_bytes=9)
     case = runs.case(artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}))
     return runs.run(case)
 
 
-def write(folder: Path, run: Run, store: Store) -> None:
+def write(folder, run, store):
     digests = {artifact.digest for case in run.cases for artifact in case.artifacts.base.values()}
     run_folder.write(folder, run, store, digests)
 
 
-def with_file(path: Path, text: str = "what I saw") -> Path:
+def with_file(path, text="what I saw"):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path.parent
 
 
-def linked(link: Path, target: str | Path) -> Path:
+def linked(link, target):
     link.symlink_to(target)
     return link
 
@@ -104,10 +103,10 @@ REFUSED: dict[str, Callable[[Path, Run], Path]] = {
 
 
 @pytest.fixture
-def unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+def unresolved(monkeypatch):
     """Whoever resolves a side has come too far."""
 
-    def never(*_: object) -> None:
+    def never(*_):
         raise AssertionError("a side was resolved")
 
     monkeypatch.setattr(pipeline, "resolved", never)
@@ -116,7 +115,7 @@ def unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
 WORDS = ("triton==3.8.0", "triton==3.9.0")
 
 
-def invoke(command: Any, *words: object) -> None:
+def invoke(command, *words):
     CliRunner().invoke(command, [str(word) for word in words], standalone_mode=False, catch_exceptions=False)
 
 
@@ -168,11 +167,11 @@ def test_an_absent_or_empty_folder_or_a_run_is_replaced_as_a_whole(place, run, s
     assert not list(place.rglob(".*"))
 
 
-def full(*_: object, **__: object) -> Any:
+def full(*_, **__):
     raise OSError(28, "No space left on device")
 
 
-def interrupted(*_: object) -> Any:
+def interrupted(*_):
     raise KeyboardInterrupt
 
 

@@ -7,7 +7,6 @@ import hashlib
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ FLAGS = ("-v", "--gpu-name=sm_90a")
 
 
 class Assembler:
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder, monkeypatch):
         self.folder, self.monkeypatch = folder, monkeypatch
         self.memory: Path | None = folder / "assembled"
         self.program = folder / "bin" / "ptxas"
@@ -32,17 +31,17 @@ class Assembler:
         self.programs: dict[str, str] = {}
         self.put_program(SCRIPT)
 
-    def put_program(self, text: str) -> None:
+    def put_program(self, text):
         self.program.write_text(text.replace("{count}", str(self.folder / "count")))
         self.program.chmod(0o755)
         self.programs[str(self.program)] = hashlib.sha256(self.program.read_bytes()).hexdigest()
 
     @property
-    def started(self) -> int:
+    def started(self):
         count = self.folder / "count"
         return len(count.read_text().splitlines()) if count.exists() else 0
 
-    def run(self, ptx: str = "code", *, flags: tuple[str, ...] = FLAGS, name: str = "k", **how: Any) -> bytes:
+    def run(self, ptx="code", *, flags=FLAGS, name="k", **how):
         """As Triton runs it, in a process of its own: the binary."""
         source, wanted = self.folder / f"{name}.ptx", self.folder / f"{name}.o"
         source.write_text(ptx)
@@ -58,15 +57,15 @@ class Assembler:
         return wanted.read_bytes()
 
     @property
-    def log(self) -> str:
+    def log(self):
         return (self.folder / "log").read_text()
 
-    def kept(self) -> list[Path]:
+    def kept(self):
         return [path for path in (self.folder / "assembled").rglob("*") if path.is_file()]
 
 
 @pytest.fixture
-def ptxas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Assembler:
+def ptxas(tmp_path, monkeypatch):
     return Assembler(tmp_path, monkeypatch)
 
 

@@ -67,12 +67,12 @@ def test_where_a_launch_is_meant_to_compile(facts, target, version, expected):
 class Kernel:
     """As Triton's JIT functions and autotuners look from outside."""
 
-    def __init__(self, function: object) -> None:
+    def __init__(self, function):
         self.fn = function
 
-    def run(self) -> None: ...
+    def run(self): ...
 
-    def __getitem__(self, grid: object) -> object:
+    def __getitem__(self, grid):
         return lambda *_: None
 
     __call__ = run

@@ -2,8 +2,6 @@
 
 import importlib
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ from irdiff.worker.importable import Importable, only_defines
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def repository(tmp_path, monkeypatch):
     text = "def helper():\n    def inner(): pass\n    return inner\n\n\nother = helper\nhelper_2 = helper()\n"
     for name in ("src/pkg/__init__", "src/pkg/ops", "src/pkg/generated", ".venv/site-packages/theirs"):
         (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)

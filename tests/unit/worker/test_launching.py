@@ -11,10 +11,10 @@ from irdiff.worker import corpus_api
 
 
 @pytest.fixture
-def described(load: Callable[[str], Any]) -> Callable[..., str]:
+def described(load):
     launching = load("launching")
 
-    def described(*calls: Call) -> str:
+    def described(*calls):
         entry = launching.Calls()
         text: str = launching.text([entry.lines(call, call.kernel.__name__) for call in calls])
         return text
@@ -22,11 +22,11 @@ def described(load: Callable[[str], Any]) -> Callable[..., str]:
     return described
 
 
-def kernel() -> None:
+def kernel():
     pass
 
 
-def other() -> None:
+def other():
     pass
 
 
@@ -40,7 +40,7 @@ class Call:
     kernel: Callable[[], None] = kernel
 
     @property
-    def function(self) -> Any:
+    def function(self):
         params = [types.SimpleNamespace(name=name, is_constexpr=name.isupper()) for name in self.bound]
         return types.SimpleNamespace(fn=self.kernel, params=params)
 
@@ -126,7 +126,7 @@ def test_an_autotuner_shows_what_it_does_around_a_launch(load):
     hooks = {"user_defined_pre_hook": True, "pre_hook": kernel}
     configs = [types.SimpleNamespace(all_kwargs=lambda: {"BLOCK": 8}, pre_hook=other)]
 
-    def lines(**more: Any) -> list[str]:
+    def lines(**more):
         tuner = types.SimpleNamespace(**names, **more)
         return list(load("launching").tuner_lines(tuner, configs, configs[0]))
 

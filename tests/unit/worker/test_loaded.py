@@ -1,14 +1,12 @@
 """What a worker says that it has loaded: each file under a name that is the same wherever it is installed."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.unit.installation import MACHINE_CODE, PTXAS, Installation
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Installation:
+def made(tmp_path):
     return Installation.at(tmp_path / "here")
 
 

@@ -3,12 +3,10 @@
 import py_compile
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
-from typing import Any
 
 import pytest
 
 from tests.unit.worker import tiny_triton
-from tests.unit.worker.conftest import InProcess
 
 TUNED = """
 @triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64}, num_warps=8)MORE], key=["n"])
@@ -18,7 +16,7 @@ def tuned(x, n, BLOCK):
 """
 
 
-def digests(worker: InProcess, text: str, launches: str = '"a": launch(run)') -> list[str | None]:
+def digests(worker, text, launches='"a": launch(run)'):
     worker.write(text, launches)
     return [row["digest"] for row in worker.launches().values()]
 
@@ -275,7 +273,7 @@ def test_a_target_that_the_toolchain_does_not_know(worker, target, outcome, unsu
     ],
 )
 def test_what_a_stage_raises(worker, monkeypatch, error, outcome, transient):
-    def fails() -> str:
+    def fails():
         raise RuntimeError("wrapped") from error
 
     monkeypatch.setattr(tiny_triton, "CODE", {"stage": fails})
@@ -317,7 +315,7 @@ def test_what_a_workload_opens_below_a_folder_is_listed(worker):
 
 def test_the_stages_of_a_backend_of_an_older_interface(worker):
     class Old:
-        def add_stages(self, stages: dict[str, Any], options: Any) -> None:
+        def add_stages(self, stages, options):
             stages["ttir"] = options
 
     staged = worker.module("staged_compile")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +19,7 @@ PROGRAM = text_of("recording/program.py")
 
 
 class Recording(InProcess):
-    def capture(self, *words: str) -> tuple[int, dict[str, Any]]:
+    def capture(self, *words):
         """The exit code, and what was written of it; the corpus is that of the worker."""
         seen = self.results / "seen.json"
         fixed = ("--no-gpu", "--target", json.dumps(tiny_triton.TARGET), "--out", str(self.root))
@@ -30,7 +28,7 @@ class Recording(InProcess):
 
 
 @pytest.fixture
-def recording(load: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recording:
+def recording(load, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", sys.argv[:])
     made = Recording(tmp_path)
     (made.root / f"{made.name}.py").unlink()
@@ -159,10 +157,10 @@ def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording):
 class Numbers:
     """As much of a torch tensor of integers as tells its content."""
 
-    def __init__(self, values: list[int]) -> None:
+    def __init__(self, values):
         self._values = values
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         answers = {"min": min, "max": max, "tolist": list, "numel": len}
         if name in answers:
             return lambda: answers[name](self._values)
@@ -170,10 +168,10 @@ class Numbers:
             return lambda: Numbers(sorted(set(self._values)))
         return lambda: self if name == "flatten" else True
 
-    def __getitem__(self, part: slice) -> Numbers:
+    def __getitem__(self, part):
         return Numbers(self._values[part])
 
-    def __gt__(self, other: Numbers) -> Any:
+    def __gt__(self, other):
         return SimpleNamespace(
             all=lambda: all(a > b for a, b in zip(self._values, other._values, strict=True))
         )
@@ -211,7 +209,7 @@ def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
 
 
 def test_which_files_a_recording_may_write_over(tmp_path):
-    def strangers(folder: Path = tmp_path, family: str = "train") -> list[str]:
+    def strangers(folder=tmp_path, family="train"):
         found: list[str] = written_files.strangers(str(folder), family)
         return found
 

@@ -5,7 +5,6 @@ import itertools
 import mmap
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,24 +17,24 @@ MIB = 1 << 20
 class Hosts(server.Hosts):
     """With hosts that are no processes, each of one size."""
 
-    def __init__(self, own_bytes: int = MIB, limit_bytes: int = 1024 * MIB, *, ready: bool = True) -> None:
+    def __init__(self, own_bytes=MIB, limit_bytes=1024 * MIB, *, ready=True):
         self.replies: list[dict[str, Any]] = []
         super().__init__(lambda request: request["workload"], None, None, self.replies.append)
         self.own_bytes, self.limit_bytes, self.ready = own_bytes, limit_bytes, ready
         self.pids = itertools.count(1 << 30)
 
-    def _start(self, request: dict[str, Any]) -> server.Host:
+    def _start(self, request):
         (_, to_host), (from_host, self.answers) = os.pipe(), os.pipe()
         os.set_blocking(from_host, False)
         host = server.Host(next(self.pids), request, to_host, from_host)
         host.ready, host.own_bytes = self.ready, self.own_bytes
         return host
 
-    def ask(self, *numbers: int, workload: str = "") -> None:
+    def ask(self, *numbers, workload=""):
         for number in numbers:
             self.submit({"id": number, "workload": workload or f"w{number}", "timeout_s": 1})
 
-    def served(self, *numbers: int) -> list[str]:
+    def served(self, *numbers):
         """What is loaded after each of these was asked for and has answered."""
         for number in numbers:
             self.ask(number)
@@ -45,7 +44,7 @@ class Hosts(server.Hosts):
 
 
 @pytest.fixture(autouse=True)
-def _no_open_pipes() -> Iterator[None]:
+def _no_open_pipes():
     before = set(os.listdir("/proc/self/fd"))
     yield
     for descriptor in set(os.listdir("/proc/self/fd")) - before:

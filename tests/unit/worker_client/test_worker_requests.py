@@ -1,7 +1,6 @@
 """What is said of a request that gave no result."""
 
 import signal
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,7 @@ from irdiff.worker_client.workers import EndedChild, Workers
 
 
 @pytest.fixture
-def requests(tmp_path: Path) -> Requests:
+def requests(tmp_path):
     chosen: Config = config.load(cache=tmp_path)
     return Requests(chosen, Workers(chosen))
 
