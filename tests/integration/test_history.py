@@ -51,7 +51,6 @@ def test_a_killed_writer_leaves_the_file_whole(tmp_path):
     with database.reading(file) as history:
         before = history.rows("SELECT * FROM facts ORDER BY ALL")
     killed = writer(file, "killed", 60.0, 1)
-    assert killed.stdout is not None
     assert killed.stdout.readline() == "inside\n"
     killed.send_signal(signal.SIGKILL)
     killed.wait(30)
@@ -190,7 +189,6 @@ def test_a_kernel_has_lines_for_every_fact_and_target(page, small):
 def test_hover_zoom_and_hidden_lines_are_in_the_address(page, small):
     show(page, small, f"{KERNEL}?t=sm_90&f=registers")
     box = page.page.locator(".chart .u-over").bounding_box()
-    assert box
     page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
     assert re.match(r"3\.5\.1 .*fp16-", text(page, ".readout"))
     page.page.mouse.down()

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.wide]
 def test_a_pack_compiles_and_is_compared(irdiff, tmp_path):
     listed = tmp_path / "list.json"
     irdiff("corpus", "list", "--pack", "liger", "--target", "sm_90", "--json", str(listed))
-    rows: list[dict[str, Any]] = json.loads(listed.read_text())
+    rows = json.loads(listed.read_text())
     assert len({row["kernel"] for row in rows}) >= 20
     assert all(row["source_path"].startswith("liger_kernel/") for row in rows)
     words = ("--pack", "liger", "--case", "liger/activations", "--target", "gfx950", "--no-attribute")

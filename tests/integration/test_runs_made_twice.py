@@ -3,7 +3,7 @@
 import json
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,9 +83,6 @@ class Place:
         assert done.run is not None, done.stderr
 
 
-Words = Callable[[Place], Sequence[str]]
-
-
 def _after(words, then):
     return lambda place: (place.compared(*words), then(place))[1]
 
@@ -100,7 +97,7 @@ def _repository(*more):
     return lambda place: (*("HEAD~1", "HEAD", "--repo", str(place.repository()), "--target", "sm_90", *more),)
 
 
-KINDS: dict[str, tuple[Words, str]] = {
+KINDS = {
     # a comparison as a user types it, and the verdict that all its cases have
     "same compiler": (lambda _: (NEW, NEW, *ADD), "unchanged"),
     "all unchanged, base from the cache": (

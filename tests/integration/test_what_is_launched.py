@@ -1,7 +1,5 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
-from typing import Any
-
 import pytest
 from click.testing import CliRunner
 
@@ -34,7 +32,7 @@ def test_each_edit_of_a_launch_is_changed_and_nothing_else(irdiff, tmp_path):
         commit(repo, f"Side {side}")
     done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", "--out", str(run), cwd=repo)
     assert done.run is not None, done.stderr
-    found: dict[str, dict[str, dict[str, Any]]] = {name: {} for name in (*DIFFERENT, *SAME)}
+    found = {name: {} for name in (*DIFFERENT, *SAME)}
     for case in done.run["cases"]:
         found[case["workload"].partition("/")[2]][case["verdict"]] = case
     for name, by_verdict in found.items():

@@ -41,7 +41,7 @@ class Launches:
     """What the workloads launch; it remembers who was asked."""
 
     def __init__(self):
-        self.asked: list[list[str]] = []
+        self.asked = []
 
     def __call__(self, workloads):
         self.asked.append(list(workloads))

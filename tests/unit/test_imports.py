@@ -43,7 +43,7 @@ def nodes(path):
 @functools.cache
 def imported(path):
     """Absolute names of the modules that a module imports, at any depth."""
-    names: set[str] = set()
+    names = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -119,7 +119,7 @@ def test_no_module_imports_itself_by_way_of_others():
 
 def test_a_class_name_means_one_thing():
     """An underscore makes no other word. The worker is a program of its own: its private classes are left out."""
-    defined: dict[str, set[str]] = defaultdict(set)
+    defined = defaultdict(set)
     for path in MODULES:
         for node in nodes(path):
             if isinstance(node, ast.ClassDef) and not (node.name.startswith("_") and in_worker(path)):

@@ -13,7 +13,6 @@
 import datetime
 import io
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +30,6 @@ from irdiff.group import grouping
 from irdiff.history import alerts
 from irdiff.model import (
     DEFAULT_OPTIONS,
-    Case,
     ChangedFile,
     EditedLine,
     EditedLines,
@@ -39,7 +37,6 @@ from irdiff.model import (
     FailureKind,
     FileChange,
     Reach,
-    Run,
     Sides,
     Verdict,
 )
@@ -58,7 +55,7 @@ LATE = build.failed(FailureKind.TIMEOUT, message="took more than 300 s").failure
 NEW = replace(
     FAILING, launches=replace(FAILING.launches, base=None), failures=replace(FAILING.failures, base=None)
 )
-CASES: dict[str, tuple[Case, str]] = {
+CASES = {
     "failing": (FAILING, "1 compiles on neither side"),
     "nondeterministic": (
         build.case(NAME, nondeterministic=("head",)),
@@ -74,7 +71,7 @@ CASES: dict[str, tuple[Case, str]] = {
 }
 """A case that was not compared, or not made twice the same, and what is said of it."""
 GROUPS, _ = grouping.group([CASES["stage left out"][0]], lambda case: grouping.describe(case, None))
-RUNS: dict[str, tuple[Run, str]] = {
+RUNS = {
     **{name: (build.run(build.case("a/y:1@sm_90"), case), words) for name, (case, words) in CASES.items()},
     "shard missing": (
         build.run(build.case(NAME), options=SHARD),
@@ -98,7 +95,7 @@ def _in_terminal(run):
     return file.getvalue()
 
 
-TEXTS: dict[str, Callable[[Run], str]] = {
+TEXTS = {
     "terminal": _in_terminal,
     "Markdown comment": lambda run: markdown.render(run, Path("nowhere"), limit=2_000),
     "page": lambda run: html.render(run, Path("nowhere")),

@@ -55,7 +55,7 @@ def commands(text):
 
 def command_of(words):
     """The command that words call, and what is left of them; None where they only name the group of several."""
-    found: click.Command = cli
+    found = cli
     while words and isinstance(found, click.Group):
         inner = found.get_command(click.Context(found), words[0].rstrip(","))
         assert inner is not None, f"no command {words[0]!r}"

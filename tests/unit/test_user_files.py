@@ -1,7 +1,6 @@
 """Files that users write: `tests/golden/mistakes.toml` has right ones, and mistakes with the words that name them."""
 
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from irdiff.gate import policy
 from irdiff.resolve import kernel_repository, packs, targets
 
 GOLDEN = tomllib.loads((Path(__file__).parents[1] / "golden" / "mistakes.toml").read_text())
-READERS: dict[str, Callable[[Path], object]] = {
+READERS = {
     "policy": policy.load,
     "pack": lambda path: packs.read(path.parent),
     "target": targets.load,

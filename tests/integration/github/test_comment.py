@@ -6,7 +6,6 @@ The requests of the whole story are recorded in `tests/golden/github/requests.js
 
 import json
 import re
-from typing import Any
 
 import pytest
 from werkzeug import Response
@@ -37,7 +36,7 @@ def _post(hub, text="report", **more):
 
 
 def test_the_whole_story_as_recorded(hub):
-    story: dict[str, list[dict[str, Any]]] = {}
+    story = {}
 
     def chapter(title, tell):
         hub.requests.clear()
@@ -185,7 +184,7 @@ def test_a_pull_request_that_is_not_there(hub):
 
 
 def test_a_report_is_made_shorter_until_it_fits(hub):
-    asked: list[int] = []
+    asked = []
 
     def render(limit):
         asked.append(limit)

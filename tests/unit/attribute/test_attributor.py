@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any
 
 import pytest
 
@@ -49,8 +48,7 @@ UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
 
 
 def attribute(replayer, case, **of_head):
-    given: Any = replayer
-    attributor = Attributor(EditReader(ArtifactComparator(replayer.store, no_llvm)), given)
+    attributor = Attributor(EditReader(ArtifactComparator(replayer.store, no_llvm)), replayer)
     return attributor.attribute(replayer.subject(case, **of_head))
 
 
@@ -59,7 +57,7 @@ TTGIR_DIFFERS = [
     for side, made in (("base", TWO), ("head", THREE))
 ]
 TTGIR_ONLY = ({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE})
-TEXTS: dict[str, str | bytes] = {
+TEXTS = {
     "ONE": ONE,
     "TWO": TWO,
     "THREE": THREE,
@@ -101,7 +99,7 @@ def test_what_is_charged(replayer, case):
             through = ((name.replace("END", END), TEXTS[text]) for name, text in made["through"])
             made["through"] = states(*through)
         replayer.makes(side, stage, TEXTS[of], **made)
-    changes: dict[str, Any] = {}
+    changes = {}
     if "hsaco" in case["base"]:
         changes = {"stages": {"amdgcn": StageStatus.CHANGED}, "origin": runs.origin("amdgcn")}
         changes["case_id"] = "matmul/tma:fp16@gfx942"
@@ -156,7 +154,6 @@ def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(replayer, cha
     count, other = len(replayer.replays), "other/name:fp16@sm_90"
     assert attribute(replayer, replace(changed, id=other)) == replace(found, case_id=other)
     assert len(replayer.replays) == count
-    assert found.step is not None
     replayer.store.object_path(found.step.leaving.base).unlink()
     assert attribute(replayer, changed) == found
     assert replayer.store.get(found.step.leaving.base) == TWO.encode(), "texts that are gone are made again"
@@ -187,7 +184,7 @@ def test_what_broke_or_was_fixed_names_the_pass_that_failed(replayer, verdict, s
     if side:
         replayer.makes(side, stage, ONE, error="it died", failed_in="TritonGPUPipeline")
     error = "Assertion x > 0 (Pipeliner.cpp:12) (the compiler died of SIGABRT)"
-    changes: dict[str, Any] = {"origin": runs.origin(stage), "error": f"head: {error}"}
+    changes = {"origin": runs.origin(stage), "error": f"head: {error}"}
     case = replayer.case({"ttir": ONE}, {"ttir": ONE}, verdict=verdict, **changes)
     found = attributed(case, attribute(replayer, case))
     rows = [(row.side.toolchain.spec, row.dump) for row in replayer.replays]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -49,7 +48,7 @@ class Search:
         return runs.case(CASE, verdict, stages={"ttir": status}, failures=failed)
 
     def find(self, good="a", bad="h", stage=None):
-        more: Any = {"history": SideList([*COMMITS]), "compare": self.compare, "report": lambda _: None}
+        more = {"history": SideList([*COMMITS]), "compare": self.compare, "report": lambda _: None}
         return CodeBisection(good=good, bad=bad, case_id=CASE, stage=stage, **more).run()
 
 

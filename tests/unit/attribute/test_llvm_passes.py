@@ -1,7 +1,5 @@
 """The pass of LLVM's optimizer, for a case whose attribution is known."""
 
-from typing import Any
-
 import pytest
 
 from irdiff.attribute.attribution import Attribution, ResponsiblePass
@@ -29,8 +27,7 @@ def named(replayer, found, base="xyb", head="xyh"):
     for side, texts in (("base", base), ("head", head)):
         rows = zip(("sroa", "instcombine", END), texts, strict=True)
         replayer.makes(side, "llir", "t", through=states(*rows))
-    given: Any = replayer
-    return with_llvm_pass(found, replayer.subject(case), given)
+    return with_llvm_pass(found, replayer.subject(case), replayer)
 
 
 def test_a_lowering_whose_edit_llvm_takes_back_is_masked_and_another_is_the_origin(replayer):

@@ -1,7 +1,6 @@
 """What is read of a stage that ran again, and what is kept of it."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 
@@ -34,8 +33,7 @@ class Stage:
     reuse: bool = True
 
     def run(self, **changes):
-        given: Any = self.requests
-        compiler = WorkerCompiler(given, self.store, Wanted(tiers=("gate",)), reuse=self.reuse)
+        compiler = WorkerCompiler(self.requests, self.store, Wanted(tiers=("gate",)), reuse=self.reuse)
         return Replayer(compiler).run(replace(self.replay, **changes))
 
 
@@ -44,7 +42,7 @@ def stage(tmp_path, requests):
     requests.files = {"ttgir": "made"}
     store = Store(tmp_path)
     names = {"stage": "ttgir", "input_stage": "ttir", "input_digest": store.put(b"entering")}
-    places: Any = {
+    places = {
         "side": runs.side(),
         "launch": runs.launch("matmul/tma:fp16@sm_90"),
         "target": runs.target(),

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import asdict, replace
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ class Captures:
         self.selection = Selection(tiers=("gate",), labels=())
         requests.files = {}
         # what a worker says of the launch, the text of what is launched in its place
-        self.row: dict[str, Any] = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
+        self.row = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
         self.answers(launches=[self.row])
 
     def answers(self, outcome="captured", **more):
@@ -31,10 +30,9 @@ class Captures:
             self.requests.failed = FailureKind(outcome), "capture"
 
     def catalog(self, *, toolchain="t", corpus="d", self_contained=True, reuse=True):
-        requests: Any = self.requests
         asked = replace(runs.side().toolchain, digest=toolchain)
         kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
-        capturer = Capturer(requests, self.store, reuse=reuse)
+        capturer = Capturer(self.requests, self.store, reuse=reuse)
         side = Side(toolchain=asked, corpus=kernels, note="")
         return capturer.catalog(side, "a/b", runs.target(), self.selection)
 

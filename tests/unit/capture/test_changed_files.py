@@ -7,7 +7,7 @@ import pytest
 from irdiff.capture import changed_files
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.model import CaptureFailure, FileChange, Pair, Sides
+from irdiff.model import CaptureFailure, FileChange, Sides
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of
 from tests.unit import runs
@@ -20,9 +20,9 @@ class Revisions:
 
     def __init__(self, folder):
         self.roots = Sides(base=folder / "base/tree", head=folder / "head/tree")
-        self.files: dict[str, dict[str, str]] = {"base": {}, "head": {}}
-        self.pairs: list[Pair] = []
-        self.captured: list[CapturedWorkload] = []
+        self.files = {"base": {}, "head": {}}
+        self.pairs = []
+        self.captured = []
 
     def file(self, path, base=None, head=None):
         for side, text in (("base", base), ("head", head)):
@@ -59,7 +59,6 @@ class Revisions:
 
     def rows(self):
         found = self.reach()
-        assert found is not None
         return [(row.path, row.change, row.compiled_by, row.read_by) for row in found.files]
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ def lacking(message="ModuleNotFoundError: No module named 'torch'", stderr=TRACE
 
 def notes(base, head, *specs, workload="run/rope", files=None):
     corpus = SimpleNamespace(files=files)
-    sides: Any = Sides(
+    sides = Sides(
         base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python"), corpus=corpus),
         head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python"), corpus=corpus),
     )

@@ -9,7 +9,6 @@ import pytest
 from irdiff import config as configuration
 from irdiff.cluster import dask_cluster
 from irdiff.cluster.dask_cluster import Batch, parts
-from irdiff.config import Config
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -88,18 +87,14 @@ def batch(asked, config, tmp_path):
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
     places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
-    return Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)  # type: ignore[arg-type]
-
-
-Filled = list[tuple[Comparison, Config]]
-"""Parts of comparisons, and what they were worked on with."""
+    return Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)
 
 
 @pytest.fixture
 def filled(monkeypatch, asked):
     """What a machine works on: toolchains are found as they are, nothing is compiled."""
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    made: Filled = []
+    made = []
 
     @contextmanager
     def opened(_, config, report, *, warm):

@@ -82,8 +82,7 @@ def make(tmp_path, monkeypatch):
     monkeypatch.setattr(Runner, "assemble", assemble)
 
     def with_tools(*substitutes):
-        workers: Any = made
-        made.compiler = ToolCompiler(workers, substitutes, made.store, load(cache=tmp_path), reuse=True)
+        made.compiler = ToolCompiler(made, substitutes, made.store, load(cache=tmp_path), reuse=True)
         return made
 
     return with_tools

@@ -55,7 +55,7 @@ def test_texts_are_kept_up_to_a_bound_and_those_asked_for_last_longest(comparato
 
 @pytest.mark.parametrize(("why_not", "times"), [("died", 2), ("unavailable", 2), ("too-long", 1)])
 def test_a_reader_that_failed_is_asked_again(tmp_path, why_not, times):
-    asked: list[str] = []
+    asked = []
     failed = Printed(text=None, why_not=why_not)
     comparator = ArtifactComparator(Store(tmp_path), lambda text: asked.append(text) or failed)
     llir = "define i32 @k(i32 %x) {\n  ret i32 SOME\n}\n"

@@ -8,14 +8,14 @@ import pytest
 from irdiff.capture import pairing
 from irdiff.compare import cases, radius
 from irdiff.compare.cases import MAX_REASON, reason
-from irdiff.model import Artifact, Failure, FailureKind, Sides, StageStatus, Verdict
+from irdiff.model import Artifact, FailureKind, Sides, StageStatus, Verdict
 from tests.unit import runs
 from tests.unit.findings import told
 from tests.unit.golden import golden
 
 TARGET = runs.target()
 PAIR = runs.pair("a/b:c@sm_90")
-COMPILES: Sides[Failure | None] = Sides(base=None, head=None)
+COMPILES = Sides(base=None, head=None)
 
 
 def failure(kind=FailureKind.ERROR, **of_failure):

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -84,9 +83,8 @@ class FakeCompiler:
         for name, made in (("base", base), ("head", head)):
             if made is not None:
                 self.outcomes[name] = self.compiled(**made) if isinstance(made, dict) else made
-        compiler: Any = self
         comparer = CaseComparer(
-            compiler,
+            self,
             ArtifactComparator(self.store, no_llvm),
             Sides(base=runs.side(sides[0]), head=runs.side(sides[1])),
             replace(DEFAULT_OPTIONS, stages=stages, use_cache=use_cache),

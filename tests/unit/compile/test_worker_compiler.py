@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 
 import pytest
 
@@ -34,8 +33,7 @@ class Compilation:
     launch: Launch
 
     def compiler(self, *, reuse=True):
-        given: Any = self.requests
-        return WorkerCompiler(given, self.store, Wanted(), reuse=reuse)
+        return WorkerCompiler(self.requests, self.store, Wanted(), reuse=reuse)
 
     def words(self, **changes):
         corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")

@@ -107,8 +107,8 @@ def test_every_line_is_there_once_and_in_order(base, head, ir):
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(base=LINES, head=LINES)
 def test_lines_called_the_same_differ_by_one_renaming_only(base, head):
-    to_head: dict[str, str] = {}
-    to_base: dict[str, str] = {}
+    to_head = {}
+    to_base = {}
     for row in align("ttgir", base, head).rows:
         if row.kind is Kind.SAME:
             assert row.base is not None

@@ -1,8 +1,6 @@
 """One accepted edit, and another of the same kind: one change group to read, two edits to accept."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,6 @@ from tests.unit.runs import case, launch, run
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
-Texts = Mapping[str, str | bytes]
 
 
 def ttgir(*lines):
@@ -60,7 +57,7 @@ def barrier(before):
 
 
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tfence.sc.sys;\n\tret;\n}\n"
-EDITS: dict[str, tuple[str, list[str]]] = {
+EDITS = {
     "mask bound": ("ttgir", [*map(mask, (100, 96, 120))]),
     "vmcnt": ("amdgcn", [*map(vmcnt, (0, 1, 9))]),
     "memory ordering": ("llir", [*map(atomic, ("acq_rel", "release", "monotonic"))]),
@@ -141,7 +138,7 @@ def test_what_cannot_reach_the_code_is_no_other_edit(comparator):
 def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count(comparator):
     base, head = {"ttir": mask(1), "ttgir": mask(100)}, {"ttir": mask(1), "ttgir": mask(96)}
     odd = {"ttgir": "nothing that is IR"}
-    texts: list[tuple[Texts, Texts]] = [
+    texts = [
         (base, head),
         ({**base, "ttir": mask(2)}, {**head, "ttir": mask(2)}),
         ({**base, "ttgir": mask(101)}, head),
@@ -159,7 +156,7 @@ def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count
 
 
 def test_what_the_launch_has_differently_counts(comparator):
-    changes: list[dict[str, Any]] = [
+    changes = [
         {},
         {"grid": (2, 1, 1)},
         {"grid": (3, 1, 1)},

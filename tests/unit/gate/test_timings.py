@@ -8,7 +8,6 @@ import datetime
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,7 +38,7 @@ def row(status=OutputStatus.EQUAL, side=None, message=""):
 
 
 def measured(**changes):
-    fields: dict[str, Any] = {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
+    fields = {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
     fields |= {"speed": Speed.SLOWER, "unclear": None, "why": "", **changes}
     return replace(row(), measurement=blank(Measurement, **fields))
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.github import checks
-from irdiff.model import ChangedFile, FileChange, Reach, Run, RuntimeEdit, Sides, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, RuntimeEdit, Sides, Verdict
 from irdiff.report import conclusion
 from irdiff.report.conclusion import Conclusion
 from tests.unit import runs
@@ -12,13 +12,12 @@ from tests.unit import runs
 @pytest.fixture
 def run():
     changed = "a/x:2@sm_90"
-    made: Run = runs.run(
+    return runs.run(
         runs.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),
         runs.case(changed, Verdict.CHANGED),
         runs.case("a/x:3@sm_90"),
         groups=(runs.group("g1", changed),),
     )
-    return made
 
 
 def test_broken_cases_come_before_groups(run):

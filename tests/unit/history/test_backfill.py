@@ -16,8 +16,8 @@ class FakeSteps:
     """A backfill without compilers: it notes what it is asked to do."""
 
     def __init__(self, folder):
-        self.done: list[str] = []
-        self.broken: set[str] = set()
+        self.done = []
+        self.broken = set()
         self.choice = backfill.Choice(
             targets=(runs.target(),),
             wanted=Wanted(tiers=("gate",)),

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -77,7 +76,7 @@ def _repeated(line):
 
 
 _COUNT = 1500
-_GROWING: dict[str, tuple[str, Callable[[int], str]]] = {
+_GROWING = {
     "metadata in metadata": ("llir", lambda n: f"!a = !{{!0}}\n!0 = {'!{' * n}{'}' * n}\n"),
     "chain of metadata": ("llir", lambda n: "!a = !{!0}\n" + _repeated("!#N = !{!1#N, !#N}\n")(n)),
     "wide metadata": ("llir", lambda n: "!a = !{!0}\n!0 = !{" + _repeated("!1#N, ")(n) + "!1}\n"),

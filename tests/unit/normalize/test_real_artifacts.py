@@ -43,7 +43,7 @@ def test_kernels_differ_from_each_other_and_from_nothing_and_no_other_text_is_re
 @pytest.mark.parametrize(("old", "new"), [("3.5.1", "3.7.1"), ("3.8.0", "3.9.0")])
 def test_llvm_reads_real_texts_and_judges_as_the_lexical_form_does(old, new):
     bases = {(a.kernel, a.target): a for a in of_stage("llir", release=old)}
-    read: list[str] = []
+    read = []
 
     def reprint(text):
         """Real texts are not known to abort LLVM; irdiff itself reads in a process of its own."""

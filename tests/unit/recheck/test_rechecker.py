@@ -1,6 +1,5 @@
 """What a side is asked to settle whether it agrees with itself."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,16 +16,15 @@ from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
 
-Texts = Mapping[str, str | bytes]
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
 OTHER_PTX = PTX.replace("16", "17")
 CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
 OTHER_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:]))
 DEBUG_CUBIN = rebuilt(CUBIN, content(".debug_line", lambda old: old + b"more"))
 SOURCE, TTIR, TTGIR = (f"module {{\n  tt.func @k() {{\n    tt.{n}\n    tt.return\n  }}\n}}\n" for n in "abc")
-BASE: Texts = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
-HEAD: Texts = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
-MADE: dict[str, Texts] = {"base": BASE, "head": HEAD}
+BASE = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
+HEAD = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+MADE = {"base": BASE, "head": HEAD}
 AGREES = Answers(disagreeing=(), unanswered=())
 
 
@@ -70,8 +68,7 @@ class Stages:
             launches=Sides(base=runs.launch(case.id, "base"), head=runs.launch(case.id, "head")),
             target=runs.target(),
         )
-        fakes: Any = self
-        return Rechecker(fakes, fakes, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
+        return Rechecker(self, self, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
 
 
 @pytest.fixture

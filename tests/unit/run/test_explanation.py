@@ -5,7 +5,6 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -41,7 +40,7 @@ def case(run):
 
 
 def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_path, monkeypatch):
-    asked: list[Any] = []
+    asked = []
 
     def installed(base, head, *_):
         asked.append((base, head))
@@ -49,7 +48,7 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_p
         return made.map(lambda row: replace(row[0], toolchain=replace(row[0].toolchain, digest=row[1])))
 
     monkeypatch.setattr(explanation, "resolve_sides", installed)
-    config: Any = SimpleNamespace(shipped=Path("/shipped"), toolchains=tmp_path)
+    config = SimpleNamespace(shipped=Path("/shipped"), toolchains=tmp_path)
     explanation.sides_again(run, case, None, config, print)
     assert asked == [(run.base.spec, run.head.spec)]
     for name in ("base", "head"):

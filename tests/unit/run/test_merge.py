@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.errors import UsageError
-from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Verdict
 from irdiff.run import merge
 from tests.unit import runs as build
 
@@ -32,7 +32,7 @@ def run():
     verdicts = [Verdict.UNCHANGED if n % 3 else Verdict.CHANGED for n in range(len(names))]
     cases = sorted(map(build.case, names, verdicts), key=lambda case: case.id)
     changed = [case.id for case in cases if case.verdict is Verdict.CHANGED]
-    whole: Run = build.run(*cases, groups=(build.group("g1", *changed[:3]), build.group("g2", *changed[3:])))
+    whole = build.run(*cases, groups=(build.group("g1", *changed[:3]), build.group("g2", *changed[3:])))
     return replace(whole, launches=dict(sorted(whole.launches.items())))
 
 
@@ -101,7 +101,6 @@ def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs():
 
     runs = [part("a/x:1@sm_90", 2, "f", "g"), part("a/x:2@sm_90", 1, "g"), part("a/x:3@sm_90", 0)]
     reach = merge.merge(runs).reach
-    assert reach is not None
     (file,) = reach.files
     assert (reach.read_by, file.read_by, file.compiled_by, file.not_run) == (3, 3, 3, ("g",))
     unread = merge.merge([part("a/x:1@sm_90", 0, "f"), part("a/x:2@sm_90", 0, "f")]).reach

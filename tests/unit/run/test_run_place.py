@@ -3,7 +3,6 @@
 import os
 import stat
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from irdiff import pipeline
 from irdiff.api import compare as compare_in_python
 from irdiff.cli import compare_command, runs_commands
 from irdiff.errors import StoreError, UsageError
-from irdiff.model import Artifact, Run, Sides
+from irdiff.model import Artifact, Sides
 from irdiff.run import run_folder, run_place
 from irdiff.store import Store
 from tests.unit import runs
@@ -21,11 +20,11 @@ from tests.unit import runs
 
 def tree(folder):
     """Everything below a folder: what it is, its content, its mode."""
-    rows: dict[str, object] = {}
+    rows = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            content: object = str(path.readlink())
+            content = str(path.readlink())
         else:
             content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
         rows[str(path.relative_to(folder))] = (status.st_mode, content)
@@ -71,7 +70,7 @@ def linked(link, target):
     return link
 
 
-REFUSED: dict[str, Callable[[Path, Run], Path]] = {
+REFUSED = {
     "current folder": lambda home, run: Path(),
     "above the current folder": lambda home, run: Path(".."),
     "root": lambda home, run: Path("/"),

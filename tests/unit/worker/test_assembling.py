@@ -5,7 +5,6 @@ The program here counts how often it is started: it is a script, and listed as k
 
 import hashlib
 import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -25,10 +24,10 @@ FLAGS = ("-v", "--gpu-name=sm_90a")
 class Assembler:
     def __init__(self, folder, monkeypatch):
         self.folder, self.monkeypatch = folder, monkeypatch
-        self.memory: Path | None = folder / "assembled"
+        self.memory = folder / "assembled"
         self.program = folder / "bin" / "ptxas"
         self.program.parent.mkdir()
-        self.programs: dict[str, str] = {}
+        self.programs = {}
         self.put_program(SCRIPT)
 
     def put_program(self, text):

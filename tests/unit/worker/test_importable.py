@@ -27,7 +27,7 @@ def test_a_function_of_the_repository_is_imported(repository):
     found, ops = Importable(str(repository)), importlib.import_module("pkg.ops")
     assert found.module_of(ops.helper) == found.module_name(ops) == "pkg.ops"
     assert Importable().module_of(ops.helper) is Importable().module_name(ops) is None
-    helper, ops.helper = ops.helper, None  # type: ignore[attr-defined]
+    helper, ops.helper = ops.helper, None
     assert "helper means something else in ops.py" in str(found.why_not(helper))
 
 

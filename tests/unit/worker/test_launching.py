@@ -16,8 +16,7 @@ def described(load):
 
     def described(*calls):
         entry = launching.Calls()
-        text: str = launching.text([entry.lines(call, call.kernel.__name__) for call in calls])
-        return text
+        return launching.text([entry.lines(call, call.kernel.__name__) for call in calls])
 
     return described
 

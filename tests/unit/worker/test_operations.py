@@ -84,8 +84,8 @@ def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name
 
 
 def test_each_launch_compiles_under_what_was_set_when_it_was_made(worker, monkeypatch):
-    knobs = sys.modules["triton"].knobs  # type: ignore[attr-defined]
-    registry = sys.modules["triton.backends.tiny"].REGISTRY  # type: ignore[attr-defined]
+    knobs = sys.modules["triton"].knobs
+    registry = sys.modules["triton.backends.tiny"].REGISTRY
     seen = {"stage": lambda: f"level {knobs.nvidia.level} with {sorted(registry)}"}
     monkeypatch.setattr(tiny_triton, "CODE", seen)
     text = (

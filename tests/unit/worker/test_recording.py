@@ -6,7 +6,6 @@ import gzip
 import json
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -129,10 +128,10 @@ def test_a_program_that_launches_nothing(recording, tmp_path, capsys, text, code
 def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording):
     """The tiny compiler stands for the real one: what it returns goes back to the program."""
     record, intercept, driver = map(recording.module, ("record", "intercept", "stub_driver"))
-    compiled: list[Any] = []
+    compiled = []
     intercept.real_compile = lambda src, **_: compiled.append(src) or src
     driver.answer_as(tiny_triton.TARGET)
-    scope: dict[str, Any] = {}
+    scope = {}
     recorder = record.Recorder()
     path = recording.root / "program.py"
     calls = (
@@ -197,7 +196,7 @@ def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
     path = tmp_path / "t.ndjson.gz"
     path.write_bytes(gzip.compress(text_of("recording/t.ndjson").encode()))
     library = SimpleNamespace(libdevice=None)
-    sys.modules["triton.language.extra"] = library  # type: ignore[assignment]
+    sys.modules["triton.language.extra"] = library
     code_of_it, seen = recording.capture("--from-trace", str(path))
     assert code_of_it == 0, capsys.readouterr().err
     (row,) = seen["launches"]
@@ -210,8 +209,7 @@ def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
 
 def test_which_files_a_recording_may_write_over(tmp_path):
     def strangers(folder=tmp_path, family="train"):
-        found: list[str] = written_files.strangers(str(folder), family)
-        return found
+        return written_files.strangers(str(folder), family)
 
     assert strangers(tmp_path / "absent") == strangers() == []
     (tmp_path / "train").mkdir()

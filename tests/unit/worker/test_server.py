@@ -5,7 +5,6 @@ import itertools
 import mmap
 import os
 import signal
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ class Hosts(server.Hosts):
     """With hosts that are no processes, each of one size."""
 
     def __init__(self, own_bytes=MIB, limit_bytes=1024 * MIB, *, ready=True):
-        self.replies: list[dict[str, Any]] = []
+        self.replies = []
         super().__init__(lambda request: request["workload"], None, None, self.replies.append)
         self.own_bytes, self.limit_bytes, self.ready = own_bytes, limit_bytes, ready
         self.pids = itertools.count(1 << 30)
@@ -108,10 +107,10 @@ def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue():
 
 
 def test_a_child_answers_by_how_it_ended(tmp_path, monkeypatch):
-    replies: list[dict[str, Any]] = []
+    replies = []
     monkeypatch.setattr(server, "_fork_into", lambda request, work: work() or request["id"])
     monkeypatch.setattr(server, "_kill_group", lambda pid: None)
-    served: list[Any] = []
+    served = []
     children = server.Children(served.append, replies.append)
     children.submit({"id": 7, "timeout_s": 5})
     assert served[0]["id"] == 7 and children.timed()[0][1] == 7

@@ -2,12 +2,10 @@
 
 import signal
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from irdiff import config
-from irdiff.config import Config
 from irdiff.model import FailureKind
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests
@@ -16,7 +14,7 @@ from irdiff.worker_client.workers import EndedChild, Workers
 
 @pytest.fixture
 def requests(tmp_path):
-    chosen: Config = config.load(cache=tmp_path)
+    chosen = config.load(cache=tmp_path)
     return Requests(chosen, Workers(chosen))
 
 
@@ -38,9 +36,8 @@ def test_a_killed_process_says_nothing_of_the_compiler(requests, tmp_path, numbe
 def test_a_case_whose_worker_died_is_asked_once_more(tmp_path, deaths):
     """Another case may have killed it: of this one that says nothing."""
     ends = iter([EndedChild(signal=0, timed_out=False, worker_died=died) for died in deaths])
-    workers: Any = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: next(ends)))
-    toolchain: Any = None
-    ended = Requests(config.load(cache=tmp_path), workers).ask(toolchain, None, {}, tmp_path)
+    workers = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: next(ends)))
+    ended = Requests(config.load(cache=tmp_path), workers).ask(None, None, {}, tmp_path)
     assert ended.worker_died is deaths[-1] and next(ends, None) is None
 
 
