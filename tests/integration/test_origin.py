@@ -14,7 +14,9 @@ PLANTED = {row["name"]: row for row in golden("planted-causes")["planted"]}
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.wide) if name in ("a pass added", "a pass moved") else name
+        pytest.param(name, marks=pytest.mark.wide)
+        if name in ("a pass added", "a pass moved", "another option")
+        else name
         for name in PLANTED
     ],
 )
