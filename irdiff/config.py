@@ -66,7 +66,6 @@ class Config:
     github_api_url: str
     github_repository: str | None
     """`OWNER/NAME`, as GitHub's runners set it."""
-    ci: bool
     shared_store: SharedStoreConfig | None
 
     @property
@@ -106,7 +105,6 @@ def load(
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
         github_api_url=environment.get("GITHUB_API_URL") or "https://api.github.com",
         github_repository=environment.get("GITHUB_REPOSITORY"),
-        ci=bool(environment.get("CI")),
         shared_store=_shared_store(environment, store_mode),
     )
 
