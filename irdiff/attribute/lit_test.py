@@ -155,7 +155,7 @@ def _first_that_parses(runner: PassRunner, raw: str, step: ResponsiblePass) -> t
             return text, edit
     raise IrdiffError(
         f"{step.name}, run alone on the IR that enters it, does the same on both sides",
-        hint="the difference needs what earlier passes leave beside the IR, or its text is not read back",
+        hint="the difference needs more than the IR that earlier passes leave, or its text cannot be read",
     )
 
 

@@ -125,7 +125,7 @@ def rows(layout: str, content: bytes) -> list[tuple[int, ...]]:
     """Rows of one `struct` layout. Raises ValueError where the content ends within a row."""
     size = struct.calcsize(layout)
     if len(content) % size:
-        raise ValueError(f"{len(content)} bytes are no rows of {size}")
+        raise ValueError(f"{len(content)} bytes are no whole number of rows of {size}")
     return list(struct.iter_unpack(layout, content))
 
 
@@ -145,7 +145,7 @@ def _file_size(header: tuple[int, ...]) -> int:
 def _content(binary: bytes, header: tuple[int, ...], what: str) -> bytes:
     offset, size = header[4], _file_size(header)
     if offset + size > len(binary):
-        raise NormalizeError(f"{what}: a section ends behind the end of the file")
+        raise NormalizeError(f"{what}: a section ends after the end of the file")
     return binary[offset : offset + size]
 
 

@@ -234,7 +234,7 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     bounded = [case.id for case in run.cases if any(side and side.kind in bounds for side in case.failures)]
     if bounded:
         raise NothingComparedError(
-            f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",
+            f"{len(bounded)} cases were not compared: they took too much time or memory: {bounded[0]}, …",
             hint="give more with --timeout and --memory",
         )
 

@@ -165,7 +165,7 @@ def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
     if content is None:
         raise RunFolderError(
             f"the run folder holds no cubin of {side} for {escape.terminal(case.id)}",
-            hint="the same PTX is the same machine code by rule: see --stage ptx",
+            hint="equal PTX counts as equal machine code: see --stage ptx",
         )
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(content)

@@ -115,7 +115,7 @@ def obey_command(event: Path) -> None:
 def _comment_of(event: Path) -> dict[str, Any]:
     """The comment that started the job, from its event: as it was then, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
-        raise UsageError("the event is larger than any event")
+        raise UsageError("the event is larger than GitHub's events are")
     rows = json.loads(event.read_bytes())
     try:
         if rows["action"] != "created" or "pull_request" not in rows["issue"]:

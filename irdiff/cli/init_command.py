@@ -118,7 +118,7 @@ def github_files(
     found = action or own_action(config)
     if found is None:
         raise UsageError(
-            "it is not known which commit of irdiff the jobs are to run: this one came from no repository",
+            "the jobs need a commit of irdiff, and this irdiff was not installed from a repository",
             hint="irdiff init --github --action OWNER/NAME@COMMIT, irdiff's repository on GitHub",
         )
     wanted = Setup(

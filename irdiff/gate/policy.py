@@ -229,5 +229,7 @@ def parse(rows: Mapping[str, object], where: str) -> Policy:
         if waiver.rule not in ids:
             raise UsageError(f"{where} waives the rule {waiver.rule!r}, which it does not have")
         if not (waiver.cases or waiver.edits or waiver.targets):
-            raise UsageError(f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r} names nothing")
+            raise UsageError(
+                f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r} names no case, edit or target"
+            )
     return policy

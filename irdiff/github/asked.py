@@ -52,7 +52,7 @@ def parse(comment: str) -> Asked | None:
     except ValueError:
         words = None
     if words is None or len(words) > _MAX_WORDS:
-        raise UsageError("this is no command", hint="/irdiff help")
+        raise UsageError("the comment is no command", hint="/irdiff help")
     match words:
         case [] | ["help", *_]:
             return None

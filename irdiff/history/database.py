@@ -189,7 +189,7 @@ def _connect(path: Path, *, read_only: bool) -> Any:
     except duckdb.Error as error:
         what = str(error).splitlines()[0][:200]
         raise HistoryError(
-            f"{path} is no history that can be opened: {what}", hint="name another file: --db FILE"
+            f"{path} cannot be opened as a history: {what}", hint="name another file: --db FILE"
         ) from error
 
 

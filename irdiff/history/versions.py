@@ -137,7 +137,7 @@ def of_specs(specs: Sequence[str], every_days: int, repo: Path | None, config: C
     series = {point.series for point in unique.values()}
     if len(series) > 1:
         raise UsageError(
-            f"these are of several series, which have no common order: {', '.join(sorted(series))}",
+            f"these versions are of several series, which have no common order: {', '.join(sorted(series))}",
             hint="backfill one after another, into the same file",
         )
     return sorted(unique.values(), key=lambda point: point.sort_key)
@@ -152,7 +152,7 @@ def _of_spec(spec: str, every_days: int, repo: Path | None, config: Config) -> l
     if ".." in spec and not spec.startswith(("wheel:", "python:")):
         return thinned(_commits(spec, repo, config), every_days)
     raise UsageError(
-        f"{spec!r} is no range of versions",
+        f"{spec!r} is no version or range of versions",
         hint="write it as triton==3.2.0..3.9.0, triton==3.9.0 or REV..REV",
     )
 
@@ -234,7 +234,7 @@ def thinned(points: Sequence[Point], every_days: int) -> list[Point]:
     undated = [point.label for point in points if point.day is None]
     if undated:
         raise UsageError(
-            f"{undated[0]} names no day", hint="leave --every out: each version counts by itself"
+            f"{undated[0]} has no date in its name", hint="leave --every out: each version counts by itself"
         )
     spans = [datetime.date.fromisoformat(point.day or "").toordinal() // every_days for point in points]
     last_of_span = dict(zip(spans, points, strict=True))

@@ -185,7 +185,7 @@ class _Aliases:
 
     def _value(self, name: str, outer: tuple[str, ...]) -> str:
         if name in outer or len(outer) > 64:
-            raise NormalizeError(f"the alias {name} is defined by itself, or too deeply")
+            raise NormalizeError(f"the alias {name} refers to itself, or is nested too deeply")
         if name not in self._values:
             parts = self._use.split(self._definitions[name])
             parts[1::2] = [

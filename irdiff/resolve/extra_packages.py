@@ -36,7 +36,7 @@ def name_of(requirement: str) -> str:
     """The normalized name of a package. Raises UsageError where it is no requirement, or names Triton."""
     name = canonicalize_name(_parsed(requirement).name)
     if name in _TRITONS:
-        raise UsageError(f"{requirement}: Triton is that of the toolchain", hint="name it with --triton")
+        raise UsageError(f"{requirement}: Triton comes from the toolchain", hint="name it with --triton")
     return name
 
 

@@ -82,7 +82,7 @@ def read(folder: Path) -> Pack:
             raise CorpusError(f"{path}: {pin!r} is no pin", hint="write it as in liger-kernel==0.8.5")
     names = {pin.partition("==")[0] for pin in found.packages}
     if "triton" in names:
-        raise CorpusError(f"{path}: Triton is that of the toolchain", hint="leave it out of `packages`")
+        raise CorpusError(f"{path}: Triton comes from the toolchain", hint="leave it out of `packages`")
     if unknown := set(found.indexes) - names:
         raise CorpusError(f"{path}: `indexes` names {unknown.pop()!r}, which is not among `packages`")
     return found

@@ -153,7 +153,7 @@ def artifact(folder: Path, digest: str) -> bytes | None:
         return None
     content = _unpacked(packed, f"artifact {digest} of {folder}")
     if sha256(content) != digest:
-        raise RunFolderError(f"artifact {digest} of {folder} does not have the content of its name")
+        raise RunFolderError(f"artifact {digest} of {folder} does not match its digest")
     return content
 
 

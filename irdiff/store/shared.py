@@ -163,7 +163,7 @@ class SharedStore:
             return digest, set()  # removed since it was listed
         try:
             if sha256(content) != digest:
-                raise ValueError("its content is not of its digest")
+                raise ValueError("its content does not match its digest")
             records, blobs = _unbundled(content)
             self._store.add(records, blobs)
         except (ValueError, TypeError, LookupError, MemoryError, zstandard.ZstdError) as error:

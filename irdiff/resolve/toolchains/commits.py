@@ -73,7 +73,7 @@ def toolchain_of(
         toolchain = identity.made(checkout.label, f"commit-{key[:20]}", config, lay_over)
     except ToolchainError as error:
         raise ToolchainError(
-            f"{checkout.label}: its Python part does not start over {part.origin}:\n{error.what}",
+            f"{checkout.label}: its Python part does not start on {part.origin}:\n{error.what}",
             hint="if the adopted release is too far from this revision, adopt another, or build it: "
             f"irdiff toolchain build {checkout.snapshot.spec}",
             log_path=error.log_path,

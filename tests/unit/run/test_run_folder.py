@@ -156,7 +156,7 @@ def test_an_artifact_is_what_its_name_says(folder):
         assert run_folder.artifact(place, sha256(content)) == content
     assert run_folder.artifact(folder, sha256(b"other")) is None
     _put(folder, sha256(b"honest"), zstandard.compress(b"forged"))
-    with pytest.raises(RunFolderError, match="does not have the content of its name"):
+    with pytest.raises(RunFolderError, match="does not match its digest"):
         run_folder.artifact(folder, sha256(b"honest"))
 
 
