@@ -50,7 +50,7 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
         raise UsageError("two tools need --from: the release or run whose texts they compile", hint=_HINT)
     if others and origin not in others:
         raise UsageError(
-            f"--from {origin} with {others[0]} as a side: a tool is compared with the side that made its texts",
+            f"--from {origin} with {others[0]} as a side: a tool is compared with what made its texts",
             hint=f"irdiff compare {others[0]} TOOL, or two tools and --from {origin}",
         )
     texts, below = _texts(origin, asked, config)
