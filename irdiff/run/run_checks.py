@@ -50,7 +50,7 @@ def check_document(document: object, path: Path) -> None:
         lists = (value.values() if isinstance(value, dict) else value for value in values)
         values = [inner for part in lists if not isinstance(part, _PLAIN) for inner in part]
     if values:
-        raise RunFolderError(f"{path} is nested deeper than a run is")
+        raise RunFolderError(f"{path} is deeper than a run may be")
 
 
 def check_run(run: Run, path: Path) -> None:

@@ -71,7 +71,7 @@ def test_jobs_run_the_commit_that_the_package_is_built_from_or_that_is_named(
     config = replace(configuration.load(), shipped=tmp_path)
     assert init_command.own_action(config) == action
     if action is None:
-        with pytest.raises(UsageError, match="not known which commit of irdiff"):
+        with pytest.raises(UsageError, match="a commit of irdiff"):
             init_command.github_files(None, None, config, is_compiler=True, timing=False)
 
 
