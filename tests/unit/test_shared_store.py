@@ -116,7 +116,7 @@ def test_a_bundle_that_is_not_of_its_digest_is_refused(machines, damage):
     path.write_bytes(damage(path.read_bytes()))
     second = machines.reads("two")
     assert machines.store("two").get_record("compile", KEY) is None
-    assert "not of its digest" in second.traffic.refused[0]
+    assert "match its digest" in second.traffic.refused[0]
     assert any("1 refused" in note for note in second.notes())
 
 

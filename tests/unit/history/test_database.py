@@ -77,7 +77,7 @@ def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path):
     with pytest.raises(HistoryError, match="there is no history"), database.reading(absent):
         pass
     text.write_text("not a database")
-    with pytest.raises(HistoryError, match="no history that can be opened"), database.writing(text):
+    with pytest.raises(HistoryError, match="opened as a history"), database.writing(text):
         pass
     with duckdb.connect(str(other)) as connection:
         connection.execute("CREATE TABLE mine (x INTEGER)")
