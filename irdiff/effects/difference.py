@@ -119,6 +119,8 @@ class Differences:
                 space = _space(one or other or gone[0])
                 only[one is None].add(space)
             found += [(space, row) for row in rows]
+        if _is_paired_otherwise(gone, new):
+            unclear.add("shared")
         doubted = (unclear | (only[True] & only[False])) - {""}
         self._is_rearranged = self._is_rearranged or bool(doubted)
         for space, row in found:
@@ -347,6 +349,8 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
         return _early(next(each for each in (theirs, ours) if MARK in each.name), one.number)
     words = f"{wording.code(ours)} → {wording.code(theirs)}"
+    if ours.name.replace("atom.", "red.") == theirs.name.replace("atom.", "red."):
+        return EffectDiffers(UNKNOWN, f"{wording.noun(one)} gives or gives no result: {words}", one.number)
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
@@ -362,6 +366,15 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
     states = Act.STATES if one.effect.act is Act.STATES else ""
     return EffectDiffers(kind, f"{wording.noun(one)} differs: {words}", one.number, states)
+
+
+def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
+    """Whether AMD's instructions that make two accesses make the same ones in all, at the same offsets."""
+    ours, theirs = (
+        sorted(name for event in side if _TWO.match(name := event.instruction.name)) for side in (gone, new)
+    )
+    offsets = (Counter(re.findall(r"\S+\d:([1-9]\d*)", " ".join(names))) for names in (ours, theirs))
+    return ours != theirs and len(ours) == len(theirs) and next(offsets) == next(offsets)
 
 
 def _is_joined(one: Event, other: Event) -> bool:
@@ -385,7 +398,8 @@ def _kind_of(event: Event) -> EffectClass:
         return SYNC
     if event.effect.act is Act.MATRIX or event.instruction.is_float:
         return FLOAT
-    return UNKNOWN if event.effect.act in (Act.OPAQUE, Act.LANES) else MEMORY
+    is_spilled = event.effect.space == "local"  # what a thread keeps for itself
+    return UNKNOWN if is_spilled or event.effect.act in (Act.OPAQUE, Act.LANES) else MEMORY
 
 
 def _waits_for_more(

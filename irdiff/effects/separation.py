@@ -42,10 +42,10 @@ def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost
                 acts = {event.effect.act for event in pair}
                 if _is_own(*pair):
                     continue
-                if _ORDERS & acts:
-                    is_complete = False
-                elif _may_race(base.values, *pair, barrier.instruction.name):
+                if _may_race(base.values, *pair, barrier.instruction.name):
                     found.append(pair)
+                elif _ORDERS & acts:
+                    is_complete = False
     best = (pair for pair in found if Act.STORE in (event.effect.act for event in pair))
     return Lost(next(best, found[0] if found else None), is_complete)
 
@@ -96,13 +96,37 @@ class _Separation:
 
 
 def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
-    """Two that may touch the same bytes, a writer among them; for the fence of a proxy, one by that proxy."""
+    """Two that may touch the same bytes, a writer among them.
+
+    A fence of proxies stands between an access of the generic proxy, or an `mbarrier`, and a later one of the
+    asynchronous proxy; the other way around a wait is such a fence (PTX ISA, "Async proxy").
+    """
+    if "proxy" in fence:
+        is_apart = _is_asynchronous(one) or not _is_asynchronous(other)
+        is_init = one.instruction.name.startswith("mbarrier.init")
+    else:
+        is_apart, is_init = other.effect.act in _ORDERS, False
+    if is_apart or (one.effect.act in _ORDERS and not is_init):
+        return False
     acts = one.effect.act, other.effect.act
-    if acts[0] is acts[1] in (Act.LOAD, Act.MATRIX) or order.never_meet(values, one, other):
+    if acts == (Act.LOAD, Act.LOAD) or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
         return False
-    if "proxy" in fence and not any(
-        each.effect.act is Act.MATRIX or "bulk" in each.instruction.name for each in (one, other)
-    ):
-        return False
-    spaces = [each.effect.space or "shared" for each in (one, other)]  # a copy has shared memory at one end
-    return spaces[0] == spaces[1]
+    return bool(_spaces(one) & _spaces(other)) and not order.never_meet(values, one, other)
+
+
+def _is_asynchronous(event: Event) -> bool:
+    """Whether the asynchronous proxy accesses shared memory."""
+    name = event.instruction.name
+    is_matrix = event.effect.act is Act.MATRIX and "shared" in _spaces(event)
+    return is_matrix or (event.effect.act is Act.COPY and "bulk" in name)
+
+
+def _word(event: Event) -> str:
+    return ".".join(event.instruction.name.split(".")[:2])
+
+
+def _spaces(event: Event) -> set[str]:
+    """A copy has shared memory at one end; `tcgen05` works on tensor memory, `mma` and `cp` on both."""
+    if not (word := _word(event)).startswith("tcgen05."):
+        return {event.effect.space or "shared"}
+    return {"tensor"} if word in ("tcgen05.ld", "tcgen05.st", "tcgen05.shift") else {"tensor", "shared"}
