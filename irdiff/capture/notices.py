@@ -104,7 +104,7 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
     found = dict.fromkeys(row for each in captured for catalog in each.catalogs for row in catalog.caveats)
     more = len(found) - _MAX_CAVEATS
-    return [*list(found)[:_MAX_CAVEATS], *([f"{more} more lines like these"] if more > 0 else [])]
+    return [*list(found)[:_MAX_CAVEATS], *([f"{counted(more, 'more line')} like these"] if more > 0 else [])]
 
 
 def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
