@@ -93,7 +93,7 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
 def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
     for row in captured:
         for side, catalog in row.catalogs.items():
-            if catalog.undigested:
+            if catalog.undigested and catalog.launches:
                 yield (
                     f"{row.workload}@{row.target.name} was captured at {side} without the frontend "
                     f"({catalog.undigested}): its launches have no digest, all of them are compiled, and "
