@@ -1,15 +1,11 @@
 """Kernels in the site-packages of an interpreter: what differs between two interpreters, and what changes in one.
 
-Both interpreters have the very same compiler, linked from the shared toolchain, so that nothing but the packages
-beside it tells them apart.
+Both interpreters have the very same compiler, so that nothing but the packages beside it tells them apart.
 """
-
-import subprocess
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
+from tests import edited_toolchain
 from tests.programs.evidence import comparing, rows
 from tests.programs.evidence.comparing import Repository
 
@@ -18,62 +14,30 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 ROWS = {row.name: row for row in rows.load()}
 
 
-@dataclass(frozen=True)
-class Interpreter:
-    """A virtual environment with the shared compiler and packages of its own."""
-
-    path: Path
-
-    @property
-    def side(self):
-        return f"python:{self.path / 'bin' / 'python'}"
-
-    def install(self, files):
-        """Those below `src`, into its site-packages."""
-        for name, text in files.items():
-            if name.startswith("src/"):
-                comparing.write(self.packages / name.removeprefix("src/"), text)
-
-    @property
-    def packages(self):
-        return next(self.path.glob("lib/python*/site-packages"))
-
-
-def new_interpreter(path, toolchain):
-    subprocess.run([toolchain, "-m", "venv", "--without-pip", path], check=True)
-    made = Interpreter(path)
-    for entry in next(toolchain.parent.parent.glob("lib/python*/site-packages")).iterdir():
-        (made.packages / entry.name).symlink_to(entry)
-    return made
-
-
-def corpus_of(folder, files):
-    """The workloads of rows as a corpus that both sides share."""
+def write_below(prefix, folder, files):
+    """Those whose path begins so, without it."""
     for name, text in files.items():
-        if name.startswith("bench/"):
-            comparing.write(folder / name.removeprefix("bench/"), text)
-    return "--corpus", str(folder)
+        if name.startswith(prefix):
+            comparing.write(folder / name.removeprefix(prefix), text)
 
 
-@pytest.fixture(scope="module")
-def toolchain(shared_cache):
-    return comparing.toolchain_python(shared_cache)
-
-
-def test_a_package_edited_in_place(toolchain, cache, tmp_path):
+def test_a_package_edited_in_place(newest, cache, tmp_path):
     """The same interpreter with other packages is another side, and a missing module is looked for again."""
     edited, missing = ROWS["helper_in_another_file"], ROWS["missing_module_at_base"]
-    words = corpus_of(tmp_path / "corpus", {**edited.base, **missing.base})
-    base, head = (new_interpreter(tmp_path / name, toolchain) for name in ("base", "head"))
-    for interpreter in (base, head):
-        interpreter.install({**edited.base, **missing.base})
+    files = {**edited.base, **missing.base}
+    write_below("bench/", tmp_path / "corpus", files)
+    for name in ("base", "head"):
+        packages = edited_toolchain.beside(newest, tmp_path / name)
+        write_below("src/", packages, files)
+    sides = [f"python:{tmp_path}/{name}/bin/python" for name in ("base", "head")]
 
     def found():
-        made = comparing.compare(base.side, head.side, *words, cache=cache, repo=tmp_path)
+        words = ("--corpus", str(tmp_path / "corpus"))
+        made = comparing.compare(*sides, *words, cache=cache, repo=tmp_path)
         return [made.verdicts_of(row.workload) for row in (edited, missing)]
 
     assert found() == [["unchanged"], ["failing"]]
-    head.install({**edited.head, **missing.head})
+    write_below("src/", packages, {**edited.head, **missing.head})
     assert found() == [["changed"], ["fixed"]]
 
 
