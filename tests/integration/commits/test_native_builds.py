@@ -238,9 +238,9 @@ def test_killed_in_mid_build(project, build, number):
 def at_work(config):
     """Processes whose working folder is below the toolchains."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cwd"):
+    for path in Path("/proc").glob("[0-9]*"):  # one may end before it is looked at
         with contextlib.suppress(OSError):
-            found += [path.parent] if config.toolchains in path.readlink().parents else []
+            found += [path] if config.toolchains in (path / "cwd").readlink().parents else []
     return found
 
 
