@@ -18,7 +18,6 @@ _MISSING = re.compile(
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 _MAX_NAMES = 3
 _MAX_CAVEATS = 5
-MISSING_PACKAGE = "needs the package"
 """In every note of a package that a side lacks."""
 _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
@@ -79,7 +78,7 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
     """What is lacking, for which file, and what cures it."""
     count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
     more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
-    lack = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
+    lack = f"{files[0]}{more} needs the package {package}, which {spec} has not: {count} not compared"
     if own:  # never a name of the user's from the index: whoever has it there would run code
         return f'{lack}; next: the repository has it, name its folder: import = ["{own}"] below [kernels]'
     if spec.startswith("python:"):

@@ -14,7 +14,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
-from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
+from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, UsageError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
@@ -109,8 +109,7 @@ def main() -> None:
     except ImportError as error:
         code = _report_missing(error)
     except IrdiffError as error:
-        click.echo(f"irdiff: {error}", err=True)
-        code = error.exit_code
+        code = _report(error)
     except Exception as error:
         code = _report_bug(error)
     sys.stdout.flush()
@@ -128,13 +127,17 @@ def _share_freed_memory() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, 256 << 10)
 
 
+def _report(error: IrdiffError) -> ExitCode:
+    click.echo(f"irdiff: {error}", err=True)
+    return error.exit_code
+
+
 def _report_missing(error: ImportError) -> ExitCode:
     extra = _EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return _report_bug(error)
-    click.echo(f"irdiff: the package {error.name} is not installed", err=True)
-    click.echo(f"  next: pip install 'irdiff[{extra}]'", err=True)
-    return ExitCode.USAGE
+    what = f"the package {error.name} is not installed"
+    return _report(UsageError(what, hint=f"pip install 'irdiff[{extra}]'"))
 
 
 def _report_bug(error: Exception) -> ExitCode:

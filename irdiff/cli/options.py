@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Any]
 TIERS = click.Choice(["gate", "core", "extended"])
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+DAY_S = 86400.0
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 
 
 def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:

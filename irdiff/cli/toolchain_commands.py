@@ -85,7 +85,7 @@ def remove_command(*, names: tuple[str, ...], config: Config) -> None:
 def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what interrupted builds left."""
     known = environments.list_all(config)
-    bound = time.time() - unused_days * 86400
+    bound = time.time() - unused_days * options.DAY_S
     old = [row.name for row in known if environments.last_used(row) < bound]
     for name in old:
         environments.remove(name, config)

@@ -185,10 +185,10 @@ class Differences:
                 yield EffectDiffers(COST, f"{noun} waits for more", one.number)
                 continue
             place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
-            overlaps = words == _ADDRESS and self._overlaps(one, other)
             for row in self._by_roots(kind, f"{noun} {words}", one, pairs):
-                is_plain = row.kind is MEMORY and "constant" in row.subject
-                added = ", so two places in shared memory overlap" if overlaps and is_plain else ""
+                is_moved = words == _ADDRESS and row.kind is MEMORY and "constant" in row.subject
+                overlaps = is_moved and self._overlaps(one, other)
+                added = ", so two places in shared memory overlap" if overlaps else ""
                 yield row._replace(act=place, subject=row.subject + added)
 
     def _overlaps(self, one: Event, other: Event) -> bool:
@@ -202,10 +202,9 @@ class Differences:
     @cached_property
     def _staying(self) -> set[order.Extent]:
         """The bytes of shared memory that both sides touch by equal accesses."""
-        events = (
+        ours, theirs = (
             {event.number: event for code in side.blocks for event in code.events} for side in self._sides
         )
-        ours, theirs = events
         found = (order.extent(self._values, ours[number]) for number in ours.keys() & theirs.keys())
         return {each for each in found if each}
 
@@ -373,8 +372,8 @@ def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
     ours, theirs = (
         sorted(name for event in side if _TWO.match(name := event.instruction.name)) for side in (gone, new)
     )
-    offsets = (Counter(re.findall(r"\S+\d:([1-9]\d*)", " ".join(names))) for names in (ours, theirs))
-    return ours != theirs and len(ours) == len(theirs) and next(offsets) == next(offsets)
+    before, after = (Counter(re.findall(r"\S+\d:([1-9]\d*)", " ".join(names))) for names in (ours, theirs))
+    return ours != theirs and len(ours) == len(theirs) and before == after
 
 
 def _is_joined(one: Event, other: Event) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from irdiff.errors import CorpusError
 from irdiff.model import Target
-from irdiff.store import key_of, sha256_of_file
+from irdiff.store import digests_below, key_of
 
 PACKS = "packs"
 PACK_FILE = "pack.toml"
@@ -92,7 +92,7 @@ def load(root: Path) -> Corpus:
 def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> Corpus:
     """The corpus of those files below a folder that count. Raises CorpusError where none is a workload."""
     files = sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
-    rows = [(str(path.relative_to(root)), sha256_of_file(path)) for path in files if path.suffix != ".md"]
+    rows = digests_below(root, (path for path in files if path.suffix != ".md"))
     workloads = workloads_in(root, files)
     if not workloads:
         raise CorpusError(

@@ -26,7 +26,7 @@ from irdiff.resolve import corpus as corpora
 from irdiff.resolve import extra_packages, toml_file
 from irdiff.resolve.corpus import PACK_FILE, PACKS, Corpus, Packages
 from irdiff.resolve.toolchains import environments
-from irdiff.store import key_of, sha256_of_file
+from irdiff.store import digests_below, key_of
 
 ALL = "all"
 _PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][A-Za-z0-9.!+_-]*")
@@ -174,4 +174,4 @@ def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], con
 
 def _digest_of_folder(folder: Path) -> str:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return key_of([(str(path.relative_to(folder)), sha256_of_file(path)) for path in files])
+    return key_of(digests_below(folder, files))

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.store import key_of, sha256_of_file
+from irdiff.store import digests_below, key_of, sha256_of_file
 
 KINDS = ("llvm:", "ptxas:")
 _PTXAS_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
@@ -211,13 +211,12 @@ def _llvmlite(spec: str, package: Path) -> Tool:
     words = ("-P", "-s", "-c", _LLVMLITE)
     said = _ask(Path(sys.executable), *words, PYTHONPATH=str(package.parent))
     files = sorted(file for file in package.rglob("*") if file.suffix in (".py", ".so"))
-    rows = [(str(file.relative_to(package)), sha256_of_file(file)) for file in files]
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
         version=f"LLVM {_version(spec, said)}",
         path=package,
-        digest=key_of("llvmlite/1", sys.version, rows),
+        digest=key_of("llvmlite/1", sys.version, digests_below(package, files)),
         programs={"llvmlite": package, **_any_linker()},
         backends=_backends(said),
         notes=(

@@ -25,7 +25,7 @@ import sys
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -309,6 +309,11 @@ def write_whole(path: Path, content: bytes) -> None:
 def sha256_of_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digests_below(folder: Path, files: Iterable[Path]) -> list[tuple[str, str]]:
+    """The path below the folder and the SHA-256 of each file."""
+    return [(str(path.relative_to(folder)), sha256_of_file(path)) for path in files]
 
 
 def _unpacked(packed: bytes) -> bytes:

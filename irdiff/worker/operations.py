@@ -257,7 +257,7 @@ def _compile(request, recorder):
             f"{request['launch']} gives another launch each time: the workload depends on something "
             "other than its arguments (time, randomness, the environment)"
         )
-    if NAME in request and captured.made is not None:
+    if _PROFILE in request and captured.made is not None:
         captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
     from_outside = compiling.compile_launch(captured, recorder, _remembered(request))
     recorder.report("compiled", from_outside=from_outside)
@@ -312,7 +312,7 @@ def _is_unknown_arch(error):
 # the lines of the compiler that one request runs, where the compiler was built to count them
 
 
-NAME = "profile"
+_PROFILE = "profile"
 """The entry of a request that names the file for its counters."""
 
 
@@ -326,13 +326,13 @@ def mark():
 @contextlib.contextmanager
 def counted(request):
     """Writes the counters of what is done meanwhile, where the request wants them."""
-    if NAME not in request:
+    if _PROFILE not in request:
         yield
         return
     library = _library()
     if library is None:
         raise RuntimeError("irdiff: this compiler was not built to count the lines that run")
-    path = request[NAME].encode()
+    path = request[_PROFILE].encode()
     library.irdiff_coverage_begin(path)
     try:
         yield
