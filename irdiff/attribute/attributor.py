@@ -31,7 +31,7 @@ from irdiff.parallel import of_both
 from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
 from irdiff.store import key_of
 
-_VERSION = "origin/15"
+_VERSION = "origin/16"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _COMPONENTS: Mapping[str, Component] = {
     Stage.TTIR: Component.TTIR_PASSES,

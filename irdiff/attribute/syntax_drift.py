@@ -30,7 +30,7 @@ from irdiff import normalize
 from irdiff.stages import Stage
 
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
-_EMPTY = re.compile(r" \{(?:, )?\}|(?<=\{), ")
+_EMPTY = re.compile(r"(?: attributes)? \{(?:, )?\}|(?<=\{), ")
 _CACHE = re.compile(
     r"(?P<before>\{[^{}]*?)(?:, )?cachePolicy = #tt\.cache_policy<"
     r"cache_modifier = (?P<modifier>\w+), eviction_policy = (?P<eviction>\w+)>"
@@ -50,7 +50,7 @@ _MFMA = re.compile(r"^((?:%\d+ = )?rocdl\.s?mfma\..*, \d+, \d+), none(?= :)")
 
 _NVG = re.compile(r"^((?:%[^=]*= )?)nvg\.")
 
-_DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
+_DISCARDABLE = re.compile(r'(?:, )?(?:"|\b)(?:tt|ttg|ttng|amdg)\.[\w.-]+"?(?: = [^,{}]*)?')
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
 
 
@@ -107,7 +107,7 @@ def translated(lines: Iterable[str]) -> Iterator[str]:
             continue
         elif _ISOLATED.match(line):  # values of one function are not those of another
             instead, names = {}, {}
-            line = _DISCARDABLE.sub("", line)  # noqa: PLW2901
+            line = _EMPTY.sub("", _DISCARDABLE.sub("", line))  # noqa: PLW2901
         renamed = _VALUE.sub(named, line)
         yield _MFMA.sub(r"\1, 0", _AUX.sub(r"\1\2", renamed)) if "rocdl." in line else renamed
 

@@ -60,8 +60,15 @@ def _detail(stage: str, line: EditLine) -> str:
     if not before and not after:
         return ""
     if not before or not after:
-        return f"{'with' if after else 'without'} `{_with_parameters(after or before, line)}`"
+        return _one_sided(before, after, line)
     return _step(before, after)
+
+
+def _one_sided(before: str, after: str, line: EditLine) -> str:
+    only = before or after
+    if "- >" in only:  # the tokens of an arrow: a signature
+        return "with other types"
+    return f"{'with' if after else 'without'} `{_with_parameters(only, line)}`"
 
 
 def _step(before: str, after: str) -> str:

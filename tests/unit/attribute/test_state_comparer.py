@@ -33,7 +33,7 @@ OTHER = lowered(CONSTANT.format(0, 2), "%1 = llvm.x : i32", "llvm.use %0, %1 : i
         (EARLY, lowered(*LATE), False, True),
         (EARLY, OTHER, False, False),
         (EARLY, lowered("%1 = llvm.x : i32"), False, False),
-        (lowered(*LATE), MARKED, False, False),
+        (lowered(*LATE), MARKED, False, True),
         (State.of("P", b"not IR"), State.of("Q", b"not IR"), True, True),
         (State.of("P", b"not IR"), State.of("P", b"nor this"), False, False),
     ],

@@ -31,7 +31,7 @@ def test_what_stays_of_llvms_dialects():
     assert len(list(translated(pair))) == 1
     kernel = "llvm.func @k(%0: i32 {tt.divisibility = 16 : i32}) {"
     module = ["module {", "module attribute ttg.shared = 0 : i32", kernel]
-    assert list(translated(module)) == ["llvm.func @k(%0: i32 {}) {"], "LLVM IR has no place for the others"
+    assert list(translated(module)) == ["llvm.func @k(%0: i32) {"], "LLVM IR has no place for the others"
     assert list(translated(["%0 = llvm.load %1 {tt.x = 1}"])) == ["%0 = llvm.load %1 {tt.x = 1}"]
     two = ["llvm.func @a() {", CONSTANT, USE, "llvm.func @b(%1: i32) {", USE]
     assert list(translated(two))[-2:] == ["llvm.func @b(%0: i32) {", "llvm.return %0"]
