@@ -72,7 +72,8 @@ def of_group(rows: Sequence[CaseCauses]) -> str:
     said = ", ".join(words)
     members = [case for case, _ in rows]
     moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
-    room = len(moved[0]) + 2 if moved and len(words) > 1 else 0
+    is_risk = any(found[0].kind is CauseKind.EFFECT for found in shared)
+    room = len(moved[0]) + 2 if moved and len(words) > 1 and not is_risk else 0
     first = min(len(words[0]) if words else 0, MAX_TITLE)
     of_causes = _joined(words, "", ", ", max(MAX_TITLE - room, first))
     return _joined(moved[:_MAX_FIGURES], of_causes, ", ", MAX_TITLE) or "other code"
@@ -145,8 +146,8 @@ def _unknown(case: Case) -> Cause:
 
 
 def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
-    """The causes that most cases have, each as it is in those cases; causes of all cases first. Before them,
-    what may give a wrong result in most cases, of however few: it is why the group ranks where it does.
+    """The causes that most cases have, each as it is in those cases; causes of all cases first. With them,
+    what may give a wrong result in most cases: first, or of fewer than half of the cases second.
     """
     found: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in rows:
@@ -160,7 +161,9 @@ def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
     others = [each for each in found.values() if each[0].kind is not CauseKind.EFFECT]
     kept = [each for each in others if 2 * len(each) >= len(rows)] or others[:1]
     ordered = sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
-    return sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1] + ordered
+    risk = sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1]
+    is_rare = any(2 * len(each) < len(rows) for each in risk)
+    return [*ordered[:is_rare], *risk, *ordered[is_rare:]]
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:
@@ -171,14 +174,16 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
         subjects.add(found[0].subject)
-        yield (
-            words if len(found) == cases_count else _of_some(words, f"in {len(found)} of {cases_count} cases")
-        )
+        if len(found) < cases_count:
+            words = _of_some(words, f"in {len(found)} of {cases_count} cases", found[0].kind)
+        yield words
     if len(shared) > len(shown):
         yield f"{len(shared) - len(shown)} other edits"
 
 
-def _of_some(words: str, cases: str) -> str:
+def _of_some(words: str, cases: str, kind: CauseKind) -> str:
+    if kind is CauseKind.EFFECT:  # reports leave out what stands in brackets, and would say it of all cases
+        return f"{words} {cases}"
     return f"{words[:-1]}, {cases})" if words.endswith(")") else f"{words} ({cases})"
 
 
@@ -193,7 +198,8 @@ def _words(found: Sequence[Cause], *, in_all: bool) -> str:
         case CauseKind.VALUE:
             return f"{first.subject}{_differently([row.detail for row in found])}{place}"
         case CauseKind.EFFECT:
-            return f"{_effect(found)}{_times([replace(row, detail='') for row in found])}"
+            times = _times([replace(row, detail="") for row in found]) if in_all else ""
+            return f"{_effect(found)}{times}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
             return f"{first.subject}{_differently([row.detail for row in found])}"
         case CauseKind.STATE:

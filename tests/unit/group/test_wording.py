@@ -139,9 +139,9 @@ def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_name
     assert titles.of_case(case, found) == "3 more autotuner's configs, one more option num_stages"
 
 
-def test_the_risk_of_one_case_leads_the_title_of_its_group() -> None:
+def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_how_many() -> None:
     case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin())
     (fence,) = titles.causes_of(case, edit("ttgir", added("ttng.fence_async_shared")), NONE)
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
     words = titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))])
-    assert words.startswith("`bar.sync` is gone (in 1 of 3 cases), one more ")
+    assert words == "one more `ttng.fence_async_shared`, `bar.sync` is gone in 1 of 3 cases"
