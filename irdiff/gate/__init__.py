@@ -1,8 +1,8 @@
-"""The gate: a policy over a run, to pass or fail with reasons. Missing data never passes silently.
+"""The gate: a policy over a run, to pass or fail with reasons. Missing data never passes silently. Pure.
 
-Which findings are settled: by a waiver, or because their concrete edits were accepted. Pure.
-An acceptance settles a finding where each edit behind it was accepted: the same case with the same digest of
-its edit, between the same two toolchains, on a day up to the last one. Why none of it may differ:
+A finding no longer blocks where a waiver settles it, or where each edit behind it was accepted: the same case
+with the same digest of its edit, between the same two toolchains, on a day up to the last one. Why none of it
+may differ:
 
 - the digest pins constants, types, positions and machine code, so the code that runs is the reviewed code;
 - what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of
@@ -75,9 +75,6 @@ def evaluate(
             *settler.notes(),
         ),
     )
-
-
-# which findings are settled: by a waiver, or because their concrete edits were accepted. Pure
 
 
 class Settler:

@@ -1,9 +1,6 @@
-"""The gate's answer as text, JSON and Markdown. Pass or fail first, then each rule with what decided it.
+"""The gate's answer, as each reader wants it: text, JSON, Markdown, JUnit XML, and the document of a release.
 
-The gate's answer as JUnit XML: one suite a rule, one test case a finding, as CI systems show them.
-The format has no standard; element and attribute names follow the schema of Jenkins' xUnit plugin
-(junit-10.xsd), which GitLab, Azure and GitHub's reporters read. A rule that does not hold is a failure,
-one that could not be decided is an error, and a waived or accepted finding is skipped.
+Each says pass or fail first, then each rule with what decided it.
 """
 
 from __future__ import annotations
@@ -31,9 +28,13 @@ SCHEMA = "irdiff-gate/1"
 _SHOWN = 12
 _MARKDOWN_LIMIT = 60_000
 _MEASURED = frozenset({"slower", "timed", "wrong-result"})
+MAX_CASES = 2_000
+"""The most test cases of one suite. One more test case counts the rest, and says so."""
+_MOST_CHARACTERS = 20_000
+"""Of the report of one run in the document of a release."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Again:
     """The words of the command that asks the gate again."""
 
@@ -148,14 +149,13 @@ def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
     return f"### {escape.markdown(outcome.headline)}\n"[:limit]
 
 
-# the gate's answer as JUnit XML: one suite a rule, one test case a finding, as CI systems show them
-
-
-MAX_CASES = 2_000
-"""The most test cases of one suite. One more test case counts the rest, and says so."""
-
-
 def junit(outcome: Outcome) -> str:
+    """One suite a rule, one test case a finding, as CI systems show them.
+
+    A rule that does not hold is a failure, one that could not be decided is an error, and a finding that is
+    waived or accepted is skipped. The format has no standard; names of elements and attributes follow the
+    schema of Jenkins' xUnit plugin (junit-10.xsd), which GitLab, Azure and GitHub's reporters read.
+    """
     root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")
     suites = [_compared(outcome), *(_suite(outcome, rule) for rule in outcome.rules)]
     root.extend(suites)
@@ -208,13 +208,6 @@ def _test(whole: Outcome, outcome: RuleOutcome, finding: GateFinding) -> ET.Elem
         element = ET.SubElement(test, kind, message=detail, type=finding.action.value)
         element.text = clean(outcome.rule.reason, limit=1000)
     return test
-
-
-# the document of a release over several runs
-
-
-_MOST_CHARACTERS = 20_000
-"""Of the report of one run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +268,7 @@ class ReleaseRun:
 
 
 def render(parts: Sequence[ReleaseRun]) -> str:
-    """Renders the document. The same parts in the same order give the same bytes."""
+    """The document of a release over several runs. The same parts in the same order give the same bytes."""
     pairs = dict.fromkeys((part.run.base.version, part.run.head.version) for part in parts)
     title = ", ".join(f"{base} → {head}" for base, head in pairs)
     template = templates.markdown().get_template("release.md.j2")

@@ -1,7 +1,8 @@
-"""Which files differ between two revisions, and whether code that is compared could follow one.
+"""What differs between two revisions: files, whether one counts, and what an edited C++ source is about.
 
-Read from the trees alone, before anything is installed or built. Where no file counts, a report says that
-nothing else differs; no kernel is called unchanged.
+Read from the trees alone, before anything is installed or built. A file counts where code that is compared
+could follow from it. Where none counts, a report says that nothing else differs; no kernel is called
+unchanged.
 
 Two revisions of a checkout of Triton make the same compiler if they differ only in files that are neither
 native nor installed (`checkout.py`). In any other case both are built and compared by digest.
@@ -9,12 +10,6 @@ native nor installed (`checkout.py`). In any other case both are built and compa
 In a repository of kernels every file counts, whatever its name: a workload may import it, open it, or read a
 pin in it. Outside of the folders that `irdiff.toml` names, documents, licenses and what belongs to git,
 editors and services do not count.
-
-Which operations the functions that an edit of Triton's C++ touches match, read from their text.
-A rewrite pattern names its operation (`struct X : OpRewritePattern<triton::LoadOp>`), and so do parameters,
-`isa<…>` and `dyn_cast<…>`. A function that names none counts for those of its file that call it. Triton's
-sources are formatted by clang-format: what begins a line in column 0, or in column 2 of a struct, is whole at
-the next `}` or `;` in that column.
 """
 
 from __future__ import annotations
@@ -42,6 +37,16 @@ _SERVICES = frozenset({".github", ".gitignore", ".gitlab-ci.yml", ".pre-commit-c
 _PASS = re.compile(r"^\s*def\s+(\w+)\s*:\s*Pass<", re.MULTILINE)
 _BASE = re.compile(r"\b(\w+)Base\b")
 _SOURCES = (".cpp", ".cc", ".cxx", ".h", ".hpp", ".td")
+_OP = r"(?:[A-Z]+_)?([A-Z]\w*[a-z]\w*Op)\b"
+_NAMED = re.compile(rf"\b(?:\w+::)*{_OP}(?!\w|::create)")
+_MATCHED = re.compile(
+    r"\b(?:isa|cast|dyn_cast|getDefiningOp|getOps|Case)\w*<([^<>()]*)>|\((?:\w+::)*(\w+Op) \w+"
+)
+_CALLED = re.compile(r"(\w+)\s*(?:<[^<>]*>)?\(")
+_STRUCT = re.compile(r"\b(?:struct|class|def) (\w+)")
+_PARAMETER = re.compile(r"\btypename (\w+)")
+_EVERYWHERE = frozenset({"ModuleOp", "FuncOp", "ReturnOp", "CallOp", "LLVMFuncOp"})
+"""They say nothing of what a function is about."""
 
 
 def between(sides: Sides[Snapshot], config: Config) -> Edited | None:
@@ -51,9 +56,6 @@ def between(sides: Sides[Snapshot], config: Config) -> Edited | None:
     if all(kernel_repository.has_plan(snap, config) for snap in sides):
         return _of_kernels(sides, config)
     return None
-
-
-# compilers
 
 
 def of_compilers(sides: Sides[Checkout]) -> Edited:
@@ -118,9 +120,6 @@ def edited_code(sides: Sides[Checkout]) -> dict[str, EditedCode]:
     }
 
 
-# kernels
-
-
 def _of_kernels(sides: Sides[Snapshot], config: Config) -> Edited:
     plans = [kernel_repository.plan_of(snap, config) for snap in sides]
     trees = sides.map(lambda snap: {row.path: row.content for row in repository.entries(snap, config)})
@@ -154,23 +153,15 @@ def _change(in_base: bool, in_head: bool) -> FileChange:
     return FileChange.REMOVED if in_base else FileChange.ADDED
 
 
-# which operations the functions that an edit of Triton's C++ touches match, read from their text
-
-
-_OP = r"(?:[A-Z]+_)?([A-Z]\w*[a-z]\w*Op)\b"
-_NAMED = re.compile(rf"\b(?:\w+::)*{_OP}(?!\w|::create)")
-_MATCHED = re.compile(
-    r"\b(?:isa|cast|dyn_cast|getDefiningOp|getOps|Case)\w*<([^<>()]*)>|\((?:\w+::)*(\w+Op) \w+"
-)
-_CALLED = re.compile(r"(\w+)\s*(?:<[^<>]*>)?\(")
-_STRUCT = re.compile(r"\b(?:struct|class|def) (\w+)")
-_PARAMETER = re.compile(r"\btypename (\w+)")
-_EVERYWHERE = frozenset({"ModuleOp", "FuncOp", "ReturnOp", "CallOp", "LLVMFuncOp"})
-"""They say nothing of what a function is about."""
-
-
 def operations(before: str, after: str) -> list[str]:
-    """C++ classes, `AtomicRMWOp`, in order; `before` and `after` are the whole texts of one file."""
+    """Which operations the edited functions match: C++ classes, `AtomicRMWOp`, in order.
+
+    `before` and `after` are the whole texts of one file. A rewrite pattern names its operation
+    (`struct X : OpRewritePattern<triton::LoadOp>`), and so do parameters, `isa<…>` and `dyn_cast<…>`. A
+    function that names none counts for those of its file that call it. Triton's sources are formatted by
+    clang-format: what begins a line in column 0, or in column 2 of a struct, is whole at the next `}` or `;`
+    in that column.
+    """
     if not after:
         return []
     old, new = before.split("\n"), after.split("\n")

@@ -5,12 +5,8 @@ A request is a JSON object with `op`, `root` (of the corpus), `workloads` (their
 launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json` and the
 artifacts. The workload is loaded, and its launches are captured, once by a host of the child: `prepare`.
 `assembled` is the folder of earlier results of assemblers, `programs` their digests (`assembling`), `below` a
-folder whose opened files the catalog lists.
-
-The lines of the compiler that one request runs, where the compiler was built to count them.
-Such a build exports three functions from its library (irdiff links them in): the counters as they were before
-any workload was loaded are kept, each request begins from them, and writes its own when it ends. So what runs
-as the library is loaded counts for every request, and what the capture of other launches ran counts for none.
+folder whose opened files the catalog lists, `profile` the file for the lines of the compiler that it ran,
+where the compiler was built to count them.
 """
 
 from __future__ import annotations
@@ -55,6 +51,8 @@ _prepared = None
 """What `_entries` gives for the workload and target of this process, once they are loaded."""
 _read: list = []
 """What loading and capturing them opened."""
+_PROFILE = "profile"
+"""The entry of a request that names the file for its counters."""
 
 
 def key_of(request):
@@ -309,15 +307,13 @@ def _is_unknown_arch(error):
     return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
 
 
-# the lines of the compiler that one request runs, where the compiler was built to count them
-
-
-_PROFILE = "profile"
-"""The entry of a request that names the file for its counters."""
-
-
 def mark():
-    """Keeps the counters as they are. Call it before anything but importing triton has been done."""
+    """Keeps the counters as they are. Call it before anything but importing triton has been done.
+
+    A build that counts exports three functions from its library (irdiff links them in). Each request begins
+    from the counters kept here, and writes its own when it ends. So what runs as the library is loaded counts
+    for every request, and what the capture of other launches ran counts for none.
+    """
     library = _library()
     if library is not None:
         library.irdiff_coverage_mark()
