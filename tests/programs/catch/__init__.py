@@ -1,4 +1,4 @@
-"""Which of the same 300 planted faults the tests catch: `python -m tests.programs.catch run`.
+"""Which of the same planted faults the tests catch: `python -m tests.programs.catch run`.
 
 250 mutants (`tests/data/catch/mutants.tsv`, chosen once at random) and fifty defects of this repository's own
 history (`tests/data/catch/defects.toml`, each put back by the edit that its fix undid). A fault is known by the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -88,6 +89,33 @@ def test_what_cannot_meet_has_no_order(
     assert of_ptx(base, head) is kind
 
 
+MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r4}, %rd2, %rd3, 0, 1, 1;"
+COPIED = (MMA, "mov.b32 %r7, %r1;", "wgmma.wait_group.sync.aligned 0;", "st.global.b32 [%rd0], %r7;")
+
+
+def test_a_copy_of_what_a_matrix_unit_writes_waits_as_well() -> None:
+    assert of_ptx(COPIED, (*COPIED[:2], COPIED[3], COPIED[2])) is UNKNOWN
+
+
+@pytest.mark.parametrize(("less", "kind"), [("lo.u32", MOTION), ("le.u32", CONTROL)])
+def test_orders_of_unsigned_numbers_have_two_names(less: str, kind: EffectClass) -> None:
+    assert of_ptx(loop(*LOOP, "lt.s32", "lt.u32"), loop(*LOOP, "lt.s32", less)) is kind
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "kind"),
+    [((1, 3, 5), (2, 4, 6), MEMORY), ((1, 3), (2, 5), MEMORY), ((1, 3, 5), (2, 5, 8), UNKNOWN)],
+)
+def test_other_constants_by_several_distances_may_be_other_elements(base, head, kind) -> None:
+    def stores(numbers):
+        pairs = (
+            (f"add.s32 %r1, %r9, {n};", f"st.global.b32 [%rd{at}], %r1;") for at, n in enumerate(numbers)
+        )
+        return tuple(itertools.chain(*pairs))
+
+    assert of_ptx(stores(base), stores(head)) is kind
+
+
 @pytest.mark.parametrize(
     ("mul", "bits"), [("mul.f32", Bits.UNKNOWN), ("mul.rn.f32", Bits.SAME), ("mul.lo.s32", Bits.SAME)]
 )
@@ -124,6 +152,11 @@ MASKED = (
         (LDS, (LDS[0], "s_waitcnt lgkmcnt(1)", *LDS[2:]), SYNC),
         (LDS, (LDS[0], *LDS[2:]), SYNC),
         (LDS, (*LDS[:3], LDS[3] + " nt"), MEMORY),
+        (
+            ("v_add_u32_e32 v1, -2, v0", "v_add_u32_e32 v2, 1, v1", LDS[3]),
+            ("v_add_u32_e32 v2, -1, v0", LDS[3]),
+            MOTION,
+        ),
         (LDS, (*LDS[:2], LDS[2].replace("add", "mul"), LDS[3]), FLOAT),
         (LDS, (*LDS[:2], "v_mfma_f32_32x32x8_f16 v[2:17], v[0:1], v[0:1], v[2:17]", LDS[3]), UNKNOWN),
         (MASKED, tuple(line.replace("v6", "v9") for line in MASKED), MOTION),
@@ -155,6 +188,9 @@ def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others() -> None:
     assert values.add(64, total, one) != values.add(32, total, one)
     wide = values.extend("s", 32_064, values.add(32, x, one))
     assert wide != values.add(64, values.extend("s", 32_064, x), one), "the sum may wrap around"
+    byte = values.bitwise("and", 32, x, values.constant(255, 32))
+    longer = values.add(64, values.extend("z", 32_064, byte), values.constant(4, 64))
+    assert values.extend("z", 32_064, values.add(32, byte, four)) == longer, "this sum may not"
     assert values.trunc(32, values.extend("s", 32_064, x)) == x
     less = values.compare("slt", 32, x, y)
     assert less == values.compare("sgt", 32, y, x) == values.invert(values.compare("sge", 32, x, y))

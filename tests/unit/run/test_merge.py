@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.errors import UsageError
-from irdiff.model import ChangedFile, FileChange, Reach, Verdict
+from irdiff.model import ChangedFile, EditedLine, EditedLines, EditedSource, FileChange, Reach, Verdict
 from irdiff.run import merge
 from tests.unit import runs as build
 
@@ -105,3 +105,15 @@ def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs():
     assert (reach.read_by, file.read_by, file.compiled_by, file.not_run) == (3, 3, 3, ("g",))
     unread = merge.merge([part("a/x:1@sm_90", 0, "f"), part("a/x:2@sm_90", 0, "f")]).reach
     assert unread is not None and unread.files[0].not_run == ("f",), "a kernel that no launch reads"
+
+
+def test_cases_that_run_an_edited_line_are_counted_over_all_runs():
+    def part(name, **cases_of):
+        lines = tuple(EditedLine(number=int(n[1:]), text=n, cases=count) for n, count in cases_of.items())
+        source = EditedSource(path="lib/x.cpp", hunks=((3, 5),), lines=lines)
+        counts = {"cases": 2, "unmeasured": 1, "executed_by": 1, "examples": (name,), "without_lines": ()}
+        return replace(build.run(build.case(name)), edited_lines=EditedLines(sources=(source,), **counts))
+
+    found = merge.merge([part("a/x:1@sm_90", n3=1, n5=0), part("a/x:2@sm_90", n3=2)]).edited_lines
+    assert (found.cases, found.unmeasured, found.executed_by, found.examples) == (4, 2, 2, ("a/x:1@sm_90",))
+    assert [(line.number, line.cases) for line in found.sources[0].lines] == [(3, 3), (5, 0)]

@@ -2,6 +2,7 @@
 
 import py_compile
 import sys
+import threading
 from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
@@ -345,3 +346,15 @@ def test_processes_that_a_program_starts_are_named(load, tmp_path):
     sys.audit("os.fork")
     lines = [row.partition(" starts another Python process")[0] for row in noted.caveats()]
     assert lines == [f"bench/run.py:{number}" for number in (2, 3, 5, 6)]
+
+
+def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):
+    noted, names = load("noted"), {}
+    exec(compile("def own(): pass\n\ndef other(): pass\ndef late(): pass", "bench/run.py", "exec"), names)
+    with noted.calls():
+        names["own"]()
+        thread = threading.Thread(target=names["other"])
+        thread.start()
+        thread.join()
+    names["late"]()
+    assert noted.called() == ["bench/run.py:1", "bench/run.py:3"]
