@@ -55,7 +55,7 @@ def ordered_groups(run: Run) -> list[ChangeGroup]:
 
 def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> set[str]:
     """Nothing where the compilers differ: what they do differently is no edit of these files."""
-    if run.reach is None or run.base.digest != run.head.digest:
+    if run.reach is None or not phrases.of_kernels(run):
         return set()
     keys = {key or "" for name in group.members if name in cases for key in cases[name].launches}
     sources = {path for key in keys if key in run.launches for path in run.launches[key].sources}

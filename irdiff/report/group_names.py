@@ -44,7 +44,7 @@ def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGr
             short=short[group.id],
             group=group,
             title=phrases.brief(group, run),
-            risk=phrases.risk(group, run),
+            risk=phrases.risk(group.severity, run),
         )
         for number, group in enumerate(groups, 1)
     ]

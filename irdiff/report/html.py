@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
-    commands,
     error_clusters,
     families,
     html_diffs,
@@ -32,7 +31,6 @@ from irdiff.report import (
 from irdiff.report.families import Share
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
-from irdiff.report.view import RunView
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
@@ -55,29 +53,25 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
-    entries = list(_entries(shown, run, folder, as_))
+    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
+    diffs = [html_diffs.entry(folder, row.smallest, share, call=as_.call) for row in shown.groups]
     rows = _case_rows(run, {name: row.number for row in shown.groups for name in row.group.members})
     kernels = families.table(run, lambda case: " ".join(dict.fromkeys((case.workload, case.kernel))))
     return (
         templates.html()
         .get_template("report.html.j2")
         .render(
-            policy=_policy(script, sheet),
+            digest=_digest,
             sheet=sheet,
             script=script,
             view=shown,
             legend=Share(run.cases).parts,
-            radius=[
-                (name, found, Share([case for case in run.cases if case.target == name]))
-                for name, found in shown.radius
-            ],
             kernels=view.listed(kernels, MAX_MATRIX_ROWS),
             bar=charts.stacked_bar,
             number=phrases.number,
             forest=charts.Forest(timing.rows) if timing else None,
-            entries=entries,
+            diffs=diffs,
             open_groups=_OPEN_GROUPS,
-            risks=list(dict.fromkeys(row.risk for row in shown.groups)),
             cases=rows,
             most_cases=MAX_CASE_ROWS,
         )
@@ -88,59 +82,32 @@ def _asset(name: str) -> Markup:
     return Markup((templates.folder() / name).read_text("utf-8"))  # noqa: S704 - a file of irdiff's own
 
 
-def _policy(script: str, sheet: str) -> str:
-    return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(sheet)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-
-
-# groups
-
-
-def _entries(shown: RunView, run: Run, folder: Path, as_: Shown) -> Iterator[dict[str, Any]]:
-    cases = {case.id: case for case in run.cases}
-    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
-    for row in shown.groups:
-        case = cases[row.group.representative]
-        yield {
-            "line": row,
-            "case": case,
-            "css_class": families.css_class(case),
-            "targets": sorted({cases[name].target for name in row.group.members}),
-            "facts": phrases.moved_facts(case.facts.base, case.facts.head),
-            "diffs": html_diffs.entry(folder, case, share, call=as_.call),
-            "commands": commands.story(as_.call, row.short, case),
-        }
 
 
 # the table of cases
 
 
-def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
+def _case_rows(run: Run, number_of: Mapping[str, int]) -> list[list[Any]]:
     """What broke first, and the rest in the order of `view.VERDICTS` and of their groups."""
 
     def place(case: Case) -> tuple[int, int, str]:
-        return view.VERDICTS.index(case.verdict), entry_of.get(case.id, MAX_ENTRIES + 1), case.id
+        return view.VERDICTS.index(case.verdict), number_of.get(case.id, MAX_ENTRIES + 1), case.id
 
-    return [_case_row(case, entry_of.get(case.id)) for case in sorted(run.cases, key=place)]
+    return [_case_row(case, number_of.get(case.id)) for case in sorted(run.cases, key=place)]
 
 
-def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
-    signs = [(name, _STATUS_SIGN[status]) for name, status in in_stage_order(case.stages)]
-    row: dict[str, Any] = {
-        "case": case,
-        "unstable": error_clusters.unstable_words(case),
-        "css_class": families.css_class(case),
-        "origin": phrases.place(case.origin.stage, case.origin.pass_name) if case.origin else "",
-        "stages": [sign for sign in signs if sign[1]],
-        "moved": phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
-        "entry": entry,
-    }
-    told = " ".join(map("".join, row["stages"]))
-    words = (case.id, case.verdict.value, row["unstable"], row["origin"])
-    return {**row, "brief": [*words, told, row["moved"], entry, row["css_class"]]}
+def _case_row(case: Case, number: int | None) -> list[Any]:
+    """The cells, as the page's script takes them, and the colour."""
+    signs = ((name, _STATUS_SIGN[status]) for name, status in in_stage_order(case.stages))
+    return [
+        case.id,
+        case.verdict.value,
+        error_clusters.unstable_words(case),
+        phrases.place(case.origin.stage, case.origin.pass_name) if case.origin else "",
+        " ".join(name + sign for name, sign in signs if sign),
+        phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
+        number,
+        families.css_class(case),
+    ]

@@ -23,7 +23,7 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 def of_kernels(run: Run) -> bool:
     """Whether one compiler compiles two revisions of kernels, whose edit is then all that differs."""
-    return bool(run.head.revision) and run.base.digest == run.head.digest
+    return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
 def brief(group: ChangeGroup, run: Run) -> str:
@@ -36,10 +36,10 @@ def brief(group: ChangeGroup, run: Run) -> str:
     return ", ".join([*edited, first] if is_effect and of_kernels(run) else [first, *edited])
 
 
-def risk(group: ChangeGroup, run: Run) -> str:
-    """How reports call its severity: another result is an error of a compiler, but not of an edit."""
-    is_other = group.severity == Severity.WRONG_RESULT
-    return "may give other results" if is_other and of_kernels(run) else group.severity
+def risk(severity: str, run: Run) -> str:
+    """How reports call a severity: another result is an error of a compiler, but not of an edit."""
+    is_other = severity == Severity.WRONG_RESULT
+    return "may give other results" if is_other and of_kernels(run) else severity
 
 
 def fitted(title: str, room: int) -> str:
@@ -73,7 +73,7 @@ def side(revision: Revision) -> str:
 def sides(run: Run) -> str:
     """Both sides: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
     base, head = run.base, run.head
-    if base.revision and head.revision and base.digest == head.digest:
+    if of_kernels(run):
         return f"{base.revision} → {head.revision}, {_compiler(head)}"
     rows = [f"{side(revision)} ({revision.digest[:12]})" for revision in (base, head)]
     return f"{rows[0]} → {rows[1]}"

@@ -84,15 +84,13 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
-    if shown.compared:
-        yield from _ending(shown.broken, "bold white on red")
-        yield from (_said(cause.title) for cause in shown.projects)
-        yield from _timed(shown)
-        yield from _statistics(shown, width)
-        yield from _groups(shown, width)
+    yield from _ending(shown.broken, "bold white on red")
+    yield from (_said(cause.title) for cause in shown.projects)
+    yield from _timed(shown)
+    yield from _statistics(shown, width)
+    yield from _groups(shown, width)
     yield from _unknown(shown)
-    if shown.compared:
-        yield from _details(shown, width)
+    yield from _details(shown, width)
 
 
 def _said(text: str, style: str = "") -> Text:
@@ -208,7 +206,7 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
-    for name, radius in shown.radius:
+    for name, radius, _ in shown.radius:
         rows = [(stage, row) for stage, row in in_stage_order(radius.stages) if row.compared]
         stages = "  ".join(f"{stage} {row.changed}/{row.compared}" for stage, row in rows)
         share = f"{radius.changed}/{radius.compared}"
@@ -230,8 +228,6 @@ def _bump(shown: RunView) -> Iterator[Text]:
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
-    if not shown.compared:
-        return
     yield Text()
     yield _line(f"run folder: {folder}", _DIM)
     for command in shown.commands:

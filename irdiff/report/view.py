@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.model import Case, Radius, Revision, Run, RuntimeEdit, Verdict
+from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, Verdict
 from irdiff.report import (
     commands,
     conclusion,
@@ -27,8 +27,9 @@ from irdiff.report import (
     projects,
 )
 from irdiff.report.conclusion import Conclusion
+from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.error_clusters import SharedError
-from irdiff.report.families import Family
+from irdiff.report.families import Family, Share
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
@@ -149,15 +150,22 @@ class GroupLine(NamedGroup):
     loud: bool
     cases: str
     targets: str
+    target_names: tuple[str, ...]
     culprit: str
     origin: str
     charged: str
     alike: str
     reason: str
+    smallest: Case
+    css_class: str
+    """Of its colour."""
+    facts: Mapping[str, tuple[Fact, Fact]]
+    """Those of the smallest case that moved, base and head."""
     moved: str
     unstable: str
     diff: tuple[str, ...]
     members: Listed[str]
+    commands: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,8 +173,6 @@ class RunView:
     headline: str
     conclusion: Conclusion
     sides: str
-    compared: bool
-    """Whether anything was compared: False for two compilers that are the same."""
     timing: TimingSummary | None
     wrong: Listed[WrongOutput]
     slower: Listed[TimingRow]
@@ -198,7 +204,8 @@ class RunView:
     """Of a bump, as what follows."""
     by_family: Listed[Movement]
     families: tuple[Family, ...]
-    radius: tuple[tuple[str, Radius], ...]
+    radius: tuple[tuple[str, Radius, Share], ...]
+    """Of each target, and its cases by the stage in which their changes begin."""
     commands: tuple[str, ...]
     provenance_sides: tuple[tuple[str, str, str], ...]
     """Versions and digests: name, value at base, value at head."""
@@ -215,19 +222,16 @@ def of(
     *,
     as_: Shown = PLAIN,
 ) -> RunView:
-    cases = {case.id: case for case in run.cases}
     edits = distinct_edits.of(run)
     groups = as_.groups(run, edits)
-    headings = {edit.groups[0].id: edit.words for edit in edits}
     movements = [*moved.by_target(run), *as_.compile_times]
     moved_on = [target.name for target in run.targets if any(row.part == target.name for row in movements)]
     timed = timing.rows if timing else ()
-    bare = replace(limits, lines=0)
+    lines = tuple(_group_lines(run, groups, edits, diffs, limits, as_.call))
     return RunView(
         headline=as_.headline(run, edits),
         conclusion=conclusion.of(run),
         sides=f"{phrases.sides(run)}  in {run.duration_s:.1f} s",
-        compared=not edit_coverage.same_compiler(run),
         timing=timing,
         wrong=listed(timing.wrong if timing else (), limits.rows),
         slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
@@ -239,12 +243,7 @@ def of(
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
         quiet=_quiet(_with(run, Verdict.CHANGED)),
-        groups=tuple(
-            _group(
-                row, cases, diffs, limits if place < limits.unfolded else bare, headings.get(row.group.id, "")
-            )
-            for place, row in enumerate(groups[: limits.groups])
-        ),
+        groups=lines,
         edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
         groups_left=_left(row.risk for row in groups[limits.groups :]),
@@ -258,8 +257,11 @@ def of(
             moved.by_family(run) if as_.is_bump or packs.projects(run.head.note) else (), 2 * limits.rows
         ),
         families=tuple(families.compared(run)[: 2 * limits.rows]),
-        radius=tuple(phrases.in_target_order(run)),
-        commands=_commands(run, groups, as_),
+        radius=tuple(
+            (name, found, Share([case for case in run.cases if case.target == name]))
+            for name, found in phrases.in_target_order(run)
+        ),
+        commands=_commands(run, lines, as_),
         provenance_sides=tuple(_provenance_sides(run)[: 2 * limits.rows]),
         provenance=tuple(_provenance(run)[: 2 * limits.rows]),
         launch_changes=tuple(launch_changes.of_run(run)[: limits.rows]),
@@ -302,28 +304,41 @@ def _edits(edits: int, groups: int) -> str:
     return words if groups == edits else f"{words}, in {groups} groups"
 
 
-def _group(
-    row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits, edit: str
-) -> GroupLine:
-    group = row.group
-    count = len(group.members)
-    smallest = cases[group.representative]
-    return GroupLine(
-        **vars(row),
-        edit=edit,
-        loud=phrases.is_loud(group),
-        cases=counted(count, "case"),
-        targets=phrases.members_by_target(group, cases),
-        culprit=group.pass_name or group.origin_stage,
-        origin=phrases.place(group.origin_stage, group.pass_name),
-        charged="" if edit else ", ".join(component.value for component in group.charged),
-        alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
-        reason=phrases.first_reason(group),
-        moved=phrases.moved(smallest),
-        unstable=error_clusters.unstable_words(smallest),
-        diff=diffs.of(smallest, group.edit, limits.lines),
-        members=listed(group.members if count > 1 else (), limits.rows),
-    )
+def _group_lines(
+    run: Run,
+    rows: Sequence[NamedGroup],
+    edits: Sequence[DistinctEdit],
+    diffs: GroupDiffs,
+    limits: ListLimits,
+    call: str,
+) -> Iterator[GroupLine]:
+    cases = {case.id: case for case in run.cases}
+    headings = {edit.groups[0].id: edit.words for edit in edits}
+    for place, row in enumerate(rows[: limits.groups]):
+        group, smallest = row.group, cases[row.group.representative]
+        count = len(group.members)
+        heading = headings.get(group.id, "")
+        yield GroupLine(
+            **vars(row),
+            edit=heading,
+            loud=phrases.is_loud(group),
+            cases=counted(count, "case"),
+            targets=phrases.members_by_target(group, cases),
+            target_names=tuple(sorted({cases[name].target for name in group.members})),
+            culprit=group.pass_name or group.origin_stage,
+            origin=phrases.place(group.origin_stage, group.pass_name),
+            charged="" if heading else ", ".join(component.value for component in group.charged),
+            alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
+            reason=phrases.first_reason(group),
+            smallest=smallest,
+            css_class=families.css_class(smallest),
+            facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),
+            moved=phrases.moved(smallest),
+            unstable=error_clusters.unstable_words(smallest),
+            diff=diffs.of(smallest, group.edit, limits.lines if place < limits.unfolded else 0),
+            members=listed(group.members if count > 1 else (), limits.rows),
+            commands=tuple(commands.story(call, row.short, smallest)),
+        )
 
 
 def _left(risks: Iterable[str]) -> str:
@@ -362,13 +377,12 @@ def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:
 # details
 
 
-def _commands(run: Run, rows: Sequence[NamedGroup], as_: Shown) -> tuple[str, ...]:
+def _commands(run: Run, rows: Sequence[GroupLine], as_: Shown) -> tuple[str, ...]:
     """To copy: what shows more of the first group, and what compares its example again anywhere."""
     page = commands.page(as_.call)
     if not rows:
         return (page,)
-    case = next(case for case in run.cases if case.id == rows[0].group.representative)
-    words = (as_.fetch, *commands.story(as_.call, rows[0].short, case), page, commands.again(run, case))
+    words = (as_.fetch, *rows[0].commands, page, commands.again(run, rows[0].smallest))
     return tuple(filter(None, words))
 
 

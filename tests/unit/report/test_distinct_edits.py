@@ -22,8 +22,8 @@ def of_kernels(*changed: str, head: str = "3.9.0") -> Run:
     ]
     return replace(
         runs.run(*(runs.case(name, Verdict.CHANGED) for name in (NORM, SILU, ROPE)), groups=groups),
-        base=runs.revision("3.9.0"),
-        head=runs.revision(head),
+        base=runs.revision("3.9.0", revision="main"),
+        head=runs.revision(head, revision="HEAD"),
         reach=Reach(files=tuple(files), read_by=3),
     )
 

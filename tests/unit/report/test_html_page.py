@@ -105,5 +105,5 @@ def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:
 
 def test_every_case_has_a_row_and_a_group_its_number(run: Run, tmp_path: Path) -> None:
     page = html.render(run, tmp_path)
-    assert page.count("<tr data-w=") == len(run.cases)
+    assert page.count("<tr data-t=") == len(run.cases)
     assert 'href="#group-6"' in page
