@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from irdiff.effects import order, pairing, separation, wording
+from irdiff.effects import order, pairing, separation, waits, wording
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.program import Act, Instruction
@@ -32,7 +32,7 @@ _KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
-_SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|llvm\..*(?:barrier|bar\.)")
+_SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
 _BARRIER = re.compile(r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|llvm\..*barrier(?!\.cluster)")
 """Of all threads of a block."""
 _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
@@ -234,9 +234,8 @@ class Differences:
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
         made = [each for each in self._roots.made(root) if each]
         names, pair = [wording.code(each) for each in made], (root.base, root.head)
-        early = [each for each in made if MARK in each.name]
-        if early and len(set(names)) == 1:
-            return _early(early[0], pair)
+        if len(made) > 1 and len(set(names)) == 1 and any(MARK in each.name for each in made):
+            return _early(made[0], made[1], pair)
         if (
             len(made) > 1
             and any(each.is_float for each in made)
@@ -253,14 +252,21 @@ class Differences:
             detail = f"constant {root.constants[0]} → {root.constants[1]}"
         elif root.is_select:
             detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
-        elif len({*map(wording.unsigned, names)}) == 2 and all(
-            "cmp" in name or "setp" in name for name in names
+        elif len({*map(wording.unsigned, names)}) == 2 and self._compared(root.base) == self._compared(
+            root.head
         ):
             detail = " → ".join(names)
         if detail:
             return EffectDiffers(kind, f"{subject}: {detail}", what)
         detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
         return EffectDiffers(UNKNOWN, f"{subject}{detail}, perhaps only computed in another way", what)
+
+    def _compared(self, number: int) -> set[object] | int:
+        """The two values that a comparison compares; of any other value, itself."""
+        key = self._values.keys[number]
+        key = self._values.keys[key[1]] if key[0] == "not" else key
+        is_comparison = key[0] in ("lt", "eq") or "setp" in str(key[0]) or "cmp" in str(key[0])
+        return set(key[-2:]) if is_comparison else number
 
     # synchronization
 
@@ -289,7 +295,7 @@ class Differences:
             one, other = map(wording.short, found.pair)
             words = f"{noun} between a {one} and a {other} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
-        if found.is_complete and _BARRIER.match(name):
+        if found.is_complete and (_BARRIER.match(name) or name.startswith("tcgen05.wait")):
             words = f"{noun} is gone: what is left keeps the same accesses apart"
             return EffectDiffers(COST, words, event.number)
         words = f"{noun} is {'gone' if counts[0] > counts[1] else 'in another place'}"
@@ -339,14 +345,19 @@ def _several(subjects: Iterable[str]) -> set[str]:
     return {words for words, distances in found.items() if len(distances) > 2 and len({*distances}) > 1}
 
 
-def _early(each: Instruction, what: object) -> EffectDiffers:
-    return EffectDiffers(SYNC, f"{wording.code(each)} comes too early: {each.name.partition(MARK)[2]}", what)
+def _early(base: Instruction, head: Instruction, what: object) -> EffectDiffers:
+    """In head a risk. Where only base does not wait, an access waits for more, or a value is another."""
+    why, before = head.name.partition(MARK)[2], base.name.partition(MARK)[2]
+    if not set(why.split()) <= set(before.split()):
+        return EffectDiffers(SYNC, f"{wording.code(head)} comes too early: {why}", what)
+    kind = COST if before.endswith(waits.UNFINISHED) else UNKNOWN
+    return EffectDiffers(kind, f"{wording.code(head)} waits for more: in base, {before}", what)
 
 
 def _renamed(one: Event, other: Event) -> EffectDiffers:
     ours, theirs = one.instruction, other.instruction
     if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
-        return _early(next(each for each in (theirs, ours) if MARK in each.name), one.number)
+        return _early(ours, theirs, one.number)
     words = f"{wording.code(ours)} → {wording.code(theirs)}"
     if ours.name.replace("atom.", "red.") == theirs.name.replace("atom.", "red."):
         return EffectDiffers(UNKNOWN, f"{wording.noun(one)} gives or gives no result: {words}", one.number)

@@ -235,7 +235,8 @@ class _Block:
                 state[register] = _MaskedValue(lanes, value, below)
 
     def _event(self, each: Instruction, effect: Effect, operands: tuple[int, ...]) -> Event:
-        width = 64 if effect.space in ("", "global") else 32
+        is_narrow = effect.space not in ("", "global") or effect.act is Act.MATRIX  # of tensor memory
+        width = 32 if is_narrow else 64
         address = tuple(
             self._values.moved(width, self._read(part), offset) for part, offset in effect.address
         )

@@ -62,7 +62,7 @@ _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
 _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
-_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|tcgen05\.ld")
+_IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
 """Their results are there after a wait."""
 _FIRST_WRITES = re.compile(
     r"wgmma\.mma_async|tcgen05\.ld|mbarrier\.(?:try_wait|test_wait|arrive|pending)|multimem\.ld|atom"

@@ -99,13 +99,21 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     """Two that may touch the same bytes, a writer among them.
 
     A fence of proxies stands between an access of the generic proxy, or an `mbarrier`, and a later one of the
-    asynchronous proxy; the other way around a wait is such a fence (PTX ISA, "Async proxy").
+    asynchronous proxy; the other way around a wait is such a fence (PTX ISA, "Async proxy"). A wait of tensor
+    memory stands between a load or store of a thread and what writes, reads or tells others; who reads the
+    registers of a load waits for it anyway (PTX ISA, "tcgen05 Memory Consistency Model").
     """
-    if "proxy" in fence:
+    if fence.startswith("tcgen05.wait"):
+        is_own = _word(one) == f"tcgen05.{fence.removeprefix('tcgen05.wait::')[:2]}"
+        if is_own and other.instruction.name.startswith("mbarrier.arrive"):
+            return True
+        is_apart = not is_own or _are_other_columns(values, one, other)
+        is_init = False
+    elif "proxy" in fence:
         is_apart = _is_asynchronous(one) or not _is_asynchronous(other)
         is_init = one.instruction.name.startswith("mbarrier.init")
     else:
-        is_apart, is_init = other.effect.act in _ORDERS, False
+        is_apart, is_init = other.effect.act in _ORDERS or _are_of_one_warp(values, one, other), False
     if is_apart or (one.effect.act in _ORDERS and not is_init):
         return False
     acts = one.effect.act, other.effect.act
@@ -119,6 +127,30 @@ def _is_asynchronous(event: Event) -> bool:
     name = event.instruction.name
     is_matrix = event.effect.act is Act.MATRIX and "shared" in _spaces(event)
     return is_matrix or (event.effect.act is Act.COPY and "bulk" in name)
+
+
+def _are_of_one_warp(values: Values, one: Event, other: Event) -> bool:
+    """A warp reaches only its 32 lanes of tensor memory; of two that share lanes, addresses differ."""
+    is_own = {_word(one), _word(other)} <= {"tcgen05.ld", "tcgen05.st"}
+    forms = [values.linear(32, each.address[-1])[1] for each in (one, other) if each.address]
+    return is_own and len(forms) == 2 and forms[0] == forms[1]
+
+
+def _are_other_columns(values: Values, one: Event, other: Event) -> bool:
+    """Of tensor memory, whose addresses are a lane in the upper and a column in the lower 16 bits."""
+    found = []
+    for event in (one, other):
+        count = re.search(r"\.x(\d+)\.", event.instruction.name)
+        if not count or not event.address:
+            return False
+        constant, terms = values.linear(32, event.address[-1])
+        has_halves = "16x32bx2" in event.instruction.name  # the first operand says where the second begins
+        second = values.value_of(event.operands[0]) if has_halves else 0
+        if second is None:
+            return False
+        found.append((terms, constant & 0xFFFF, (constant & 0xFFFF) + second + int(count.group(1))))
+    (ours, first, end), (theirs, begin, last) = found
+    return ours == theirs and (end <= begin or last <= first)
 
 
 def _word(event: Event) -> str:

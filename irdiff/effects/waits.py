@@ -19,6 +19,8 @@ WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
 MARK = "‼"
 """Stands between the name of an instruction that comes too early, and why it does."""
+UNFINISHED = "unfinished"
+"""Ends the reason where it is memory, and no register."""
 _COUNTERS = {
     "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),
     "lgkmcnt": re.compile(r"ds_|flat_"),
@@ -69,7 +71,7 @@ class _Pending:
         if not each.effect or each.effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE):
             return ""
         found = [what for rows in pending for what in rows if what in (_STORES, _SHARED)]
-        return f"{' and '.join(found)} unfinished" if found else ""
+        return f"{' and '.join(found)} {UNFINISHED}" if found else ""
 
     def advance(self, each: Instruction) -> None:
         if each.name.startswith(WAIT):

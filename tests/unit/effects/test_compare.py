@@ -124,6 +124,26 @@ def test_what_may_be_contracted_has_no_known_bits(mul: str, bits: Bits) -> None:
     assert effects.compare(Stage.PTX, base, [line.replace("%r4", "%r8") for line in base]).bits is bits
 
 
+TENSOR = (
+    "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r1, %r2}, [%r0 + 0];", "tcgen05.wait::ld.sync.aligned;",
+    "st.global.b32 [%rd1], %r1;", "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r0 + 8], {%r3, %r4};",
+)  # fmt: skip
+SAME_COLUMNS = (*TENSOR[:3], TENSOR[3].replace("8", "1"))
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "kind"),
+    [
+        (TENSOR, (TENSOR[0], *TENSOR[2:]), COST),
+        (SAME_COLUMNS, (SAME_COLUMNS[0], *SAME_COLUMNS[2:]), SYNC),
+    ],
+)
+def test_a_wait_of_tensor_memory_stands_before_who_writes_the_same_columns(
+    base: tuple[str, ...], head: tuple[str, ...], kind: EffectClass
+) -> None:
+    assert of_ptx(base, head) is kind
+
+
 def test_what_is_not_understood_is_never_code_motion() -> None:
     call = ("{", ".param .b64 param0;", "st.param.b64 [param0], %rd1;", "call.uni f, (param0);", "}")
     assert of_ptx(("add.s32 %r1, %r2, %r3;", *call), call) is UNKNOWN
@@ -142,6 +162,7 @@ MASKED = (
     "v_cmp_gt_i32_e32 vcc, s7, v0", "s_and_saveexec_b64 s[0:1], vcc", "v_add_u32_e32 v6, 1, v2",
     "global_store_dword v[4:5], v6, off", "s_or_b64 exec, exec, s[0:1]",
 )  # fmt: skip
+ATOMIC = ("ds_read_b32 v1, v0", "global_atomic_add_f32 v[4:5], v6, off")
 
 
 @pytest.mark.parametrize(
@@ -167,6 +188,10 @@ MASKED = (
         ),
         (MASKED, (MASKED[0], *MASKED[2:]), UNKNOWN),
         (MASKED, (MASKED[0].replace("_gt_", "_ge_"), *MASKED[1:]), MEMORY),
+        (MASKED, ("v_cmp_ge_u32_e32 vcc, s8, v0", *MASKED[1:]), UNKNOWN),
+        (ATOMIC, ("s_waitcnt lgkmcnt(0)", *ATOMIC), MOTION),
+        (ATOMIC, (ATOMIC[0], "s_waitcnt lgkmcnt(0)", ATOMIC[1]), COST),
+        ((ATOMIC[0], "s_waitcnt lgkmcnt(0)", ATOMIC[1]), ATOMIC, SYNC),
     ],
 )
 def test_amd_waits_for_what_it_reads_and_acts_in_lanes(
