@@ -97,14 +97,17 @@ class NumberedFunction:
         return entered
 
     def entering(self, number: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """What enters a block in each register that may have several values there, from each side.
+        """What enters a block in each join, and in each register that may become one, from each side.
 
         The entry is entered from outside too.
         """
         states = [self._out[source] for source in self.graph[number].sources]
-        states = states if number else [self._first(), *states]
-        for register in self.graph[number].live if len(states) > 1 else ():
-            yield register, tuple([self.flat(state, register) for state in states])
+        first, *others = states if number else [self._first(), *states]
+        joins = self.joins[number]
+        for register in self.graph[number].live if others else ():
+            value = first.get(register)
+            if register in joins or any(value is not state.get(register) for state in others):
+                yield register, tuple([self.flat(state, register) for state in (first, *others)])
 
     def _first(self) -> _State:
         return {EXEC: self.all_lanes, **self._parameters}

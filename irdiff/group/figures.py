@@ -44,11 +44,11 @@ _SYNCHRONIZATION = (
 def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
     """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
-    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
-    telling = telling or [case.facts for case in known]
-    yield from _all(_BEFORE_ACCESS, known, telling, said)
-    yield from _widths(telling)
-    yield from _all(_AFTER_ACCESS, known, telling, said)
+    counted = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
+    counted = counted or [case.facts for case in known]
+    yield from _all(_BEFORE_ACCESS, known, counted, said)
+    yield from _widths(counted)
+    yield from _all(_AFTER_ACCESS, known, counted, said)
 
 
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
@@ -62,12 +62,12 @@ def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
 
 
 def _all(
-    table: Sequence[Statistic], cases: Sequence[Case], telling: Sequence[Facts], said: str
+    table: Sequence[Statistic], cases: Sequence[Case], counted: Sequence[Facts], said: str
 ) -> Iterator[str]:
     found: dict[str, None] = {}  # two backends have the same statistic of one fact
     for row in table:
-        moving = sum(base != head for base, head in _values(row, telling))
-        if moving and 2 * moving >= len(telling) and not (row is _LAYOUTS and "convert_layout" in said):
+        moving = sum(base != head for base, head in _values(row, counted))
+        if moving and 2 * moving >= len(counted) and not (row is _LAYOUTS and "convert_layout" in said):
             found[f"{row.name} {_by_target(row, cases)}"] = None
     yield from found
 

@@ -160,6 +160,6 @@ def _failure_lines(case: Case) -> Counter[str]:
 
 def _facts_lines(case: Case) -> list[str]:
     """The abstracted edit where there is no text to compare: what is known to differ."""
-    telling = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
-    lines = [f"+{finding}" for finding in case.findings if finding.kind in telling]
+    without_text = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
+    lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]
