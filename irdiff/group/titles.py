@@ -147,7 +147,7 @@ def _unknown(case: Case) -> Cause:
 
 def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
     """The causes that most cases have, each as it is in those cases; causes of all cases first. With them,
-    what may give a wrong result in most cases: first, or of fewer than half of the cases second.
+    what may give a wrong result in most cases: first, or where not all cases have it second.
     """
     found: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in rows:
@@ -162,8 +162,8 @@ def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
     kept = [each for each in others if 2 * len(each) >= len(rows)] or others[:1]
     ordered = sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
     risk = sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1]
-    is_rare = any(2 * len(each) < len(rows) for each in risk)
-    return [*ordered[:is_rare], *risk, *ordered[is_rare:]]
+    of_some = any(len(each) < len(rows) for each in risk)
+    return [*ordered[:of_some], *risk, *ordered[of_some:]]
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irdiff.group.titles import VARYING
-from irdiff.model import Case
+from irdiff.model import Case, Verdict
 
 NO_MESSAGE = "no message"
 
@@ -39,7 +39,7 @@ def errors(cases: Iterable[Case]) -> list[SharedError]:
 
 
 def _error(case: Case) -> str:
-    return case.error or NO_MESSAGE
+    return case.error or (NO_MESSAGE if case.verdict in (Verdict.BROKEN, Verdict.FAILING) else "")
 
 
 def unstable_words(case: Case) -> str:

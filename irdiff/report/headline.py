@@ -15,7 +15,7 @@ from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
-from irdiff.words import counted, first_few
+from irdiff.words import counted, first_few, shortened
 
 _SHOWN = 3
 _TITLE = 60
@@ -77,7 +77,10 @@ def _risky(run: Run, edits: Sequence[DistinctEdit]) -> list[str]:
     which = f"{len(risky)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
     if not phrases.of_kernels(run):
         return [f"{which} may give a wrong result."]
-    words = [phrases.fitted(phrases.brief(rows[0], run).replace("`", ""), _TITLE) for rows in risky]
+    words = [
+        shortened(phrases.CLAUSE.split(phrases.brief(rows[0], run))[0].replace("`", ""), _TITLE)
+        for rows in risky
+    ]
     return [f"{which} may give other results: {first_few(words, _SHOWN)}."]
 
 

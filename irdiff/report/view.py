@@ -231,7 +231,7 @@ def of(
     return RunView(
         headline=as_.headline(run, edits),
         conclusion=conclusion.of(run),
-        sides=f"{phrases.sides(run)}  in {run.duration_s:.1f} s",
+        sides=f"{phrases.sides(run)}, in {run.duration_s:.1f} s",
         timing=timing,
         wrong=listed(timing.wrong if timing else (), limits.rows),
         slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
