@@ -95,7 +95,7 @@ class _Context:
     """Stands for streams, events, guards."""
 
     def __init__(self, *_, **__):
-        self.cuda_stream = 0
+        self.cuda_stream = self.idx = 0
 
     def __enter__(self):
         return self
