@@ -101,9 +101,19 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 
 
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
-    found = dict.fromkeys(row for each in captured for catalog in each.catalogs for row in catalog.caveats)
+    """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
+    lines: dict[tuple[str, str], dict[str, None]] = {}
+    for sentence in (row for each in captured for catalog in each.catalogs for row in catalog.caveats):
+        place, _, what = sentence.partition(" ")
+        path, _, line = place.rpartition(":")
+        key = (path, what) if path and line.isdigit() else (sentence, "")
+        lines.setdefault(key, {})[line] = None
+    found = [
+        f"{path}:{first_few(sorted(of, key=int), _MAX_NAMES)} {what}" if what else path
+        for (path, what), of in lines.items()
+    ]
     more = len(found) - _MAX_CAVEATS
-    return [*list(found)[:_MAX_CAVEATS], *([f"{counted(more, 'more line')} like these"] if more > 0 else [])]
+    return [*found[:_MAX_CAVEATS], *([f"{counted(more, 'more note')} like these"] if more > 0 else [])]
 
 
 def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
