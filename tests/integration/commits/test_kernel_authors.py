@@ -105,7 +105,7 @@ def test_six_questions(author):
     real = author.asks("A real change")
     assert changed(real) == {"norm_kernel"}
     head = git(author.repo, "rev-parse", "--short=7", "HEAD")
-    assert re.search(rf"^HEAD~1 \w{{7}} -> HEAD {head}, triton 3\.9\.0  in ", real.stdout, re.MULTILINE)
+    assert re.search(rf"^HEAD~1 \w{{7}} -> HEAD {head}, triton 3\.9\.0, in ", real.stdout, re.MULTILINE)
 
     edit(author.repo, f"src/{name}/ops/math.py", "tl.sigmoid(x)", "tl.sigmoid(1.5 * x)")
     assert changed(author.asks("A helper in another file")) == {"gate_kernel"}
