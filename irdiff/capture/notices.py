@@ -18,7 +18,6 @@ _MISSING = re.compile(
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 _MAX_NAMES = 3
 _MAX_CAVEATS = 5
-"""In every note of a package that a side lacks."""
 _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 

@@ -33,8 +33,10 @@ _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
-_BARRIER = re.compile(r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|llvm\..*barrier(?!\.cluster)")
-"""Of all threads of a block."""
+_NEEDED_ONLY_BETWEEN = re.compile(
+    r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
+)
+"""Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
 _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
@@ -295,7 +297,7 @@ class Differences:
             one, other = map(wording.short, found.pair)
             words = f"{noun} between a {one} and a {other} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
-        if found.is_complete and (_BARRIER.match(name) or name.startswith("tcgen05.wait")):
+        if found.is_complete and _NEEDED_ONLY_BETWEEN.match(name):
             words = f"{noun} is gone: what is left keeps the same accesses apart"
             return EffectDiffers(COST, words, event.number)
         words = f"{noun} is {'gone' if counts[0] > counts[1] else 'in another place'}"

@@ -162,8 +162,9 @@ def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
     kept = [each for each in others if 2 * len(each) >= len(rows)] or others[:1]
     ordered = sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
     risk = sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1]
-    of_some = any(len(each) < len(rows) for each in risk)
-    return [*ordered[:of_some], *risk, *ordered[of_some:]]
+    if any(len(each) < len(rows) for each in risk):
+        return [*ordered[:1], *risk, *ordered[1:]]
+    return [*risk, *ordered]
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:

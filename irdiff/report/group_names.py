@@ -43,7 +43,7 @@ def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGr
             number=number,
             short=short[group.id],
             group=group,
-            title=phrases.brief(group, run),
+            title=", ".join(phrases.clauses(group, run)),
             risk=phrases.risk(group.severity, run),
         )
         for number, group in enumerate(groups, 1)

@@ -77,10 +77,7 @@ def _risky(run: Run, edits: Sequence[DistinctEdit]) -> list[str]:
     which = f"{len(risky)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
     if not phrases.of_kernels(run):
         return [f"{which} may give a wrong result."]
-    words = [
-        shortened(phrases.CLAUSE.split(phrases.brief(rows[0], run))[0].replace("`", ""), _TITLE)
-        for rows in risky
-    ]
+    words = [shortened(phrases.clauses(rows[0], run)[0].replace("`", ""), _TITLE) for rows in risky]
     return [f"{which} may give other results: {first_few(words, _SHOWN)}."]
 
 

@@ -12,7 +12,7 @@ from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run
 from irdiff.words import shortened
 
 _WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
-CLAUSE = re.compile(r", (?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^\[]*\])")
+_CLAUSE = re.compile(r", (?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^\[]*\])")
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
 
@@ -26,14 +26,14 @@ def of_kernels(run: Run) -> bool:
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
-def brief(group: ChangeGroup, run: Run) -> str:
-    """What an edit is, without how often and where, and without the figures that follow.
+def clauses(group: ChangeGroup, run: Run) -> list[str]:
+    """Of a title: what an edit is, without how often and where, and without the figures that follow.
 
     Of an edit of kernels what was edited comes first, then what the code does differently for it.
     """
-    first, *edited = CLAUSE.split(_WHERE.sub("", group.title.partition(";")[0]))
+    first, *edited = _CLAUSE.split(_WHERE.sub("", group.title.partition(";")[0]))
     is_effect = bool(group.reasons) and first in group.reasons[0]
-    return ", ".join([*edited, first] if is_effect and of_kernels(run) else [first, *edited])
+    return [*edited, first] if is_effect and of_kernels(run) else [first, *edited]
 
 
 def risk(severity: str, run: Run) -> str:
@@ -44,7 +44,7 @@ def risk(severity: str, run: Run) -> str:
 
 def fitted(title: str, room: int) -> str:
     """The first clauses of a title that fit into so many characters, or the first, cut between two words."""
-    clauses = CLAUSE.split(title)
+    clauses = _CLAUSE.split(title)
     shown = (", ".join(clauses[:count]) for count in range(len(clauses), 0, -1))
     return next((text for text in shown if len(text) <= room), shortened(clauses[0], room))
 
