@@ -13,6 +13,7 @@ from pathlib import Path
 import platformdirs
 
 _MIB = 1 << 20
+DAY_S = 86400.0
 
 PINNED_ENVIRONMENT = {
     # Fixed so that base and head differ in nothing but the toolchain. 3.10 will turn fp-fusion off by

@@ -74,8 +74,8 @@ class Catalog:
     or that the frontend compiled; relative to its root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
-    caveats: tuple[str, ...] = ()
-    """`bench/run.py:12 asks …`: what the program was told without a GPU to ask, or did unseen."""
+    caveats: tuple[tuple[str, int, str], ...] = ()
+    """File, line and what: `("bench/run.py", 12, "asks …")`, `("", 0, …)` of no line: what the program was told without a GPU to ask, or did unseen."""
     undigested: str = ""
     """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 
@@ -106,7 +106,7 @@ class Capturer:
         }
         is_kept = corpus.self_contained and self._reuse
         known = (self._requests.environment_digest, toolchain.digest, corpus.digest)
-        key = key_of("catalog/7", known, workload, target, selection)
+        key = key_of("catalog/8", known, workload, target, selection)
         record = self._store.get_record("catalog", key) if is_kept else None
         if record is None:
             ask = partial(self._requests.ask, toolchain, corpus.extra_packages(workload, target))

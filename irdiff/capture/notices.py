@@ -101,14 +101,11 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
     """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
-    lines: dict[tuple[str, str], dict[str, None]] = {}
-    for sentence in (row for each in captured for catalog in each.catalogs for row in catalog.caveats):
-        place, _, what = sentence.partition(" ")
-        path, _, line = place.rpartition(":")
-        key = (path, what) if path and line.isdigit() else (sentence, "")
-        lines.setdefault(key, {})[line] = None
+    lines: dict[tuple[str, str], set[int]] = {}
+    for path, line, what in (row for each in captured for catalog in each.catalogs for row in catalog.caveats):
+        lines.setdefault((path, what), set()).add(line)
     found = [
-        f"{path}:{first_few(sorted(of, key=int), _MAX_NAMES)} {what}" if what else path
+        f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {what}" if path else what
         for (path, what), of in lines.items()
     ]
     more = len(found) - _MAX_CAVEATS

@@ -257,7 +257,7 @@ def backfill_command(
     """
     config = versions.with_index(config, index)
     wanted = checkout.side_options(selection, lambda _text: None)
-    series = versions.of_specs(specs, int((every_s or 0) // options.DAY_S), checkout.repo, config)
+    series = versions.of_specs(specs, int((every_s or 0) // configuration.DAY_S), checkout.repo, config)
     work = _Work(
         config=config,
         targets=replace(selection, cases=()).targets(config),

@@ -16,7 +16,7 @@ import click
 
 from irdiff import config as configuration
 from irdiff.cli import completion
-from irdiff.config import Config
+from irdiff.config import DAY_S, Config
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
 from irdiff.run import run_place
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Any]
 TIERS = click.Choice(["gate", "core", "extended"])
-DAY_S = 86400.0
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 
 

@@ -50,7 +50,7 @@ def prune(*, max_size: str | None, max_age: float | None, config: Config) -> Non
         raise UsageError("say what to remove", hint="--max-size 2GB, or --max-age 30")
     bound = parse_size(max_size) if max_size is not None else None
     store = Store(config.store)
-    freed = store.prune(bound, max_age_s=None if max_age is None else max_age * options.DAY_S)
+    freed = store.prune(bound, max_age_s=None if max_age is None else max_age * configuration.DAY_S)
     click.echo(f"freed {freed / 1e6:.1f} MB; {store.usage().size_bytes / 1e6:.1f} MB are left")
 
 

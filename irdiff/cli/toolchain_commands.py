@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from irdiff.cli import options, screen
-from irdiff.config import Config
+from irdiff.config import DAY_S, Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
@@ -85,7 +85,7 @@ def remove_command(*, names: tuple[str, ...], config: Config) -> None:
 def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what interrupted builds left."""
     known = environments.list_all(config)
-    bound = time.time() - unused_days * options.DAY_S
+    bound = time.time() - unused_days * DAY_S
     old = [row.name for row in known if environments.last_used(row) < bound]
     for name in old:
         environments.remove(name, config)

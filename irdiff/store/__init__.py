@@ -33,8 +33,9 @@ from typing import Any, TypeVar
 import zstandard
 from pydantic_core import from_json
 
+from irdiff.config import DAY_S
 from irdiff.errors import StoreError
-from irdiff.store.records import DAY_S, Records
+from irdiff.store.records import Records
 
 _LEVEL = 3
 _MAX_BLOB_BYTES = 1 << 30

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from irdiff.config import DAY_S
+
 T = TypeVar("T")
 Row = tuple[str, str, bytes]
 """Kind, key, value."""
 
-DAY_S = 86400.0
-"""A record that is used is marked once a day."""
 _NAME = re.compile(r"records-([0-9]{1,9})\.sqlite3(-journal)?", re.ASCII)
 _WAIT_S = 300.0
 _TRIES = 3

@@ -19,7 +19,7 @@ _below = None
 """The folder whose files are noted; None while nobody asks."""
 _opened: set = set()
 _caveats: dict = {}
-"""{sentence: None}"""
+"""{(path, line, what): None}; without a place the path is empty and the line 0."""
 has_launched = False
 """Whether a kernel was launched, and so not run."""
 _PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
@@ -98,13 +98,13 @@ def caveat(what):
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
         path = frame.f_code.co_filename
         if not os.path.isabs(path) and not path.startswith("<"):
-            add_caveat(f"{path}:{frame.f_lineno} {what}")
+            add_caveat(what, path, frame.f_lineno)
             return
         frame = frame.f_back
 
 
-def add_caveat(sentence):
-    _caveats[sentence] = None
+def add_caveat(what, path="", line=0):
+    _caveats[path, line, what] = None
 
 
 def caveats():
