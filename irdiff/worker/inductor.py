@@ -47,14 +47,17 @@ def install(target, missed=None):
 
     @functools.wraps(real)
     def compile_for_target(*args, **kwargs):
-        prepare()
+        with noted.paused():
+            prepare()
         return real(*args, **kwargs)
 
     torch.compile = compile_for_target
 
 
 def _prepare(target, missed):
+    import torch._dynamo.convert_frame as convert_frame
     import torch._dynamo.eval_frame as dynamo
+    import torch._dynamo.symbolic_convert as symbolic_convert
     import torch._inductor.codecache as codecache
     import torch._inductor.compile_fx as compile_fx
     import torch._inductor.config as settings
@@ -87,7 +90,12 @@ def _prepare(target, missed):
     triton_helpers.set_driver_to_gpu = triton_helpers.set_driver_to_cpu = lambda: None  # the stub stays
     triton.compile = lambda *args, **kwargs: triton.compiler.compile(*args, **kwargs)
     GraphLowering.is_unspec_arg = _is_number(GraphLowering.is_unspec_arg)
-    compile_fx._compile_fx_inner = _computed(compile_fx._compile_fx_inner)
+    compile_fx._compile_fx_inner = _computed(noted.paused()(compile_fx._compile_fx_inner))
+    # what Dynamo and Inductor call while they compile is most of what is called, and not the program's
+    frames = convert_frame.CatchErrorsWrapper
+    frames.__call__ = noted.paused()(frames.__call__)  # type: ignore[method-assign]
+    traced = symbolic_convert.InstructionTranslatorBase
+    traced.__init__ = _noting(traced.__init__)  # type: ignore[method-assign]
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
 
@@ -104,6 +112,17 @@ def _without_gpu(make_patterns):
             return make_patterns(*args)
 
     return make
+
+
+def _noting(begin):
+    """Counts each function that Dynamo traces as called: its code is in the graph."""
+
+    @functools.wraps(begin)
+    def begin_and_note(translator, *args, **kwargs):
+        begin(translator, *args, **kwargs)
+        noted.note(translator.f_code)
+
+    return begin_and_note
 
 
 def _computed(compile_graph):
