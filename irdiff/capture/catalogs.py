@@ -75,7 +75,8 @@ class Catalog:
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
     caveats: tuple[tuple[str, int, str], ...] = ()
-    """File, line and what: `("bench/run.py", 12, "asks …")`, `("", 0, …)` of no line: what the program was told without a GPU to ask, or did unseen."""
+    """What the program was told without a GPU to ask, or did unseen: `("bench/run.py", 12, "asks …")`; of no
+    file `("", 0, "workloads recorded …")`."""
     undigested: str = ""
     """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 

@@ -102,7 +102,8 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
     """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
     lines: dict[tuple[str, str], set[int]] = {}
-    for path, line, what in (row for each in captured for catalog in each.catalogs for row in catalog.caveats):
+    catalogs = (catalog for each in captured for catalog in each.catalogs)
+    for path, line, what in (row for catalog in catalogs for row in catalog.caveats):
         lines.setdefault((path, what), set()).add(line)
     found = [
         f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {what}" if path else what
