@@ -93,9 +93,9 @@ def _prepare(target, missed):
     compile_fx._compile_fx_inner = _computed(noted.paused()(compile_fx._compile_fx_inner))
     # what Dynamo and Inductor call while they compile is most of what is called, and not the program's
     frames = convert_frame.CatchErrorsWrapper
-    frames.__call__ = noted.paused()(frames.__call__)  # type: ignore[method-assign]
+    frames.__call__ = noted.paused()(frames.__call__)
     traced = symbolic_convert.InstructionTranslatorBase
-    traced.__init__ = _noting(traced.__init__)  # type: ignore[method-assign]
+    traced.__init__ = _noting(traced.__init__)
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
 
