@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.config import Config
 from tests.programs.browser import NOT_RUN
 
 ROOT = Path(__file__).parent.parent
@@ -22,20 +21,20 @@ LONGEST_FIRST = (
 )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Two processes take a file each (`--dist loadfile`): none begins a long one when the other is done."""
     place = {name: number for number, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: place.get(item.path.name, 50 if "integration" in item.path.parts else 99))
 
 
 @pytest.fixture(scope="session")
-def shared_cache() -> Path:
+def shared_cache():
     """The cache whose toolchains integration tests share (IRDIFF_CACHE, or the user's)."""
     return configuration.load().cache
 
 
 @pytest.fixture
-def cache(tmp_path: Path, shared_cache: Path) -> Path:
+def cache(tmp_path, shared_cache):
     """A cache with a store of its own and the shared toolchains."""
     own = tmp_path / "cache"
     own.mkdir()
@@ -46,12 +45,12 @@ def cache(tmp_path: Path, shared_cache: Path) -> Path:
 
 
 @pytest.fixture
-def config(cache: Path) -> Config:
+def config(cache):
     return configuration.load(cache=cache)
 
 
 @pytest.fixture
-def small_corpus(tmp_path: Path) -> Path:
+def small_corpus(tmp_path):
     """A copy of the vector addition alone."""
     folder = tmp_path / "corpus" / "elementwise"
     folder.mkdir(parents=True)
@@ -59,7 +58,7 @@ def small_corpus(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """What a machine cannot run at all is said at the end, where it is read, and not only as a letter."""
     reports = terminalreporter.stats.get("skipped", ())
     reasons = (str(report.longrepr[2]) for report in reports if isinstance(report.longrepr, tuple))

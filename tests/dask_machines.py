@@ -6,11 +6,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
@@ -37,17 +37,17 @@ class Machines:
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
-    def url(self) -> str:
+    def url(self):
         return f"{self.protocol}://127.0.0.1:{self.port}"
 
-    def start_scheduler(self) -> None:
+    def start_scheduler(self):
         where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port))
         self._start(*_SCHEDULER, *where, *_PRELOADED, "--no-dashboard")
 
-    def start_worker(self) -> None:
+    def start_worker(self):
         self._start(*_WORKER, self.url, "--nthreads", "1", *_PRELOADED, "--no-dashboard", "--no-nanny")
 
-    def _start(self, *command: str) -> None:
+    def _start(self, *command):
         ours = {"IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT)}
         with (self.folder / f"{len(self.started)}.log").open("wb") as log:
             self.started.append(
@@ -61,22 +61,22 @@ class Machines:
                 )
             )
 
-    def are_there(self, workers: int) -> bool:
+    def are_there(self, workers):
         logs = [path.read_text() for path in self.folder.glob("*.log")]
         return sum("Registered to" in log for log in logs) >= workers
 
-    def kill(self, number: int) -> None:
+    def kill(self, number):
         """Of those started; one that is dead already stays so."""
         child = self.started[number]
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
-    def send(self, number: int, signal_: signal.Signals) -> None:
+    def send(self, number, signal_):
         os.killpg(self.started[number].pid, signal_)
 
 
-def wait_for(what: Callable[[], bool]) -> None:
+def wait_for(what):
     """Raises TimeoutError."""
     end = time.monotonic() + _STARTED_S
     while not what():
@@ -85,14 +85,14 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return cast(int, probe.getsockname()[1])
 
 
 @contextmanager
-def machines(folder: Path, workers: int, **more: Any) -> Iterator[Machines]:
+def machines(folder, workers, **more):
     """Once all have found each other."""
     folder.mkdir(exist_ok=True)
     made = Machines(folder, free_port(), **more)

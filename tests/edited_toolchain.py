@@ -4,22 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-
-from irdiff.model import Toolchain
 
 FRONTEND_EDIT = {"triton/language/core.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 AMD_EDIT = {"triton/backends/amd/compiler.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 
 
-def make(
-    toolchain: Toolchain,
-    folder: Path,
-    appended: Mapping[str, str],
-    replaced: Mapping[str, tuple[str, str]] = MappingProxyType({}),
-) -> str:
+def make(toolchain, folder, appended, replaced=MappingProxyType({})):
     """The side `python:PATH` of the copy; `appended` says what to add to which files of its site-packages, and
     `replaced` which text of theirs to put another in place of, once.
     """
@@ -37,7 +29,7 @@ def make(
     return f"python:{folder}/bin/python"
 
 
-def beside(toolchain: Toolchain, folder: Path) -> Path:
+def beside(toolchain, folder):
     """The site-packages of a new environment that finds the toolchain's Triton."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
@@ -46,7 +38,7 @@ def beside(toolchain: Toolchain, folder: Path) -> Path:
     return site
 
 
-def add_backend(site: Path, name: str, compiler: str, driver: str) -> None:
+def add_backend(site, name, compiler, driver):
     """A distribution of its own with a backend of Triton."""
     files = {
         f"{name}/__init__.py": "",
@@ -60,7 +52,7 @@ def add_backend(site: Path, name: str, compiler: str, driver: str) -> None:
         (site / path).write_text(text)
 
 
-def _link(source: str, destination: str) -> None:
+def _link(source, destination):
     try:
         os.link(source, destination)
     except OSError:

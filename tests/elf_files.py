@@ -12,7 +12,7 @@ HEADER_BYTES = 64
 Edit = Callable[[Section], Section]
 
 
-def rebuilt(binary: bytes, *edits: Edit, flags: int | None = None, abi_version: int | None = None) -> bytes:
+def rebuilt(binary, *edits, flags=None, abi_version=None):
     """The same file with each section as the edits leave it; its sections follow one another."""
     file = elf.read(binary, "a file")
     sections = list(file.sections)
@@ -25,7 +25,7 @@ def rebuilt(binary: bytes, *edits: Edit, flags: int | None = None, abi_version: 
     return assembled(bytes(header), sections, names_index)
 
 
-def assembled(header: bytes, sections: list[Section], names_index: int) -> bytes:
+def assembled(header, sections, names_index):
     names, body, rows = bytearray(b"\0"), bytearray(), []
     for section in sections:
         rows.append(len(names))
@@ -48,10 +48,10 @@ def assembled(header: bytes, sections: list[Section], names_index: int) -> bytes
     return bytes(whole)
 
 
-def named(name: str, change: Callable[[Section], Section]) -> Edit:
+def named(name, change):
     """An edit of the sections whose name begins so."""
     return lambda section: change(section) if section.name.startswith(name) else section
 
 
-def content(name: str, change: Callable[[bytes], bytes]) -> Edit:
+def content(name, change):
     return named(name, lambda section: replace(section, content=change(section.content)))

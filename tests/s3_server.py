@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 BUCKET = "bucket"
@@ -18,7 +17,7 @@ class Server:
     process: subprocess.Popen[bytes]
     port: int
 
-    def variables(self) -> dict[str, str]:
+    def variables(self):
         """The environment in which `s3://bucket` is here."""
         return {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}",
@@ -27,14 +26,14 @@ class Server:
             "AWS_REGION": "us-east-1",
         }
 
-    def ask(self, method: str, path: str) -> None:
+    def ask(self, method, path):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
         with urllib.request.urlopen(request, timeout=10):
             pass
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
+def serving():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -5,5 +5,5 @@ from pathlib import Path
 TEXTS = Path(__file__).parent / "data" / "texts"
 
 
-def text_of(name: str) -> str:
+def text_of(name):
     return (TEXTS / name).read_text(encoding="utf-8")

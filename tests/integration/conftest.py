@@ -1,12 +1,9 @@
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,13 +13,12 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.cli import main
-from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import resolve
 from tests.programs import browser
 from tests.programs.browser import Watched
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    pass
 
 
 @dataclass
@@ -34,20 +30,20 @@ class Result:
     stderr: str
     run: dict[str, Any] | None
 
-    def case(self, case_id: str) -> dict[str, Any]:
+    def case(self, case_id):
         assert self.run is not None, self.stderr
         return next(case for case in self.run["cases"] if case["id"] == case_id)
 
-    def verdicts(self) -> dict[str, int]:
+    def verdicts(self):
         assert self.run is not None, self.stderr
         return {name: count for name, count in self.run["summary"]["verdicts"].items() if count}
 
 
 @pytest.fixture
-def irdiff(cache: Path, tmp_path: Path) -> Callable[..., Result]:
+def irdiff(cache, tmp_path):
     """Calls `irdiff`; `compare` also gives the run. In this process, but where a variable is set for the call."""
 
-    def call(*words: str, cwd: Path | None = None, **environment: str) -> Result:
+    def call(*words, cwd=None, **environment):
         json_path = tmp_path / "run.json"
         json_path.unlink(missing_ok=True)
         words = (*words, "--json", str(json_path)) if words[0] == "compare" else words
@@ -65,7 +61,7 @@ def irdiff(cache: Path, tmp_path: Path) -> Callable[..., Result]:
     return call
 
 
-def _in_process(words: tuple[str, ...], cache: Path, cwd: Path | None) -> tuple[int, str, str]:
+def _in_process(words, cache, cwd):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (
         mock.patch.dict(os.environ, {"IRDIFF_CACHE": str(cache)}),
@@ -80,21 +76,21 @@ def _in_process(words: tuple[str, ...], cache: Path, cwd: Path | None) -> tuple[
 
 
 @pytest.fixture(scope="session")
-def newest(shared_cache: Path) -> Toolchain:
+def newest(shared_cache):
     return _toolchain("triton==3.9.0", shared_cache)
 
 
 @pytest.fixture(scope="session")
-def previous(shared_cache: Path) -> Toolchain:
+def previous(shared_cache):
     return _toolchain("triton==3.8.0", shared_cache)
 
 
-def _toolchain(spec: str, cache: Path) -> Toolchain:
+def _toolchain(spec, cache):
     return resolve(spec, configuration.load(cache=cache))
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
+def chromium():
     if reason := browser.missing():
         pytest.skip(reason)
     with browser.chromium() as found:
@@ -102,7 +98,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Watched]:
+def page(chromium):
     watched = Watched(chromium)
     yield watched
     watched.page.close()

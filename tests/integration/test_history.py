@@ -114,7 +114,7 @@ def small(tmp_path_factory):
     return written(tmp_path_factory.mktemp("small"), 1)[0]
 
 
-def show(page: Watched, path: Path, hash_: str = "#/") -> None:
+def show(page, path, hash_="#/"):
     page.open(path, hash_)
     page.page.wait_for_function("document.documentElement.dataset.ready")
 

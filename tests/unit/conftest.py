@@ -2,13 +2,12 @@
 
 import pytest
 
-from irdiff.model import Launch
 from tests.unit import runs
 from tests.unit.requests import FakeRequests
 
 
 @pytest.fixture
-def launch() -> Launch:
+def launch():
     """One that nothing is known of but its names."""
     return runs.launch(
         "a/b:c@sm_90", kernel="k", digest="0" * 64, source_digest="1" * 64, signature={}, tier="core"
@@ -16,5 +15,5 @@ def launch() -> Launch:
 
 
 @pytest.fixture
-def requests() -> FakeRequests:
+def requests():
     return FakeRequests()

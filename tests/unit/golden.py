@@ -3,16 +3,15 @@
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def golden(name: str) -> dict[str, Any]:
+def golden(name):
     return tomllib.loads((GOLDEN / f"{name}.toml").read_text())
 
 
-def recorded(name: str, said: str) -> None:
+def recorded(name, said):
     """What is said stands in the file of that name. IRDIFF_UPDATE_GOLDEN writes it anew: read the difference."""
     if "IRDIFF_UPDATE_GOLDEN" in os.environ:
         (GOLDEN / name).write_text(said)

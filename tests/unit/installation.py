@@ -1,20 +1,17 @@
 """An installed Triton that is files alone, described as a worker describes the one that it has loaded."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 from irdiff.worker import loaded
 
 MACHINE_CODE = b"\x7fELF"
 PTXAS = "triton/backends/nvidia/bin/ptxas"
-FILES: dict[str, bytes] = {
+FILES = {
     "triton/__init__.py": b"",
     "triton/__pycache__/__init__.cpython-311.pyc": b"compiled",
     "triton/_C/libtriton.so": b"library",
@@ -50,7 +47,7 @@ class Installation:
     interpreter: Path | None = None
 
     @classmethod
-    def at(cls, folder: Path) -> Installation:
+    def at(cls, folder):
         made = cls(site=folder / "lib" / "site-packages")
         for name, content in FILES.items():
             made.write(name, content)
@@ -65,13 +62,13 @@ class Installation:
         made.interpreter = made.write("../../bin/python", MACHINE_CODE)
         return made
 
-    def write(self, name: str, content: bytes) -> Path:
+    def write(self, name, content):
         path = Path(os.path.normpath(self.site / name))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         return path
 
-    def described(self) -> dict[str, Any]:
+    def described(self):
         """The reply of its interpreter."""
         own = {
             f"{name}.compiler": SimpleNamespace(
@@ -93,10 +90,10 @@ class Installation:
         modules["__main__"] = SimpleNamespace(__file__="/somewhere/__main__.py")
         maps = "".join(f"7f00-7f01 r-xp 00000000 08:01 7 {path}\n" for path in self.libraries)
         with (
-            mock.patch.dict(sys.modules, own),  # type: ignore[arg-type]
+            mock.patch.dict(sys.modules, own),
             mock.patch.object(sys, "path", [str(self.site), *sys.path]),
             mock.patch.dict("os.environ", self.environment),
         ):
-            reply: dict[str, Any] = loaded.describe(triton, modules, maps + "7f00-7f01 r-xp 0 0 0 [vdso]\n")
+            reply = loaded.describe(triton, modules, maps + "7f00-7f01 r-xp 0 0 0 [vdso]\n")
         reply["files"]["interpreter"] = str(self.interpreter)
         return reply

@@ -3,5 +3,5 @@
 from irdiff.normalize import Printed
 
 
-def no_llvm(_: str) -> Printed:
+def no_llvm(_):
     return Printed(text=None, why_not="unavailable")

@@ -10,7 +10,7 @@ from typing import Any
 from irdiff.model import Failure, FailureKind
 from irdiff.worker_client.workers import EndedChild
 
-COMPILED: dict[str, Any] = {
+COMPILED = {
     "outcome": "compiled",
     "times_s": {"ttgir": 0.5},
     "cpu_s": {"ttgir": 0.25},
@@ -41,12 +41,10 @@ class FakeRequests:
     """Each request, with what it was made beside and the text that it was given."""
 
     @property
-    def config(self) -> Any:
+    def config(self):
         return SimpleNamespace(limits=SimpleNamespace(timeout_s=self.timeout_s))
 
-    def ask(
-        self, _: object, beside: Any, row: Mapping[str, Any], folder: Path, *, randomized: bool = False
-    ) -> EndedChild:
+    def ask(self, _, beside, row, folder, *, randomized=False):
         content = Path(row["input"]).read_bytes() if "input" in row else None
         self.rows.append({**row, "content": content, "beside": beside, "randomized": randomized})
         for name, made in self.files.items():
@@ -55,6 +53,6 @@ class FakeRequests:
             (folder / "result.json").write_text(json.dumps({"artifacts": [*self.files], **self.result}))
         return self.ended
 
-    def failure(self, *_: object) -> Failure:
+    def failure(self, *_):
         kind, stage = self.failed
         return Failure(kind=kind, stage=stage, message="why", signal=None, stderr="")

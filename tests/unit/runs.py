@@ -1,10 +1,10 @@
 """Small valid runs and timings for unit tests, every part with plain defaults: `run(case(...), ...)`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import get_origin, get_type_hints
 
 import zstandard
 
@@ -34,16 +34,9 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, sha256
+from irdiff.store import sha256
 from irdiff.timing import results
-from irdiff.timing.results import (
-    CaseTiming,
-    GpuRecord,
-    OutputCheck,
-    OutputStatus,
-    TimingProtocol,
-    TimingResults,
-)
+from irdiff.timing.results import GpuRecord, OutputCheck, OutputStatus, TimingProtocol, TimingResults
 from tests.texts import text_of
 from tests.unit.findings import findings as of_names
 
@@ -59,22 +52,22 @@ _CODE = {"cuda": ("ptx", "sass"), "hip": ("llir", "amdgcn")}
 
 
 @cache
-def _nothing(kind: type) -> dict[str, Any]:
+def _nothing(kind):
     empty = {Mapping: {}, dict: {}, tuple: (), str: "", bool: False, int: 0, float: 0.0}
     return {name: empty.get(get_origin(hint) or hint) for name, hint in get_type_hints(kind).items()}
 
 
-def blank(kind: type, **fields: Any) -> Any:
+def blank(kind, **fields):
     """Nothing is in what is not given: an empty collection or text, 0, or None."""
     return kind(**(_nothing(kind) | fields))
 
 
-def target(name: str = "sm_90") -> Target:
+def target(name="sm_90"):
     backend, arch, warp = ("hip", "gfx942", 64) if name.startswith("gf") else ("cuda", 90, 32)
     return blank(Target, name=name, backend=backend, arch=arch, warp_size=warp, title=name.upper())
 
 
-def launch(case_id: str, side: str = "head", **changes: Any) -> Launch:
+def launch(case_id, side="head", **changes):
     launch_id, _, target = case_id.rpartition("@")
     workload, _, label = launch_id.partition(":")
     made = blank(
@@ -98,21 +91,14 @@ def launch(case_id: str, side: str = "head", **changes: Any) -> Launch:
     return replace(made, **changes)
 
 
-def pair(case_id: str, base: Any = None, head: Any = None, **changes: Any) -> Pair:
+def pair(case_id, base=None, head=None, **changes):
     launch_id, _, name = case_id.rpartition("@")
     names = {"id": case_id, "launch_id": launch_id, "target": target(name)}
     made = blank(Pair, **names, base=base, head=head, supported=Sides(base=True, head=True))
     return replace(made, **changes)
 
 
-def case(
-    case_id: str = "matmul/tma:fp16@sm_90",
-    verdict: Verdict = Verdict.UNCHANGED,
-    *,
-    base: Mapping[str, Any] | None = None,
-    head: Mapping[str, Any] | None = None,
-    **changes: Any,
-) -> Case:
+def case(case_id="matmul/tma:fp16@sm_90", verdict=Verdict.UNCHANGED, *, base=None, head=None, **changes):
     """`base` and `head` are facts."""
     launched = launch(case_id)
     changed, broken = verdict is Verdict.CHANGED, verdict in {Verdict.BROKEN, Verdict.FAILING}
@@ -145,7 +131,7 @@ def case(
     return replace(made, **changes)
 
 
-def _stages(verdict: Verdict, target_name: str) -> dict[str, StageStatus]:
+def _stages(verdict, target_name):
     if verdict not in {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED}:
         return {}
     ttgir = StageStatus.IDENTICAL if verdict is Verdict.UNCHANGED else StageStatus.CHANGED
@@ -154,11 +140,11 @@ def _stages(verdict: Verdict, target_name: str) -> dict[str, StageStatus]:
     return {"ttir": StageStatus.IDENTICAL, "ttgir": ttgir, **code}
 
 
-def origin(stage: str = "ttgir", name: str | None = None, *charged: Component) -> Origin:
+def origin(stage="ttgir", name=None, *charged):
     return blank(Origin, stage=stage, pass_name=name, charged=charged)
 
 
-def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
+def side(name="base", version="3.9.0", **changes):
     """A side whose toolchain is called like it."""
     places = {"path": f"/{name}", "python": f"/{name}/bin/python", "root": "/t/triton"}
     toolchain = blank(Toolchain, spec=name, version=version, digest=sha256(name.encode()), **places)
@@ -166,7 +152,7 @@ def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
     return replace(Side(toolchain=toolchain, corpus=corpus, note=""), **changes)
 
 
-def kept(store: Store, texts: Mapping[str, str | bytes]) -> dict[str, Artifact]:
+def kept(store, texts):
     """Artifacts by stage, which the store has."""
     made = {stage: text if isinstance(text, bytes) else text.encode() for stage, text in texts.items()}
     return {
@@ -175,16 +161,16 @@ def kept(store: Store, texts: Mapping[str, str | bytes]) -> dict[str, Artifact]:
     }
 
 
-def compiled(artifacts: Mapping[str, Artifact] | None = None, **changes: Any) -> Compiled:
+def compiled(artifacts=None, **changes):
     return blank(Compiled, artifacts=artifacts or {}, **changes)
 
 
-def failed(kind: FailureKind = FailureKind.ERROR, **of_failure: Any) -> Failed:
+def failed(kind=FailureKind.ERROR, **of_failure):
     failure = replace(FAILURE, kind=kind, **{"message": "it failed", "stderr": "", **of_failure})
     return blank(Failed, failure=failure, transient=kind is FailureKind.TIMEOUT)
 
 
-def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:
+def group(group_id, *members, **changes):
     made = ChangeGroup(
         id=group_id,
         title="+1 ttng.fence_async_shared in the loop body",
@@ -202,7 +188,7 @@ def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:
     return replace(made, **changes)
 
 
-def revision(version: str = "3.8.0", **changes: Any) -> Revision:
+def revision(version="3.8.0", **changes):
     made = blank(
         Revision,
         spec=f"triton=={version}",
@@ -214,7 +200,7 @@ def revision(version: str = "3.8.0", **changes: Any) -> Revision:
     return replace(made, **changes)
 
 
-def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> Run:
+def run(*cases, groups=(), **changes):
     group_of = {member: group.id for group in groups for member in group.members}
     cases = tuple(replace(case, group=group_of.get(case.id, case.group)) for case in cases)
     targets = tuple(target(name) for name in dict.fromkeys(case.target for case in cases) or ["sm_90"])
@@ -243,7 +229,7 @@ def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> R
 STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 
 
-def numbered(number: int, verdict: Verdict, stage: str = "ttgir", **changes: Any) -> Case:
+def numbered(number, verdict, stage="ttgir", **changes):
     """One of many cases: families, targets and figures follow from the number."""
     name = ("sm_90", "sm_100", "gfx942", "gfx950")[number % 4]
     family = ("matmul", "attention", "normalization", "elementwise", "moe")[number // 4 % 5]
@@ -265,7 +251,7 @@ def numbered(number: int, verdict: Verdict, stage: str = "ttgir", **changes: Any
     return replace(made, **changes)
 
 
-def large_run(cases: int, groups: int, broken: int = 3) -> Run:
+def large_run(cases, groups, broken=3):
     """`cases` cases of which half changed, in `groups` groups."""
     severities = ("wrong-result risk", "resources", "instruction mix in loops", "code motion only")
     stages = ("ttir", "ttgir", "llir", "sass")
@@ -292,7 +278,7 @@ def large_run(cases: int, groups: int, broken: int = 3) -> Run:
     return run(*sorted(rows, key=lambda case: case.id), groups=made)
 
 
-def stored(folder: Path, stage: str, text: str) -> Artifact:
+def stored(folder, stage, text):
     """A text among the artifacts of a run folder."""
     digest = sha256(text.encode())
     path = folder / "artifacts" / digest[:2] / digest[2:]
@@ -301,14 +287,12 @@ def stored(folder: Path, stage: str, text: str) -> Artifact:
     return Artifact(stage=stage, digest=digest, size_bytes=len(text))
 
 
-def protocol(**changes: Any) -> TimingProtocol:
+def protocol(**changes):
     facts = {"budget_s": 60.0, "threshold": 0.01, "confidence": 0.95, "processes": 18}
     return blank(TimingProtocol, **(facts | changes))
 
 
-def check(
-    status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, message: str = ""
-) -> OutputCheck:
+def check(status=OutputStatus.EQUAL, side=None, message=""):
     return blank(
         OutputCheck,
         status=status,
@@ -320,9 +304,9 @@ def check(
     )
 
 
-def gpu(uuid: str = "GPU-1", **changes: Any) -> GpuRecord:
+def gpu(uuid="GPU-1", **changes):
     """One that did nothing else."""
-    facts: dict[str, Any] = {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580"}
+    facts = {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580"}
     facts |= {
         "multiprocessors": 132,
         "memory_bytes": 1,
@@ -332,7 +316,7 @@ def gpu(uuid: str = "GPU-1", **changes: Any) -> GpuRecord:
     return blank(GpuRecord, **(facts | {"wall_s": 1.0, "busy_s": 0.9, "trustworthy": True} | changes))
 
 
-def found(cases: Iterable[CaseTiming], **changes: Any) -> TimingResults:
-    facts: dict[str, Any] = {"schema": results.SCHEMA, "irdiff_version": "0", "duration_s": 2.0}
+def found(cases, **changes):
+    facts = {"schema": results.SCHEMA, "irdiff_version": "0", "duration_s": 2.0}
     facts |= {"created": "2026-01-01T00:00:00+00:00", "protocol": protocol(), "gpus": (gpu(),)}
     return blank(TimingResults, **(facts | {"cases": tuple(cases)} | changes))

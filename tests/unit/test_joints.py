@@ -189,11 +189,7 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name):
             compare_command._require_whole(run, given)
         return
     compare_command._require_whole(run, given)
-    allowed = name in (
-        "unsupported",
-        "nondeterministic",
-        "shard missing",
-    )  # as before, or as asked for
+    allowed = name in ("unsupported", "nondeterministic", "shard missing")  # as before, or as asked for
     assert compare_command._code(run) is (ExitCode.DONE if allowed else ExitCode.ANSWER_IS_NO)
 
 

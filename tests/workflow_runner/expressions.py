@@ -3,8 +3,6 @@
 An expression is written as one of Python, whose operands are `_Value`s, and evaluated.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -21,12 +19,12 @@ STATUS = ("success", "failure", "always", "cancelled")
 Functions = Mapping[str, Callable[..., Any]]
 
 
-def interpolated(text: str, context: Mapping[str, Any], functions: Functions) -> str:
+def interpolated(text, context, functions):
     """A value of a workflow with every `${{ … }}` in it replaced by its text."""
     return _INSIDE.sub(lambda found: as_text(evaluated(found[1], context, functions)), text)
 
 
-def condition(text: str | None, context: Mapping[str, Any], functions: Functions) -> bool:
+def condition(text, context, functions):
     """Of a job or a step. One that names no status function holds only where nothing failed before."""
     if text is None:
         return bool(functions["success"]())
@@ -37,9 +35,9 @@ def condition(text: str | None, context: Mapping[str, Any], functions: Functions
     return bool(_Value(evaluated(bare, context, functions)))
 
 
-def evaluated(text: str, context: Mapping[str, Any], functions: Functions) -> Any:
+def evaluated(text, context, functions):
     known = {**functions, **_FUNCTIONS}
-    operands: list[Any] = []
+    operands = []
     written = ""
     position, end = 0, len(text.rstrip())
     while position < end:
@@ -56,7 +54,7 @@ def evaluated(text: str, context: Mapping[str, Any], functions: Functions) -> An
     return eval(written.strip(), {"operands": operands}).value
 
 
-def _operand(found: re.Match[str], context: Mapping[str, Any], functions: Functions) -> Any:
+def _operand(found, context, functions):
     if found["text"]:
         return _Value(found["text"][1:-1].replace("''", "'"))
     if found["number"]:
@@ -73,49 +71,49 @@ def _operand(found: re.Match[str], context: Mapping[str, Any], functions: Functi
 class _Value:
     """A value with GitHub's ideas of truth and equality."""
 
-    def __init__(self, value: Any, *, is_each: bool = False) -> None:
+    def __init__(self, value, *, is_each=False):
         self.value, self._is_each = value, is_each
 
-    def part(self, name: str) -> _Value:
+    def part(self, name):
         if name == "*":
             return _Value(self.value or (), is_each=True)
         if self._is_each:
             return _Value([row.get(name) for row in self.value])
         return _Value(self.value.get(name) if isinstance(self.value, Mapping) else None)
 
-    def __bool__(self) -> bool:
+    def __bool__(self):
         return self.value not in (None, False, 0, "")
 
-    def __invert__(self) -> _Value:
+    def __invert__(self):
         return _Value(not self)
 
-    def __eq__(self, other: object) -> _Value:  # type: ignore[override]
+    def __eq__(self, other):
         assert isinstance(other, _Value)
         return _Value(_equal(self.value, other.value))
 
-    def __ne__(self, other: object) -> _Value:  # type: ignore[override]
+    def __ne__(self, other):
         return ~(self == other)
 
 
-def as_text(value: Any) -> str:
+def as_text(value):
     if isinstance(value, bool | dict | list):
         return json.dumps(value)
     return "" if value is None else str(value)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def _equal(left, right):
     if isinstance(left, str) and isinstance(right, str):
         return left.lower() == right.lower()
     return bool(left == right)
 
 
-def _contains(where: Any, what: Any) -> bool:
+def _contains(where, what):
     if isinstance(where, list):
         return any(_equal(row, what) for row in where)
     return as_text(what).lower() in as_text(where).lower()
 
 
-_FUNCTIONS: Functions = {
+_FUNCTIONS = {
     "contains": _contains,
     "startsWith": lambda text, start: as_text(text).lower().startswith(as_text(start).lower()),
     "fromJSON": json.loads,

@@ -72,13 +72,13 @@ class Machine:
     prepare: Callable[[Path], None] = lambda temp: None
     """What a machine of one's own has in `RUNNER_TEMP` before a job begins."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.caches = Caches(self.folder / "caches")
         self.actions = self.place / "irdiff"
         if not self.actions.exists():
             _export(self.actions)
 
-    def run(self, workflow: str, text: str, event: Event, number: int | None = None) -> Outcome:
+    def run(self, workflow, text, event, number=None):
         number = number or 1000 + len(self.runs)
         self.attempts += 1
         running = _Run(machine=self, workflow=yaml.safe_load(text), event=event, number=number)
@@ -88,7 +88,7 @@ class Machine:
         return outcome
 
 
-def _export(place: Path) -> None:
+def _export(place):
     """Irdiff as GitHub has it at a commit: what git tracks or would."""
     command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
@@ -109,11 +109,11 @@ class _Run:
     log: list[str] = field(default_factory=list)
     summary: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         kept = self.machine.folder / "artifacts"
         self.artifacts = Artifacts(kept / f"{self.number}-{self.machine.attempts}")
 
-    def ended(self) -> Outcome:
+    def ended(self):
         jobs = dict(self.workflow["jobs"])
         while jobs:
             ready = (
@@ -126,7 +126,7 @@ class _Run:
         log, summary = "\n".join(self.log), "".join(self.summary)
         return Outcome(self.number, conclusion, self.results, self.artifacts, log, summary)
 
-    def _job(self, name: str, job: dict[str, Any]) -> None:
+    def _job(self, name, job):
         needs = _list(job.get("needs"))
         ended = {
             name: {"result": self.results[name], "outputs": self.outputs.get(name, {})} for name in needs
@@ -142,7 +142,7 @@ class _Run:
         ok = [_Job(self, name, job, {**context, "matrix": row}).ended() for row in rows]
         self.results[name] = "success" if all(ok) else "failure"
 
-    def _github(self) -> dict[str, Any]:
+    def _github(self):
         return {
             "event": self.event.payload,
             "event_name": self.event.name,
@@ -159,7 +159,7 @@ class _Run:
 class _Job:
     """One machine: the same paths as every other one, and nothing in them."""
 
-    def __init__(self, run: _Run, name: str, job: dict[str, Any], context: dict[str, Any]) -> None:
+    def __init__(self, run, name, job, context):
         self.run, self.name, self.job = run, name, job
         machine = run.machine.place / "machine"
         emptied(machine)
@@ -186,9 +186,9 @@ class _Job:
             "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt",
         }
 
-    def ended(self) -> bool:
+    def ended(self):
         self.run.log.append(f"=== {self.name} {self.context.get('matrix') or ''}")
-        steps: dict[str, Any] = {}
+        steps = {}
         ok = self._steps(self.job["steps"], {**self.context, "steps": steps}, self.environment)
         context, functions = {**self.context, "steps": steps}, _status(ok)
         self.run.outputs[self.name] = {
@@ -197,7 +197,7 @@ class _Job:
         }
         return ok
 
-    def _steps(self, steps: list[_Row], context: _Row, environment: dict[str, str]) -> bool:
+    def _steps(self, steps, context, environment):
         ok = True
         for number, step in enumerate(steps):
             key = step.get("id", f"#{number}")
@@ -206,7 +206,7 @@ class _Job:
                 context["steps"][key] = {"outcome": "skipped", "conclusion": "skipped", "outputs": {}}
                 continue
             fill = functools.partial(expressions.interpolated, context=context, functions=functions)
-            outputs: dict[str, str] = {}
+            outputs = {}
             try:
                 (self._script if "run" in step else self._action)(step, fill, environment, outputs)
                 outcome = "success"
@@ -215,7 +215,7 @@ class _Job:
             context["steps"][key] = {"outcome": outcome, "conclusion": outcome, "outputs": outputs}
         return ok
 
-    def _script(self, step: _Row, fill: _Fill, environment: dict[str, str], outputs: dict[str, str]) -> None:
+    def _script(self, step, fill, environment, outputs):
         assert "${{" not in step["run"], "an expression in a script"
         output, summary = self.temp / "_output", self.temp / "_summary"
         for file in (output, summary):
@@ -251,7 +251,7 @@ class _Job:
         if name == INSTALL:
             shutil.copytree(self.tools, installed, symlinks=True, copy_function=os.link)
 
-    def _action(self, step: _Row, fill: _Fill, environment: dict[str, str], outputs: dict[str, str]) -> None:
+    def _action(self, step, fill, environment, outputs):
         name, _, _ = step["uses"].partition("@")
         given = {key: fill(_text(value) or "") for key, value in step.get("with", {}).items()}
         self.run.log.append(f"--- {name} {given}")
@@ -268,7 +268,7 @@ class _Job:
         }
         outputs.update(known[name](given) or {})
 
-    def _composite(self, name: str, given: _Row, environment: dict[str, str], outputs: _Row) -> None:
+    def _composite(self, name, given, environment, outputs):
         folder = self.run.machine.actions / ".github" / "actions" / name
         action = yaml.safe_load((folder / "action.yml").read_text())
         declared = action.get("inputs", {})
@@ -276,7 +276,7 @@ class _Job:
         inputs = {key: _text(row.get("default")) or "" for key, row in declared.items()} | given
         needed = [key for key, row in declared.items() if row.get("required")]
         assert all(inputs[key] for key in needed), f"{name} needs {needed}"
-        steps: dict[str, Any] = {}
+        steps = {}
         context = {name: self.context[name] for name in ("github", "runner")}
         context |= {"inputs": inputs, "steps": steps}
         assert all(step.get("shell") == "bash" for step in action["runs"]["steps"] if "run" in step)
@@ -288,7 +288,7 @@ class _Job:
 
     # what GitHub's own actions do
 
-    def _checkout(self, given: dict[str, str]) -> None:
+    def _checkout(self, given):
         assert given.get("persist-credentials") == "false"
         assert self.run.workflow["jobs"][self.name]["permissions"].get("contents") == "read"
         event = self.run.event
@@ -300,7 +300,7 @@ class _Job:
         subprocess.run([*git, "fetch", "-q", f"file://{self.run.machine.origin}", *fetched], check=True)
         subprocess.run([*git, "checkout", "-q", "--detach", "refs/remotes/event"], check=True)
 
-    def _setup_python(self, given: dict[str, str]) -> None:
+    def _setup_python(self, given):
         fresh = self.run.machine.place / "python"
         if fresh.exists():  # as it was made: with nothing in it
             shutil.copytree(fresh, self.tools, symlinks=True)
@@ -310,22 +310,22 @@ class _Job:
             shutil.copytree(self.tools, fresh, symlinks=True)
         self.path = f"{self.tools}/bin:{self.path}"
 
-    def _restore(self, given: dict[str, str]) -> dict[str, str]:
+    def _restore(self, given):
         found = self.run.machine.caches.restore(
             self.run.event.ref, _lines(given["path"]), given["key"], _lines(given.get("restore-keys", ""))
         )
         self.run.log.append(f"    restored: {found}")
         return {"cache-hit": "" if found is None else "true" if found == given["key"] else "false"}
 
-    def _save(self, given: dict[str, str]) -> None:
+    def _save(self, given):
         saved = self.run.machine.caches.save(self.run.event.ref, _lines(given["path"]), given["key"])
         self.run.log.append(f"    saved: {saved}")
 
-    def _upload(self, given: dict[str, str]) -> None:
+    def _upload(self, given):
         overwrite = given.get("overwrite") == "true"
         self.run.artifacts.upload(given["name"], _lines(given["path"]), overwrite=overwrite)
 
-    def _download(self, given: dict[str, str]) -> None:
+    def _download(self, given):
         place = Path(given["path"])
         if "name" in given:
             if given["name"] not in self.run.artifacts.names():
@@ -336,18 +336,18 @@ class _Job:
             self.run.artifacts.download(name, place / name)
 
 
-def _status(ok: bool) -> dict[str, Callable[..., Any]]:
+def _status(ok):
     values = {"success": ok, "failure": not ok, "always": True, "cancelled": False}
     return {name: lambda value=value: value for name, value in values.items()}
 
 
-def _list(value: Any) -> list[str]:
+def _list(value):
     return [value] if isinstance(value, str) else list(value or ())
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text):
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _text(value: Any) -> str | None:
+def _text(value):
     return None if value is None else expressions.as_text(value)

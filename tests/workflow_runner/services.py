@@ -17,7 +17,7 @@ class Caches:
     root: Path
     saved: list[tuple[str, str]] = field(default_factory=list)
 
-    def restore(self, scope: str, paths: list[str], key: str, prefixes: list[str]) -> str | None:
+    def restore(self, scope, paths, key, prefixes):
         """The key that was found; its files are where they were."""
         for where in dict.fromkeys((scope, DEFAULT)):
             mine = [
@@ -31,7 +31,7 @@ class Caches:
                     return found[0]
         return None
 
-    def save(self, scope: str, paths: list[str], key: str) -> bool:
+    def save(self, scope, paths, key):
         """False where the entry is there already, or there is nothing to keep."""
         present = [path for path in paths if Path(path).exists()]
         if (scope, key) in self.saved or not present:
@@ -43,13 +43,13 @@ class Caches:
         self.saved.append((scope, key))
         return True
 
-    def _unpack(self, scope: str, key: str) -> None:
+    def _unpack(self, scope, key):
         subprocess.run(["tar", "-xPf", self._folder(scope, key) / "files.tar"], check=True)
 
-    def _paths(self, scope: str, key: str) -> list[str]:
+    def _paths(self, scope, key):
         return (self._folder(scope, key) / "paths").read_text().split("\n")
 
-    def _folder(self, scope: str, key: str) -> Path:
+    def _folder(self, scope, key):
         return self.root / scope.replace("/", "-") / key.replace("/", "-")
 
 
@@ -59,13 +59,13 @@ class Artifacts:
 
     root: Path
 
-    def names(self) -> list[str]:
+    def names(self):
         return sorted(path.stem for path in self.root.glob("*.zip"))
 
-    def place(self, name: str) -> Path:
+    def place(self, name):
         return self.root / f"{name}.zip"
 
-    def upload(self, name: str, paths: list[str], *, overwrite: bool) -> None:
+    def upload(self, name, paths, *, overwrite):
         """What lies below the folders; nothing, with a warning, where none of them is there."""
         folders = [Path(path) for path in paths if Path(path).exists()]
         if not folders:
@@ -81,13 +81,13 @@ class Artifacts:
                     if file.is_file() and not hidden:
                         archive.write(file, file.relative_to(root))
 
-    def download(self, name: str, place: Path) -> None:
+    def download(self, name, place):
         place.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(self.place(name)) as archive:
             archive.extractall(place)
 
 
-def emptied(folder: Path) -> Path:
+def emptied(folder):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 from tests.texts import text_of
 
@@ -24,7 +23,7 @@ _NATIVE_STAND_IN = {
 }
 
 
-def git(repo: Path, *words: str) -> str:
+def git(repo, *words):
     names = ("AUTHOR", "COMMITTER")
     who = {f"GIT_{name}_{key}": value for name in names for key, value in (("NAME", "T"), ("EMAIL", "t@t"))}
     done = subprocess.run(
@@ -37,25 +36,25 @@ def git(repo: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def new_repository(repo: Path) -> Path:
+def new_repository(repo):
     repo.mkdir(parents=True)
     git(repo, "init", "-q", "-b", "main")
     return repo
 
 
-def write(repo: Path, files: dict[str, str]) -> None:
+def write(repo, files):
     for name, text in files.items():
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_text(text, encoding="utf-8")
 
 
-def commit(repo: Path, message: str) -> str:
+def commit(repo, message):
     git(repo, "add", "-A")
     git(repo, "commit", "-q", "--allow-empty", "-m", message)
     return git(repo, "rev-parse", "HEAD")
 
 
-def triton_checkout(repo: Path, site: Path) -> str:
+def triton_checkout(repo, site):
     """A repository whose first commit is the Python part of the Triton in `site`; returns the commit."""
     new_repository(repo)
     package = repo / "python" / "triton"
@@ -74,12 +73,12 @@ def triton_checkout(repo: Path, site: Path) -> str:
     return commit(repo, "The release")
 
 
-def _move(path: Path, place: Path) -> None:
+def _move(path, place):
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(path, place)
 
 
-def edit(repo: Path, name: str, before: str, after: str) -> None:
+def edit(repo, name, before, after):
     path = repo / name
     text = path.read_text(encoding="utf-8")
     assert text.count(before) >= 1, f"{before!r} is not in {name}"

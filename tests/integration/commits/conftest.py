@@ -1,17 +1,13 @@
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from irdiff.config import Config
-from irdiff.model import Toolchain
 from tests.integration.commits import checkouts
-from tests.integration.conftest import Result
 
 
 @pytest.fixture(scope="session")
-def release_repository(newest: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release_repository(newest, tmp_path_factory):
     """Triton 3.9.0's Python part as a repository of one commit; copied by `triton_repository`."""
     repo = tmp_path_factory.mktemp("release") / "triton"
     checkouts.triton_checkout(repo, Path(newest.root).parent)
@@ -19,7 +15,7 @@ def release_repository(newest: Toolchain, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def triton_repository(release_repository: Path, tmp_path: Path) -> Path:
+def triton_repository(release_repository, tmp_path):
     """A checkout of its own, at a path with a space and letters beyond ASCII."""
     repo = tmp_path / "my työ" / "triton"
     shutil.copytree(release_repository, repo, symlinks=True)
@@ -27,7 +23,7 @@ def triton_repository(release_repository: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own_cache(cache: Path) -> Path:
+def own_cache(cache):
     """The cache with toolchains of its own, those of releases shared."""
     shared = (cache / "toolchains").resolve()
     (cache / "toolchains").unlink()
@@ -38,13 +34,13 @@ def own_cache(cache: Path) -> Path:
 
 
 @pytest.fixture
-def own_config(own_cache: Path, config: Config) -> Config:
+def own_config(own_cache, config):
     del own_cache
     return config
 
 
 @pytest.fixture
-def adopted(irdiff: Callable[..., Result], own_cache: Path, triton_repository: Path) -> Path:
+def adopted(irdiff, own_cache, triton_repository):
     """The checkout, over the release that it is the Python part of."""
     done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=triton_repository)
     assert done.code == 0, done.stderr

@@ -66,8 +66,7 @@ def test_renamed_edited_untouched_added_removed(irdiff, kernels):
     git(kernels, "rm", "-q", "src/mykernels/old.py", "bench/irdiff/old/doomed.py")
     fresh = HEADER + kernel("fresh", "tl.sqrt(tl.log(x + 2.0))")
     write(
-        kernels,
-        {"src/mykernels/fresh.py": fresh, "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh")},
+        kernels, {"src/mykernels/fresh.py": fresh, "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh")}
     )
     commit(kernels, "Everything at once")
     result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)

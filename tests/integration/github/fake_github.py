@@ -1,7 +1,5 @@
 """A local server that behaves as the GitHub REST and GraphQL endpoints that irdiff uses."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -28,6 +26,17 @@ class Comment:
 
 
 @dataclass
+class WorkflowRun:
+    number: int
+    head: str
+    status: str = "completed"
+    conclusion: str = "success"
+    event: str = "pull_request"
+    artifacts: list[Path] = field(default_factory=list)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
 class FakeGithub:
     """State and behaviour of one repository with one pull request."""
 
@@ -47,7 +56,7 @@ class FakeGithub:
     requests: list[dict[str, Any]] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.server.expect_request("/api/graphql").respond_with_handler(self._record(self._graphql))
         for method, path, answer in (
             ("POST", "/api/v3/repos/o/n/issues/7/comments", self._create),
@@ -76,18 +85,18 @@ class FakeGithub:
         comments = re.compile(r"/api/v3/repos/o/n/issues/comments/\d+")
         self.server.expect_request(comments, method="PATCH").respond_with_handler(self._record(self._update))
 
-    def client(self, token: str = TOKEN) -> Client:
+    def client(self, token=TOKEN):
         client = Client(token, "o/n", api_url=self.server.url_for("/api/v3"), write_pause_s=0.0)
         client.sleep, client.now = self.slept.append, lambda: 1000.0
         return client
 
-    def add(self, body: str, login: str = "github-actions", minimized: bool = False) -> Comment:
+    def add(self, body, login="github-actions", minimized=False):
         added = Comment(number=len(self.comments) + 1, login=login, body=body, minimized=minimized)
         self.comments.append(added)
         return added
 
-    def _record(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        def handler(request: Request) -> Response:
+    def _record(self, answer):
+        def handler(request):
             assert request.headers["Authorization"] == f"token {TOKEN}" or self.head == "bad-token"
             row = {"method": request.method, "path": request.path, "query": dict(request.args)}
             self.requests.append({**row, "body": request.get_json(silent=True)})
@@ -97,7 +106,7 @@ class FakeGithub:
 
         return handler
 
-    def _graphql(self, request: Request) -> Response:
+    def _graphql(self, request):
         sent = request.get_json()
         if "minimizeComment" in sent["query"]:
             number = int(sent["variables"]["id"].removeprefix("IC_"))
@@ -117,19 +126,19 @@ class FakeGithub:
         data = {"viewer": {"login": "github-actions[bot]"}, "repository": {"pullRequest": found}}
         return answer_json({"data": data, **errors})
 
-    def _create(self, request: Request) -> Response:
+    def _create(self, request):
         return self._write(request, self.add, 201)
 
-    def _update(self, request: Request) -> Response:
+    def _update(self, request):
         row = self.comments[int(request.path.rpartition("/")[2]) - 1]
 
-        def change(body: str) -> Comment:
+        def change(body):
             row.body = body
             return row
 
         return self._write(request, change, 200)
 
-    def _write(self, request: Request, change: Callable[[str], Comment], status: int) -> Response:
+    def _write(self, request, change, status):
         if not self.may_comment:
             return answer_json({"message": "Resource not accessible by integration"}, 403)
         body = request.get_json()["body"]
@@ -141,26 +150,26 @@ class FakeGithub:
         url = f"https://github.example/o/n/pull/7#issuecomment-{row.number}"
         return answer_json({"id": row.number, "html_url": url}, status)
 
-    def _pulls(self, request: Request) -> Response:
+    def _pulls(self, request):
         rows = [{"number": 6, "head": {"sha": "b" * 40}}, {"number": 7, "head": {"sha": self.head}}]
         return answer_json(rows if request.args["head"] == "fork:branch" else [])
 
-    def _check(self, request: Request) -> Response:
+    def _check(self, request):
         if not self.may_check:
             return answer_json({"message": "You must authenticate via a GitHub App."}, 403)
         if len(request.get_json()["output"]["annotations"]) > 50:
             return answer_json({"message": "Invalid request. No more than 50 items are allowed"}, 422)
         return answer_json({"id": 5}, 201)
 
-    def _ok(self, request: Request) -> Response:
+    def _ok(self, request):
         return answer_json({}, 201)
 
     # actions
 
-    def _pull(self, request: Request) -> Response:
+    def _pull(self, request):
         return answer_json({"number": 7, "state": self.state.lower(), "head": {"sha": self.head}})
 
-    def _workflow_runs(self, request: Request) -> Response:
+    def _workflow_runs(self, request):
         rows = [
             {"id": run.number, "run_number": n, "status": run.status, "conclusion": run.conclusion,
              "html_url": f"https://github.example/o/n/actions/runs/{run.number}", "event": run.event}
@@ -169,11 +178,11 @@ class FakeGithub:
         ]  # fmt: skip
         return answer_json({"workflow_runs": rows})
 
-    def _run_of(self, request: Request) -> WorkflowRun:
+    def _run_of(self, request):
         number = int(request.path.split("/runs/")[1].split("/")[0])
         return [run for run in self.runs if run.number == number][-1]
 
-    def _artifacts(self, request: Request) -> Response:
+    def _artifacts(self, request):
         run = self._run_of(request)
         rows = [
             {"id": run.number * 10 + n, "name": path.stem, "size_in_bytes": path.stat().st_size, "expired": False}
@@ -182,51 +191,40 @@ class FakeGithub:
         ]  # fmt: skip
         return answer_json({"artifacts": rows})
 
-    def _zip(self, request: Request) -> Response:
+    def _zip(self, request):
         place = self.server.url_for(f"/storage/{request.path.split('/')[-2]}")
         return Response(status=302, headers={"Location": f"{place}?sig=x"})
 
-    def _stored(self, request: Request) -> Response:
+    def _stored(self, request):
         assert "Authorization" not in request.headers, "the token went to another host"
         number, place = divmod(int(request.path.rpartition("/")[2]), 10)
         run = [run for run in self.runs if run.number == number][-1]
         return Response(run.artifacts[place].read_bytes(), content_type="application/zip")
 
-    def _jobs(self, request: Request) -> Response:
+    def _jobs(self, request):
         return answer_json({"jobs": self._run_of(request).jobs})
 
-    def _rerun(self, request: Request) -> Response:
+    def _rerun(self, request):
         self.reruns.append(self._run_of(request).number)
         return answer_json({}, 201)
 
-    def _caches(self, request: Request) -> Response:
+    def _caches(self, request):
         rows = [row for row in self.caches if row["key"].startswith(request.args["key"])]
         return answer_json({"actions_caches": rows})
 
-    def _remove_cache(self, request: Request) -> Response:
+    def _remove_cache(self, request):
         number = int(request.path.rpartition("/")[2])
         self.caches = [row for row in self.caches if row["id"] != number]
         return Response(status=204)
 
-    def _permission(self, request: Request) -> Response:
+    def _permission(self, request):
         login = request.path.split("/")[-2]
         return answer_json({"permission": self.permissions.get(login, "read")})
 
 
-@dataclass
-class WorkflowRun:
-    number: int
-    head: str
-    status: str = "completed"
-    conclusion: str = "success"
-    event: str = "pull_request"
-    artifacts: list[Path] = field(default_factory=list)
-    jobs: list[dict[str, Any]] = field(default_factory=list)
-
-
-def counted(run: re.Match[str]) -> str:
+def counted(run):
     return f"({len(run[0])} characters)"
 
 
-def answer_json(rows: Any, status: int = 200, **headers: str) -> Response:
+def answer_json(rows, status=200, **headers):
     return Response(json.dumps(rows), status, headers, content_type="application/json")

@@ -1,16 +1,14 @@
 """A replayer that has its answers ready, for tests of what is concluded from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.replayer import Replay, Replayed
-from irdiff.model import Case, Sides, StageStatus, Verdict
+from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 
@@ -18,7 +16,7 @@ Texts = Mapping[str, str | bytes]
 ORDER = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 
 
-def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
+def states(*rows, options=""):
     return [State.of(name, text.encode(), name.lower(), options) for name, text in rows]
 
 
@@ -31,30 +29,20 @@ class FakeReplayer:
     replays: list[Replay] = field(default_factory=list)
     versions: Sides[str] = field(default_factory=lambda: Sides(base="3.8.0", head="3.9.0"))
 
-    def run(self, replay: Replay) -> Replayed:
+    def run(self, replay):
         self.replays.append(replay)
         return self.answers[
             replay.side.toolchain.spec, replay.stage, self.store.get(replay.input_digest) or b""
         ]
 
-    def makes(
-        self,
-        side: str,
-        stage: str,
-        of: str | bytes,
-        output: str | bytes = "",
-        *,
-        through: Sequence[State] = (),
-        final: str = "",
-        **more: Any,
-    ) -> None:
+    def makes(self, side, stage, of, output="", *, through=(), final="", **more):
         """A side's stage makes `output` of a text, unless there is an `error`."""
         given, made = (text if isinstance(text, bytes) else text.encode() for text in (of, output))
         row = {"settings": {}, "output": None if "error" in more else self.store.put(made), **more}
         last = State.of(END, final.encode()) if final else None
         self.answers[side, stage, given] = Replayed(states=through, final=last, **row)
 
-    def case(self, base: Texts, head: Texts, case_id: str = "matmul/tma:fp16@sm_90", **changes: Any) -> Case:
+    def case(self, base, head, case_id="matmul/tma:fp16@sm_90", **changes):
         """With the statuses of stages that follow from their bytes; the source has none."""
         stages = {
             name.replace("cubin", "sass"): StageStatus.IDENTICAL
@@ -72,7 +60,7 @@ class FakeReplayer:
         }
         return runs.case(case_id, row.pop("verdict", Verdict.CHANGED), **row)
 
-    def subject(self, case: Case, **of_head: Any) -> CaseToReplay:
+    def subject(self, case, **of_head):
         base, head = self.versions
         return CaseToReplay(
             case=case,
@@ -83,5 +71,5 @@ class FakeReplayer:
 
 
 @pytest.fixture
-def replayer(tmp_path: Path) -> FakeReplayer:
+def replayer(tmp_path):
     return FakeReplayer(Store(tmp_path))

@@ -42,11 +42,7 @@ def stage(tmp_path, requests):
     requests.files = {"ttgir": "made"}
     store = Store(tmp_path)
     names = {"stage": "ttgir", "input_stage": "ttir", "input_digest": store.put(b"entering")}
-    places = {
-        "side": runs.side(),
-        "launch": runs.launch("matmul/tma:fp16@sm_90"),
-        "target": runs.target(),
-    }
+    places = {"side": runs.side(), "launch": runs.launch("matmul/tma:fp16@sm_90"), "target": runs.target()}
     replay = Replay(metadata={"num_warps": 4}, **places, **names)
     return Stage(store, requests, replay)
 

@@ -11,13 +11,7 @@ from irdiff.capture import pairing
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
-from irdiff.model import (
-    DEFAULT_OPTIONS,
-    CaptureFailure,
-    Launch,
-    Sides,
-    Verdict,
-)
+from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Launch, Sides, Verdict
 from tests.unit import runs
 
 TARGET = runs.target()

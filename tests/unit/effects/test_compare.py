@@ -1,7 +1,5 @@
 """What counts between two small texts: loops, order, barriers, lanes, arithmetic, what is not understood."""
 
-from __future__ import annotations
-
 import itertools
 import random
 
@@ -17,19 +15,19 @@ MOTION, UNKNOWN, SYNC = EffectClass.MOTION, EffectClass.UNKNOWN, EffectClass.SYN
 MEMORY, COST, CONTROL, FLOAT = EffectClass.MEMORY, EffectClass.COST, EffectClass.CONTROL, EffectClass.FLOAT
 
 
-def ptx(*body: str) -> list[str]:
+def ptx(*body):
     return [".target sm_90a", ".visible .entry k(", ")", "{", ".reg .b32 %r<>;", *body, "ret;", "}"]
 
 
-def amdgcn(*body: str) -> list[str]:
+def amdgcn(*body):
     return [".text", ".type k,@function", "k:", *body, "s_endpgm", '.section .rodata,"a",@progbits']
 
 
-def of_ptx(base: tuple[str, ...], head: tuple[str, ...]) -> EffectClass:
+def of_ptx(base, head):
     return effects.compare(Stage.PTX, ptx(*base), ptx(*head)).kind
 
 
-def loop(i: str, s: str, v: str, *replaced: str) -> tuple[str, ...]:
+def loop(i, s, v, *replaced):
     text = (
         f"mov.b32 {i}, 0;\nmov.b32 {s}, 0;\n$L0:\nld.global.b32 {v}, [%rd0];\nadd.s32 {s}, {s}, {v};\nadd.s32 {i}, {i}, 1;\n"
         f"setp.lt.s32 %p0, {i}, %r9;\n@%p0 bra $L0;\nst.global.b32 [%rd1], {s};"
@@ -53,9 +51,7 @@ LOOP = "%r0", "%r1", "%r2"
         (loop(*LOOP, "@%p0", "@!%p0"), UNKNOWN),
     ],
 )
-def test_a_loop_is_the_same_whatever_its_registers_are_called(
-    head: tuple[str, ...], kind: EffectClass
-) -> None:
+def test_a_loop_is_the_same_whatever_its_registers_are_called(head, kind):
     assert of_ptx(loop(*LOOP), head) is kind
 
 
@@ -83,9 +79,7 @@ OTHER = "st.shared.b32 [%r7], %r2;"
         ((LOAD, OTHER, AGAIN, USE), (LOAD, AGAIN, OTHER, USE), UNKNOWN),
     ],
 )  # fmt: skip
-def test_what_cannot_meet_has_no_order(
-    base: tuple[str, ...], head: tuple[str, ...], kind: EffectClass
-) -> None:
+def test_what_cannot_meet_has_no_order(base, head, kind):
     assert of_ptx(base, head) is kind
 
 
@@ -93,12 +87,12 @@ MMA = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1, %r2, %r3, %r4}, %
 COPIED = (MMA, "mov.b32 %r7, %r1;", "wgmma.wait_group.sync.aligned 0;", "st.global.b32 [%rd0], %r7;")
 
 
-def test_a_copy_of_what_a_matrix_unit_writes_waits_as_well() -> None:
+def test_a_copy_of_what_a_matrix_unit_writes_waits_as_well():
     assert of_ptx(COPIED, (*COPIED[:2], COPIED[3], COPIED[2])) is UNKNOWN
 
 
 @pytest.mark.parametrize(("less", "kind"), [("lo.u32", MOTION), ("le.u32", CONTROL)])
-def test_orders_of_unsigned_numbers_have_two_names(less: str, kind: EffectClass) -> None:
+def test_orders_of_unsigned_numbers_have_two_names(less, kind):
     assert of_ptx(loop(*LOOP, "lt.s32", "lt.u32"), loop(*LOOP, "lt.s32", less)) is kind
 
 
@@ -106,7 +100,7 @@ def test_orders_of_unsigned_numbers_have_two_names(less: str, kind: EffectClass)
     ("base", "head", "kind"),
     [((1, 3, 5), (2, 4, 6), MEMORY), ((1, 3), (2, 5), MEMORY), ((1, 3, 5), (2, 5, 8), UNKNOWN)],
 )
-def test_other_constants_by_several_distances_may_be_other_elements(base, head, kind) -> None:
+def test_other_constants_by_several_distances_may_be_other_elements(base, head, kind):
     def stores(numbers):
         pairs = (
             (f"add.s32 %r1, %r9, {n};", f"st.global.b32 [%rd{at}], %r1;") for at, n in enumerate(numbers)
@@ -119,7 +113,7 @@ def test_other_constants_by_several_distances_may_be_other_elements(base, head, 
 @pytest.mark.parametrize(
     ("mul", "bits"), [("mul.f32", Bits.UNKNOWN), ("mul.rn.f32", Bits.SAME), ("mul.lo.s32", Bits.SAME)]
 )
-def test_what_may_be_contracted_has_no_known_bits(mul: str, bits: Bits) -> None:
+def test_what_may_be_contracted_has_no_known_bits(mul, bits):
     base = ptx(f"{mul} %r1, %r2, %r3;", "add.f32 %r4, %r1, %r5;", "st.global.b32 [%rd0], %r4;")
     assert effects.compare(Stage.PTX, base, [line.replace("%r4", "%r8") for line in base]).bits is bits
 
@@ -133,18 +127,13 @@ SAME_COLUMNS = (*TENSOR[:3], TENSOR[3].replace("8", "1"))
 
 @pytest.mark.parametrize(
     ("base", "head", "kind"),
-    [
-        (TENSOR, (TENSOR[0], *TENSOR[2:]), COST),
-        (SAME_COLUMNS, (SAME_COLUMNS[0], *SAME_COLUMNS[2:]), SYNC),
-    ],
+    [(TENSOR, (TENSOR[0], *TENSOR[2:]), COST), (SAME_COLUMNS, (SAME_COLUMNS[0], *SAME_COLUMNS[2:]), SYNC)],
 )
-def test_a_wait_of_tensor_memory_stands_before_who_writes_the_same_columns(
-    base: tuple[str, ...], head: tuple[str, ...], kind: EffectClass
-) -> None:
+def test_a_wait_of_tensor_memory_stands_before_who_writes_the_same_columns(base, head, kind):
     assert of_ptx(base, head) is kind
 
 
-def test_what_is_not_understood_is_never_code_motion() -> None:
+def test_what_is_not_understood_is_never_code_motion():
     call = ("{", ".param .b64 param0;", "st.param.b64 [param0], %rd1;", "call.uni f, (param0);", "}")
     assert of_ptx(("add.s32 %r1, %r2, %r3;", *call), call) is UNKNOWN
     assert of_ptx(("newop.b32 %r1, %r2;",), ("newop.b32 %r1, %r2;", "add.s32 %r1, %r2, %r3;")) is UNKNOWN
@@ -194,13 +183,11 @@ ATOMIC = ("ds_read_b32 v1, v0", "global_atomic_add_f32 v[4:5], v6, off")
         ((ATOMIC[0], "s_waitcnt lgkmcnt(0)", ATOMIC[1]), ATOMIC, SYNC),
     ],
 )
-def test_amd_waits_for_what_it_reads_and_acts_in_lanes(
-    base: tuple[str, ...], head: tuple[str, ...], kind: EffectClass
-) -> None:
+def test_amd_waits_for_what_it_reads_and_acts_in_lanes(base, head, kind):
     assert effects.compare(Stage.AMDGCN, amdgcn(*base), amdgcn(*head)).kind is kind
 
 
-def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others() -> None:
+def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others():
     values = Values()
     x, y, one, two, four = values.node("x"), values.node("y"), *(values.constant(n, 32) for n in (1, 2, 4))
     total = values.add(32, values.add(32, four, values.shift("shl", 32, x, two)), y)
@@ -232,7 +219,7 @@ def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others() -> None:
     )
 
 
-def test_what_is_folded_has_the_value_of_what_it_was_made_from() -> None:
+def test_what_is_folded_has_the_value_of_what_it_was_made_from():
     """Random expressions, evaluated as they are made and as the table keeps them."""
     for seed in range(300):
         dice, values = random.Random(seed), Values()
@@ -264,7 +251,7 @@ def test_what_is_folded_has_the_value_of_what_it_was_made_from() -> None:
 M32 = (1 << 32) - 1
 
 
-def evaluated(values: Values, number: int, given: dict[str, int]) -> int:
+def evaluated(values, number, given):
     match values.keys[number]:
         case "const", value:
             return int(value)
@@ -287,7 +274,7 @@ def evaluated(values: Values, number: int, given: dict[str, int]) -> int:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_rewrites_are_proved_and_mutations_are_not(stage: str) -> None:
+def test_rewrites_are_proved_and_mutations_are_not(stage):
     """Of one text; `effect_rewrites` tries all."""
     name = {"ptx": "matmul/sm_90", "llir": "softmax/sm_90", "amdgcn": "attention/gfx942"}[stage]
     base = dict(texts(stage))[f"3.9.0/{name}/{stage}"]

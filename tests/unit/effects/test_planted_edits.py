@@ -3,8 +3,6 @@
 A row replaces the first matches of a pattern in the canonical text of an artifact of 3.9.0; 0: all.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 
@@ -18,7 +16,7 @@ SYNC, MEMORY, FLOAT = EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectCla
 CONTROL = EffectClass.CONTROL
 Planted = tuple[EffectClass, str, str, str, str, int, str]
 # fmt: off
-PLANTED: list[Planted] = [
+PLANTED = [
     (MEMORY, "neighbouring loads share one predicate", "ptx softmax sm_90", r"@%p1 (ld\.global)", r"@%p0 \1", 1,
      "global load has the predicate of another access"),
     (MEMORY, "one iteration too far", "ptx matmul sm_90", r"setp\.lt\.s32 (%p4)", r"setp.le.s32 \1", 1,
@@ -110,7 +108,7 @@ PLANTED: list[Planted] = [
 
 
 @pytest.mark.parametrize("row", PLANTED, ids=[f"{row[2]}: {row[1]}" for row in PLANTED])
-def test_an_edit_is_named(row: Planted) -> None:
+def test_an_edit_is_named(row):
     kind, _, artifact, pattern, replacement, count, wanted = row
     stage, kernel, target = artifact.split()
     base = "\n".join(dict(texts(stage))[f"3.9.0/{kernel}/{target}/{stage}"])
@@ -123,7 +121,7 @@ def test_an_edit_is_named(row: Planted) -> None:
     assert found.bits is not Bits.SAME
 
 
-def test_there_are_ten_of_each_kind_at_three_stages_in_five_kernels() -> None:
+def test_there_are_ten_of_each_kind_at_three_stages_in_five_kernels():
     kinds = Counter(row[0] for row in PLANTED)
     assert min(kinds[MEMORY], kinds[SYNC], kinds[FLOAT]) >= 10
     assert {row[2].split()[0] for row in PLANTED} == {"ptx", "llir", "amdgcn"}

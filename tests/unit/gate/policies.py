@@ -1,9 +1,7 @@
 """Policies as a user writes them, each rule and waiver with what it has to have; and one timing of one case."""
 
 import datetime
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from irdiff.gate import policy
 from irdiff.gate.timings import TimedCase
@@ -14,20 +12,18 @@ REASON = "because the release needs it"
 CASE = "a/x:1@sm_90"
 
 
-def of(*rules: dict[str, Any], waivers: Sequence[dict[str, Any]] = ()) -> policy.Policy:
+def of(*rules, waivers=()):
     rows = [{"id": f"rule-{n}", "action": "deny", "reason": REASON, **rule} for n, rule in enumerate(rules)]
     return policy.parse({"schema": policy.SCHEMA, "rule": rows, "waiver": list(waivers)}, "test")
 
 
-def waiver(**changes: Any) -> dict[str, Any]:
+def waiver(**changes):
     """Of the first rule, until today."""
     known = {"rule": "rule-0", "cases": ["a/*"], "owner": "jane", "reason": REASON, "expires": TODAY}
     return {**known, "issue": "https://github.com/o/n/issues/1", **changes}
 
 
-def timed(
-    low: float | None, high: float | None, speed: Speed | None = Speed.SAME, **changes: Any
-) -> TimedCase:
+def timed(low, high, speed=Speed.SAME, **changes):
     """A measurement of `CASE`, in percent; None where it could not be measured."""
     middle = None if low is None or high is None else (low + high) / 2
     known = TimedCase(

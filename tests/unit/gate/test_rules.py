@@ -17,7 +17,6 @@ from irdiff.gate.policy import Action
 from irdiff.model import DEFAULT_OPTIONS, Edited, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
-from tests.unit import runs
 from tests.unit.findings import findings
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
@@ -48,8 +47,7 @@ def gated(of, *rules, **more):
 def evaluated(of, *timings, **rule):
     """How many cases a rule selects, and where it does not hold: `@sm_90` is a target."""
     (outcome,) = gated(of, {"if_unknown": "warn", **rule}, timings=timings).rules
-    for row in outcome.findings:
-        assert row.action is (Action.DENY if row.certainty is VIOLATED else Action.WARN)
+    assert all((row.action is Action.DENY) == (row.certainty is VIOLATED) for row in outcome.findings)
     mark = {SubjectKind.CASE: "", SubjectKind.TARGET: "@", SubjectKind.RUN: "run"}
     rows = [(f"{mark[row.subject]}{row.name}", row.certainty, row.detail) for row in outcome.findings]
     return outcome.examined, rows
@@ -91,13 +89,12 @@ def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none():
         assert found(unchanged, **rule) == [], "code that did not change needs neither facts nor timings"
 
 
-@pytest.mark.parametrize("verdicts", [[], [Verdict.FAILING], [Verdict.UNSUPPORTED, Verdict.ADDED]], ids=str)
-def test_a_run_that_compared_nothing_does_not_pass(verdicts):
-    cases = (case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts))
-    outcome = gated(run(*cases), {**BROKEN, "may_be_empty": True})
-    assert not outcome.passed
-    assert outcome.headline == "gate fails: nothing was compared"
-    assert 'errors="1"' in junit(outcome)
+def test_a_run_that_compared_nothing_does_not_pass():
+    for verdicts in ([], [Verdict.FAILING], [Verdict.UNSUPPORTED, Verdict.ADDED]):
+        cases = (case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts))
+        outcome = gated(run(*cases), {**BROKEN, "may_be_empty": True})
+        assert (outcome.passed, outcome.headline) == (False, "gate fails: nothing was compared")
+        assert 'errors="1"' in junit(outcome)
 
 
 def test_a_verdict_says_where_it_begins_and_why():
@@ -286,8 +283,11 @@ def test_a_waiver_of_edits_does_not_cover_another_edit():
     assert not gated(of, CHANGED, waivers=({**own, "cases": ["b/*"]},)).passed
 
 
+DECISION = Acceptance(owner="jane", reason=REASON, on=TODAY, expires=TODAY)
+
+
 def accept(of, *names):
-    return acceptance.accept(of, names, Acceptance(owner="jane", reason=REASON, on=TODAY, expires=TODAY))
+    return acceptance.accept(of, names, DECISION)
 
 
 def changed_cases(*numbers, **edits):
@@ -365,39 +365,31 @@ def test_renewing_takes_the_same_edits_and_no_others():
     assert acceptance.renew(later, accepted + renewed, decision) == ()
 
 
-DECISION = acceptance.Acceptance(owner="jane", reason="looked at every one", on=TODAY, expires=TODAY)
-
-
 def test_accepted_edits_are_kept_and_read_again(tmp_path):
     hostile = 'a "quote"\n[[accepted]]\x7f\x00\u202e\\'
-    case = runs.case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
-    run = runs.run(case, groups=(runs.group("ab" * 32, case.id, title=hostile),))
+    made = case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
+    entries = accept(run(made, groups=(group("ab" * 32, made.id, title=hostile),)), "abababab")
     path = tmp_path / "folder" / "accepted.toml"
-    entries = acceptance.accept(run, ("abababab",), DECISION)
     acceptance.append(path, entries, ())
     known = acceptance.load(path)
     assert known == entries
-    assert known[0].title == hostile
-    assert known[0].edits == {case.id: case.edit}
+    assert (known[0].title, known[0].edits) == (hostile, {made.id: made.edit})
     acceptance.append(path, entries, known)
     assert acceptance.load(path) == entries
 
 
 def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
-    case = runs.case("a/x:1@sm_90", Verdict.CHANGED)
-    run = runs.run(case, groups=(runs.group("ab" * 32, case.id),))
-    for wanted in ("ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"):
+    of = run(case(CASE, Verdict.CHANGED), groups=(group("ab" * 32, CASE),))
+    for wanted in ("ababab", "f" * 64, "", "\x1b[2J", TWO):
         with pytest.raises(UsageError, match="no change group"):
-            acceptance.accept(run, (wanted,), DECISION)
-    row = dataclasses.asdict(acceptance.accept(run, (case.id,), DECISION)[0])
-    assert acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [row]}, "file")
-    for key, value in (
-        ("expires", None),
-        ("owner", ""),
-        ("edits", {}),
-        ("edits", {"a/x:1@sm_90": "100 -> 96"}),
-        ("base_toolchain", "3.8.0"),
-        ("everything", True),
-    ):
+            accept(of, wanted)
+    row = dataclasses.asdict(accept(of, CASE)[0])
+
+    def parsed(**changes):
+        return acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **changes}]}, "file")
+
+    assert parsed()
+    edits = [("edits", {}), ("edits", {CASE: "100 -> 96"}), ("base_toolchain", "3.8.0"), ("everything", True)]
+    for key, value in (("expires", None), ("owner", ""), *edits):
         with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
-            acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, key: value}]}, "file")
+            parsed(**{key: value})

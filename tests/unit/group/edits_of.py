@@ -1,39 +1,35 @@
 """Edits written down line by line: `edit("ttgir", added("tt.load"), removed("tt.store", partner="…"))`."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-
 from irdiff.compare.edits import Edit, EditLine
 
 
-def removed(text: str, *, partner: str | None = None, depth: int = 0, ahead: str = "") -> EditLine:
+def removed(text, *, partner=None, depth=0, ahead=""):
     return EditLine(sign="-", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
 
 
-def added(text: str, *, partner: str | None = None, depth: int = 0, ahead: str = "") -> EditLine:
+def added(text, *, partner=None, depth=0, ahead=""):
     return EditLine(sign="+", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
 
 
-def replaced(before: str, after: str, *, depth: int = 0) -> tuple[EditLine, EditLine]:
+def replaced(before, after, *, depth=0):
     """One line that says something else on the other side."""
     return removed(before, partner=after, depth=depth), added(after, partner=before, depth=depth)
 
 
-def edit(stage: str, *lines: EditLine) -> Edit:
+def edit(stage, *lines):
     return Edit(stage=stage, lines=lines)
 
 
-def line(written: str) -> EditLine:
+def line(written):
     """`+ text`, `->> text` inside of two loops, `+ text @ operation ahead`."""
     sign, _, text = written.partition(" ")
     text, _, ahead = text.partition(" @ ")
     return (added if sign[0] == "+" else removed)(text, depth=len(sign) - 1, ahead=ahead)
 
 
-def lines(written: Iterable[str | list[str]]) -> list[EditLine]:
+def lines(written):
     """A list of two is one line that says something else on the other side."""
-    found: list[EditLine] = []
+    found = []
     for row in written:
         if isinstance(row, str):
             found.append(line(row))

@@ -1,10 +1,6 @@
 """Descriptions are made of the texts that show an edit best."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,14 +8,13 @@ from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
-from irdiff.group.grouping import Description
-from irdiff.model import Artifact, Case, Sides, Verdict
+from irdiff.model import Artifact, Sides, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
 
 
-def mlir(*operations: str) -> bytes:
+def mlir(*operations):
     body = "".join(f"    {line}\n" for line in operations)
     return f"module {{\n  tt.func public @k() {{\n{body}    tt.return\n  }}\n}}\n".encode()
 
@@ -32,11 +27,11 @@ SIZED = "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     return Store(tmp_path)
 
 
-def case(store: Store, stage: str | None, base: bytes, head: bytes | None) -> Case:
+def case(store, stage, base, head):
     rows = []
     for text in (base, head):
         name = stage or "ttgir"
@@ -47,25 +42,25 @@ def case(store: Store, stage: str | None, base: bytes, head: bytes | None) -> Ca
     return runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=origin, artifacts=artifacts)
 
 
-def source(store: Store, base: bytes, head: bytes, ir: str = "ttgir") -> EditSource:
+def source(store, base, head, ir="ttgir"):
     return EditSource(ir=ir, base=store.put(base), head=store.put(head))
 
 
-def describe(store: Store, case: Case, source: EditSource | None = None, **given: Any) -> Description:
+def describe(store, case, source=None, **given):
     return CaseDescriber(EditReader(ArtifactComparator(store, no_llvm))).describe(case, source, **given)
 
 
-def lines(store: Store, case: Case, source: EditSource | None = None) -> list[str]:
+def lines(store, case, source=None):
     return sorted(describe(store, case, source).counts)
 
 
-def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it_better(store: Store) -> None:
+def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it_better(store):
     subject = case(store, "ttgir", ONE, TWO)
     assert lines(store, subject) == ["+ttg.optwo", "-ttg.opone"]
     assert lines(store, subject, source(store, TWO, THREE)) == ["+ttg.opthree", "-ttg.optwo"]
 
 
-def test_texts_are_read_as_what_they_are(store: Store) -> None:
+def test_texts_are_read_as_what_they_are(store):
     """MLIR in the spelling of older releases, for a newer spelling is no edit; the rest as it is compared."""
     unsized = mlir(SIZED.replace(", allocation.size = 8 : i32", ""), "ttg.optwo")
     assert lines(store, case(store, "ttgir", mlir(SIZED, "ttg.opone"), unsized)) == [
@@ -75,7 +70,7 @@ def test_texts_are_read_as_what_they_are(store: Store) -> None:
     assert lines(store, case(store, "ptx", PTX, PTX.replace(b"\tbar.sync 0;\n", b""))) == ["-bar.sync"]
 
 
-def test_mlir_on_the_way_to_llvm_ir_has_constants_where_they_are_used(store: Store) -> None:
+def test_mlir_on_the_way_to_llvm_ir_has_constants_where_they_are_used(store):
     base, head, moved = (
         mlir(f"%0 = llvm.mlir.constant({n} : i32) : i32", f"nvvm.{name} %0 : i32")
         for n, name in ((1, "aa"), (1, "bb"), (2, "aa"))
@@ -91,18 +86,18 @@ def test_mlir_on_the_way_to_llvm_ir_has_constants_where_they_are_used(store: Sto
     [(ONE, None), (b"not IR", TWO), (ONE, b"not IR"), (b"\xff", TWO), (ONE, b"\xfe")],
     ids=["one side only", "base no IR", "head no IR", "base no text", "head no text"],
 )
-def test_without_two_texts_what_is_known_describes_it(store: Store, base: bytes, head: bytes | None) -> None:
+def test_without_two_texts_what_is_known_describes_it(store, base, head):
     assert lines(store, case(store, "ttgir", base, head)) == ["+ttgir: no text differs"]
 
 
 @pytest.mark.parametrize("side", ["base", "head"])
-def test_a_text_that_is_gone_is_none(store: Store, side: str) -> None:
+def test_a_text_that_is_gone_is_none(store, side):
     gone = replace(source(store, ONE, TWO), **{side: "0" * 64})
     assert lines(store, case(store, "ttgir", ONE, TWO), gone) == ["+ttgir: no text differs"]
     assert lines(store, case(store, None, ONE, TWO)) == ["+machine code: no text differs"]
 
 
-def test_another_launch_makes_another_description(store: Store) -> None:
+def test_another_launch_makes_another_description(store):
     subject = case(store, "ttgir", ONE, TWO)
     four, eight = (runs.launch(subject.id, options={"num_warps": n}) for n in ("4", "8"))
     plain, same, other = (

@@ -1,34 +1,15 @@
 """Which cases are one group, whatever their order, and what a group says of its members."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from irdiff.compare import abstraction, edits
-from irdiff.compare.edits import Edit
 from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
-from irdiff.model import (
-    Bits,
-    Case,
-    CaseSummary,
-    Cause,
-    CauseKind,
-    ChangeGroup,
-    Component,
-    EffectClass,
-    Effects,
-    Failure,
-    Origin,
-    Sides,
-    Verdict,
-)
+from irdiff.model import Bits, CaseSummary, Cause, CauseKind, Component, EffectClass, Effects, Sides, Verdict
 from irdiff.store import sha256
 from tests.unit import runs
 from tests.unit.group.edits_of import added, edit, removed
@@ -39,11 +20,11 @@ FENCE = "ttng.fence_async_shared {bCluster = false}"
 ONE_FENCE = edit("ttgir", added("ttng.fence"))
 
 
-def case(name: str = "a", verdict: Verdict = Verdict.CHANGED, **changes: Any) -> Case:
+def case(name="a", verdict=Verdict.CHANGED, **changes):
     return runs.case(f"a/x:{name}@sm_90", verdict, **changes)
 
 
-def loop_of(*body: str, size: int = 128) -> list[str]:
+def loop_of(*body, size=128):
     return [
         "module {",
         "tt.func public @__kernel__(%0: !tt.ptr<f16>) {",
@@ -54,11 +35,11 @@ def loop_of(*body: str, size: int = 128) -> list[str]:
     ]
 
 
-def load(number: int, size: int = 128) -> str:
+def load(number, size=128):
     return f"%{number} = tt.load %0 : tensor<{size}x!tt.ptr<f16>, {LAYOUT}>"
 
 
-def grouped(rows: Mapping[str, Edit]) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
+def grouped(rows):
     """Groups, and the group of each case by its name."""
     found, of = grouping.group(map(case, rows), lambda row: describe(row, rows[row.id[4:-6]]))
     return found, {name[4:-6]: group for name, group in of.items()}
@@ -67,7 +48,7 @@ def grouped(rows: Mapping[str, Edit]) -> tuple[tuple[ChangeGroup, ...], dict[str
 # what decides
 
 
-def test_cases_with_the_same_edit_in_other_shapes_are_one_group() -> None:
+def test_cases_with_the_same_edit_in_other_shapes_are_one_group():
     groups, of = grouped(
         {
             "a": edits.between("ttgir", loop_of(load(8)), loop_of(FENCE, load(8))),
@@ -86,7 +67,7 @@ def test_cases_with_the_same_edit_in_other_shapes_are_one_group() -> None:
     assert fence.edit == ("+ttng.fence_async_shared",)
 
 
-def test_lines_that_move_beside_new_ones_are_no_other_change() -> None:
+def test_lines_that_move_beside_new_ones_are_no_other_change():
     """3.9's fence insertion adds a fence in every kernel, and in some moves one that was there."""
     rows = {
         "added": edits.between("ttgir", loop_of(load(8)), loop_of(FENCE, load(8))),
@@ -99,8 +80,8 @@ def test_lines_that_move_beside_new_ones_are_no_other_change() -> None:
     assert len(set(of.values())) == 3
 
 
-def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
-    def other(kind: str, *more: str) -> Edit:
+def test_other_parameters_of_layouts_are_one_change_whatever_the_kind():
+    def other(kind, *more):
         lines = [f"%1 = arith.addf %0, %0 : tensor<4xf32, #ttg.{kind}<{{order = [{n}]}}>>" for n in (0, 1)]
         return edits.between("ttgir", [lines[0], *more], [lines[1]])
 
@@ -111,12 +92,12 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
     assert all(f"`#ttg.{kind}` layout: `order` [0] → [1]" in title for kind in ("nvidia_mma", "linear"))
 
 
-def test_swapped_operands_are_an_edit_where_nothing_else_differs() -> None:
+def test_swapped_operands_are_an_edit_where_nothing_else_differs():
     of = edits.between("ttgir", ["%2 = arith.subf %0, %1 : f32"], ["%2 = arith.subf %1, %0 : f32"])
     assert sorted(abstraction.abstract(of)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
 
 
-def test_groups_do_not_depend_on_the_order_of_cases() -> None:
+def test_groups_do_not_depend_on_the_order_of_cases():
     fences = {str(n): [FENCE] * (n % 3) for n in range(12)}
     rows = {
         name: edits.between("ttgir", loop_of(load(8)), loop_of(*f, load(8))) for name, f in fences.items()
@@ -128,14 +109,14 @@ def test_groups_do_not_depend_on_the_order_of_cases() -> None:
     assert dict(sorted(first[1].items())) == dict(sorted(second[1].items()))
 
 
-def test_another_stage_or_pass_is_another_group() -> None:
+def test_another_stage_or_pass_is_another_group():
     origins = (None, origin(), origin("llir"), origin("ttgir", "One"), origin("ttgir", "Two"))
     keys = [describe(case(origin=made), ONE_FENCE).key for made in origins]
     assert len(set(keys)) == len(keys)
     assert {key[3] for key in keys} == {("+ttng.fence",)}
 
 
-def test_what_is_shown_does_not_decide_the_group() -> None:
+def test_what_is_shown_does_not_decide_the_group():
     """Acceptances and ids of groups must outlive other words."""
     moved = case(base={"registers": 8}, head={"registers": 9})
     one, other = describe(case(), ONE_FENCE), describe(moved, ONE_FENCE)
@@ -143,7 +124,7 @@ def test_what_is_shown_does_not_decide_the_group() -> None:
     assert one.key == other.key
 
 
-def test_an_absorbed_change_may_share_the_group_of_a_changed_one() -> None:
+def test_an_absorbed_change_may_share_the_group_of_a_changed_one():
     absorbed, changed = case("b", Verdict.ABSORBED, origin=origin()), case("c", origin=origin())
     ((both,), _) = grouping.group([absorbed, changed], lambda row: describe(row, ONE_FENCE))
     assert (both.representative, both.severity) == (changed.id, "not understood"), (
@@ -153,7 +134,7 @@ def test_an_absorbed_change_may_share_the_group_of_a_changed_one() -> None:
     assert (alone.representative, alone.severity) == (absorbed.id, "absorbed")
 
 
-def test_only_cases_whose_code_changed_or_failed_are_grouped() -> None:
+def test_only_cases_whose_code_changed_or_failed_are_grouped():
     rows = [case(verdict.value, verdict) for verdict in Verdict]
     _, of = grouping.group(rows, lambda row: describe(row, edit("ttgir", removed("tt.load %0"))))
     assert {name[4:-6] for name in of} == {"changed", "absorbed", "broken", "fixed"}
@@ -162,11 +143,11 @@ def test_only_cases_whose_code_changed_or_failed_are_grouped() -> None:
 # failures, and cases without texts
 
 
-def failing(message: str) -> Failure:
+def failing(message):
     return replace(runs.FAILURE, message=message)
 
 
-def test_broken_cases_group_by_their_message_and_come_first() -> None:
+def test_broken_cases_group_by_their_message_and_come_first():
     rows = [
         case(name, Verdict.BROKEN, failures=Sides(base=None, head=failing(f"failed at {path}")))
         for name, path in (("b", "/x/1"), ("c", "/y/22"))
@@ -211,9 +192,7 @@ CUT = failing("cannot fit 0x1f of '/x/y' in 64")
         ),
     ],
 )
-def test_without_texts_a_case_is_described_by_what_is_known_to_differ(
-    subject: Case, lines: list[str]
-) -> None:
+def test_without_texts_a_case_is_described_by_what_is_known_to_differ(subject, lines):
     found = describe(subject, None)
     assert (list(found.counts), found.size) == (lines, 1)
 
@@ -221,7 +200,7 @@ def test_without_texts_a_case_is_described_by_what_is_known_to_differ(
 # what a group says
 
 
-def described(*lines: str, score: float = 1.0, severity: str = "resources", of: str = "P") -> Description:
+def described(*lines, score=1.0, severity="resources", of="P"):
     cause = Cause.uncounted(CauseKind.STATE, f"one of {len(lines)} lines")
     reasons = (f"because {score}",)
     return Description(
@@ -232,12 +211,12 @@ def described(*lines: str, score: float = 1.0, severity: str = "resources", of: 
     )
 
 
-def groups_of(origins: Mapping[str, Origin | None] | None = None, **rows: Description) -> list[ChangeGroup]:
+def groups_of(origins=None, **rows):
     made = [case(name, origin=(origins or {}).get(name)) for name in rows]
     return list(grouping.group(made, lambda row: rows[row.id[4]])[0])
 
 
-def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it() -> None:
+def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it():
     parts = {"a": Component.PTXAS, "b": Component.FRONTEND, "c": Component.PTXAS}
     (made,) = groups_of(
         {name: origin("ttgir", "P", part) for name, part in parts.items()},
@@ -253,7 +232,7 @@ def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it() -> No
     assert len(made.id) == 16
 
 
-def test_lines_of_one_operation_stand_together_what_is_gone_first_and_are_bounded() -> None:
+def test_lines_of_one_operation_stand_together_what_is_gone_first_and_are_bounded():
     (made,) = groups_of(a=described("+b", "-b", "+a", "-c", "-a"))
     assert made.edit == ("-a", "+a", "-b", "+b", "-c")
     lines = [f"+{n:04d}" for n in range(grouping.MAX_EDIT_LINES + 1)]
@@ -261,7 +240,7 @@ def test_lines_of_one_operation_stand_together_what_is_gone_first_and_are_bounde
     assert made.edit == tuple(lines[:-1])
 
 
-def test_groups_come_by_class_then_score_then_size() -> None:
+def test_groups_come_by_class_then_score_then_size():
     found = groups_of(
         a=described("+x", score=5.0, of="small"),
         b=described("+x", score=5.0, of="large"),

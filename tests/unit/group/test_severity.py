@@ -1,9 +1,6 @@
 """What ranks a case: of the rows of `golden/severity.toml` what `golden/severity.txt` has."""
 
-from __future__ import annotations
-
 import itertools
-from typing import Any
 
 from irdiff.group import severity
 from irdiff.group.severity import Severity
@@ -13,7 +10,7 @@ from tests.unit.golden import golden, recorded
 from tests.unit.group.edits_of import edit, lines
 
 
-def held(row: dict[str, Any]) -> str:
+def held(row):
     """What holds, how far, and what it adds up to. Where a row names no effects it is proved to do the same."""
     base, head = row.get("facts", ({}, {}))
     case = runs.case(
@@ -34,13 +31,13 @@ def held(row: dict[str, Any]) -> str:
     return f"{measures or 'nothing'}: {ranked.severity}, {ranked.score:.6g}, {'; '.join(ranked.reasons)}"
 
 
-def test_what_ranks_each_case() -> None:
+def test_what_ranks_each_case():
     rows = golden("severity")["case"]
     recorded("severity.txt", "".join(f"{row['why']}: {held(row)}\n" for row in rows))
 
 
-def test_lower_classes_weigh_less() -> None:
-    weights: dict[Severity, list[float]] = {}
+def test_lower_classes_weigh_less():
+    weights = {}
     for row in severity.TABLE:
         weights.setdefault(row.severity, []).append(row.weight)
     ordered = [weights[name] for name in Severity if name in weights]

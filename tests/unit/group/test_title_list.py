@@ -1,7 +1,5 @@
 """The titles of all groups of two real comparisons, as `python -m tests.programs.titles` wrote them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -14,12 +12,12 @@ assert NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_titles_are_those_that_were_read_and_judged(name: str) -> None:
+def test_titles_are_those_that_were_read_and_judged(name):
     assert [row.line for row in read(name)] == (DATA / f"{name}.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_bounded_says_something_and_calls_each_thing_by_its_name(name: str) -> None:
+def test_each_is_bounded_says_something_and_calls_each_thing_by_its_name(name):
     for row in read(name):
         title = titles.of_group(row.members)
         assert 0 < len(title) <= titles.MAX_TITLE
@@ -31,10 +29,10 @@ def test_each_is_bounded_says_something_and_calls_each_thing_by_its_name(name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_title_holds_for_each_of_its_cases(name: str) -> None:
+def test_a_title_holds_for_each_of_its_cases(name):
     """Each case's own figures lie in the ranges of its group."""
     for row in read(name):
         shown = re.search(r"registers (-?\+?\d+) … ([-+]?\d+)(?!\d| on)", titles.of_group(row.members))
         for case, _ in row.members if shown else ():
-            step = case.facts.head.get("registers", 0) - case.facts.base.get("registers", 0)  # type: ignore[operator]
-            assert int(shown[1]) <= step <= int(shown[2])  # type: ignore[index]
+            step = case.facts.head.get("registers", 0) - case.facts.base.get("registers", 0)
+            assert int(shown[1]) <= step <= int(shown[2])

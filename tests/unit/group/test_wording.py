@@ -1,25 +1,21 @@
 """What is said of edits, figures and launches: of the rows of `golden/wording.toml` what `golden/wording.txt` has."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from irdiff.compare import edits
-from irdiff.compare.edits import Edit
 from irdiff.group import causes, figures, launch_causes, operation_names, titles, values
-from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
+from irdiff.model import CauseKind, Sides, StageStatus, Verdict
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
 from tests.unit.group.edits_of import added, edit, lines, removed, replaced
 
 CASE = "a/x:1@sm_90"
-NONE: Sides[Launch | None] = Sides(base=None, head=None)
+NONE = Sides(base=None, head=None)
 Row = dict[str, Any]
 
 
-def edit_of(row: Row) -> Edit | None:
+def edit_of(row):
     if "lines" not in row and "base" not in row:
         return edit(row["ir"]) if "ir" in row else None
     if "base" in row:
@@ -27,10 +23,10 @@ def edit_of(row: Row) -> Edit | None:
     return edit(row["ir"], *lines(row["lines"]))
 
 
-def one(row: Row) -> str:
+def one(row):
     of, (base, head) = edit_of(row), row.get("facts", ({}, {}))
     stage = row.get("stage") or (of.stage if of else "")
-    changes: Row = {"stages": {name: StageStatus(status) for name, status in row.get("stages", {}).items()}}
+    changes = {"stages": {name: StageStatus(status) for name, status in row.get("stages", {}).items()}}
     subject = runs.case(
         CASE,
         Verdict.CHANGED,
@@ -43,7 +39,7 @@ def one(row: Row) -> str:
     return titles.of_case(subject, titles.causes_of(subject, of, NONE))
 
 
-def several(row: Row) -> str:
+def several(row):
     rows = []
     for written, (before, after) in zip(
         row["members"], row.get("registers", [(0, 0)] * len(row["members"])), strict=True
@@ -54,7 +50,7 @@ def several(row: Row) -> str:
     return titles.of_group(rows)
 
 
-def failing(row: Row) -> str:
+def failing(row):
     broken, rows = row["verdict"] == "broken", []
     for message in row["messages"]:
         failure = replace(runs.FAILURE, stage=row["stage"], message=message)
@@ -63,7 +59,7 @@ def failing(row: Row) -> str:
     return titles.of_group([(row, titles.causes_of(row, None, NONE)) for row in rows])
 
 
-def told(found: Iterable[Cause]) -> str:
+def told(found):
     return ", ".join(
         f"{row.kind}: {row.subject}{f' {row.detail}' if row.detail else ''} ×{row.count}, {row.in_loops} in loops"
         + (f", before {row.ahead}" if row.ahead else "")
@@ -71,26 +67,26 @@ def told(found: Iterable[Cause]) -> str:
     )
 
 
-def cases(row: Row) -> list[Case]:
+def cases(row):
     return [
         runs.case(f"{n}/x:1@sm_90", Verdict(*verdict or ["changed"]), base=base, head=head)
         for n, (base, head, *verdict) in enumerate(row["cases"])
     ]
 
 
-def name(row: Row) -> str:
+def name(row):
     of = row["ir"], row["line"]
     return f"{operation_names.name_of(*of)} ({operation_names.minor_name_of(*of)})"
 
 
-def launch(row: Row) -> str:
+def launch(row):
     launches = Sides(base=runs.launch(CASE, **row["base"]), head=runs.launch(CASE, **row["head"]))
     base, head = row.get("metadata", ({}, {}))
     case = runs.case(CASE, Verdict.CHANGED, metadata=Sides(base=base, head=head))
     return told(launch_causes.of_case(case, launches))
 
 
-KINDS: dict[str, Callable[[Row], str]] = {
+KINDS = {
     "failing": failing,
     "case": one,
     "group": several,
@@ -106,14 +102,14 @@ KINDS: dict[str, Callable[[Row], str]] = {
 }
 
 
-def test_what_is_said_of_each() -> None:
+def test_what_is_said_of_each():
     said = [(kind, row["why"], of(row)) for kind, of in KINDS.items() for row in golden("wording")[kind]]
     recorded("wording.txt", "".join(f"{kind}, {why}: {words}\n" for kind, why, words in said))
     for kind, why, words in said:
         assert len(words) <= titles.MAX_TITLE or kind not in ("failing", "case", "group"), why
 
 
-def test_nothing_that_is_known_and_nothing_that_differs() -> None:
+def test_nothing_that_is_known_and_nothing_that_differs():
     unknown = runs.case(CASE, Verdict.FIXED, failures=NONE)
     assert titles.of_case(unknown, titles.causes_of(unknown, None, NONE)) == "compiles again"
     nowhere = runs.case(CASE, Verdict.CHANGED, origin=None)
@@ -121,7 +117,7 @@ def test_nothing_that_is_known_and_nothing_that_differs() -> None:
     assert titles.of_group([(nowhere, ())]) == "other code"
 
 
-def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_named() -> None:
+def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_named():
     """An option that is written out, configs that an autotuner gains, a grid."""
     four, eight = (runs.launch(CASE, options={"num_warps": count}) for count in "48")
     case, both = runs.case(CASE, Verdict.CHANGED, origin=runs.origin()), Sides(base=four, head=eight)
@@ -139,7 +135,7 @@ def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_name
     assert titles.of_case(case, found) == "3 more autotuner's configs, one more option num_stages"
 
 
-def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_how_many() -> None:
+def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_how_many():
     case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin())
     (fence,) = titles.causes_of(case, edit("ttgir", added("ttng.fence_async_shared")), NONE)
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)

@@ -7,15 +7,12 @@ from functools import cache
 from pathlib import Path
 
 from irdiff.history import add, database, lines
-from irdiff.history.database import Database
 from irdiff.history.inventory import CompiledCase, Inventory
-from irdiff.history.lines import SeriesLines
 from irdiff.history.versions import RELEASES, Version, sort_key
-from irdiff.model import Run
 from tests.unit import runs as build
 
 
-def version(label: str) -> Version:
+def version(label):
     return Version(
         name=f"triton=={label}",
         series=RELEASES,
@@ -26,7 +23,7 @@ def version(label: str) -> Version:
     )
 
 
-def run(base: str, head: str, *cases, **changes) -> Run:
+def run(base, head, *cases, **changes):
     made = build.run(*cases, **changes)
     return replace(
         made,
@@ -35,7 +32,7 @@ def run(base: str, head: str, *cases, **changes) -> Run:
     )
 
 
-def kept(path: Path, *runs: Run) -> SeriesLines:
+def kept(path, *runs):
     """The lines of releases once the runs are added to a history."""
     with database.writing(path) as history:
         for one in runs:
@@ -44,7 +41,7 @@ def kept(path: Path, *runs: Run) -> SeriesLines:
         return lines.read(history, RELEASES)
 
 
-def made(case_id: str, **facts: float) -> CompiledCase:
+def made(case_id, **facts):
     launch = build.launch(case_id)
     return CompiledCase(
         id=case_id,
@@ -59,21 +56,21 @@ def made(case_id: str, **facts: float) -> CompiledCase:
     )
 
 
-def inventory(*cases: CompiledCase) -> Inventory:
+def inventory(*cases):
     return Inventory(cases=cases, wall_s=10.0, cpu_s=8.0, compiled=len(cases))
 
 
 SAMPLE = Path(__file__).parents[3] / "reports/samples/history-3.2.0-3.9.0.zip"
 
 
-def sample(path: Path) -> Path:
+def sample(path):
     """The committed history of eleven releases, 192 cases for four targets, in a file."""
     path.write_bytes(_sample())
     return path
 
 
 @cache
-def _sample() -> bytes:
+def _sample():
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(SAMPLE) as archive:
         archive.extractall(folder)
         with database.writing(Path(folder, "sample")) as history:
@@ -81,7 +78,7 @@ def _sample() -> bytes:
         return Path(folder, "sample").read_bytes()
 
 
-def session(history: Database, case: str, ratios: dict[str, tuple[float, float]], name: str = "one") -> None:
+def session(history, case, ratios, name="one"):
     """Timings of one case: ratio and half of its interval's width, by version."""
     names = ("GPU-1", "NVIDIA H200", "sm_90", "580", "triton==3.9.0")
     card = (*names, 1980.0, 3201.0, 41.0, 440.0, "", True, 18)

@@ -1,7 +1,5 @@
 """The command that compares a case again compares what the run compared, or there is none."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 
@@ -30,7 +28,7 @@ OLD, NEW = "triton==3.8.0", "triton==3.9.0"
         ((NEW, "main 1a2b3c4"), (NEW, "working tree 5d6e7f8"), None),
     ],
 )
-def test_it_names_the_kernels_of_each_side(base, head, wanted: str | None) -> None:
+def test_it_names_the_kernels_of_each_side(base, head, wanted):
     case = runs.case("matmul/tma:fp16@sm_90")
     sides = [replace(runs.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
     run = replace(runs.run(case), base=sides[0], head=sides[1])
@@ -38,7 +36,7 @@ def test_it_names_the_kernels_of_each_side(base, head, wanted: str | None) -> No
     assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
 
 
-def again(*words: str) -> str | None:
+def again(*words):
     run = replace(runs.run(runs.case("matmul/tma:fp16@sm_90")), command=("compare", *words))
     run = replace(run, base=replace(run.base, spec=OLD), head=replace(run.head, spec=NEW))
     told = commands.again(run, run.cases[0])
@@ -64,12 +62,12 @@ def again(*words: str) -> str | None:
         ("a b --of-another-version x", None),
     ],
 )
-def test_what_chose_the_cases_is_typed_again(words: str, wanted: str | None) -> None:
+def test_what_chose_the_cases_is_typed_again(words, wanted):
     assert again(*shlex.split(words)) == wanted
 
 
 @pytest.mark.parametrize("command", [compare_command, ab_command], ids=["compare", "ab"])
-def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
+def test_every_option_is_kept_or_dropped(command):
     for option in command.params:
         if isinstance(option, click.Option):
             flags = (commands.KEPT_FLAGS, commands.DROPPED_FLAGS)
@@ -82,6 +80,6 @@ def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
     ("verdict", "words"),
     [(Verdict.CHANGED, ["explain", "diff"]), (Verdict.BROKEN, ["explain"]), (Verdict.ADDED, ["explain"])],
 )
-def test_a_diff_is_offered_where_both_sides_gave_code(verdict: Verdict, words: list[str]) -> None:
+def test_a_diff_is_offered_where_both_sides_gave_code(verdict, words):
     case = runs.case("matmul/tma:fp16@sm_90", verdict)
     assert commands.story("last", "g:b140", case) == [f"irdiff {word} last g:b140" for word in words]

@@ -1,24 +1,20 @@
 """What a report counts over many cases: statistics and their outliers, shared errors, nondeterminism."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-
 import pytest
 
-from irdiff.model import Case, Run, Verdict
+from irdiff.model import Verdict
 from irdiff.report import error_clusters, moved
 from tests.unit import runs
 
 
-def changed(name: str, base: Mapping[str, int], head: Mapping[str, int]) -> Case:
+def changed(name, base, head):
     facts = {"spill_store_bytes": 0, "spill_load_bytes": 0, "warps_per_multiprocessor": 16}
     name = f"matmul/{name}:x@sm_90"
     return runs.case(name, Verdict.CHANGED, base={**facts, **base}, head={**facts, **head})
 
 
 @pytest.fixture
-def run() -> Run:
+def run():
     spilling = {"registers": 255, "warps_per_multiprocessor": 4, "spill_store_bytes": 32}
     return runs.run(
         changed("a", {"ptx.total": 100, "registers": 64}, {"ptx.total": 90, "registers": 64}),
@@ -30,7 +26,7 @@ def run() -> Run:
     )
 
 
-def test_a_statistic_counts_worse_better_same_and_unknown(run: Run) -> None:
+def test_a_statistic_counts_worse_better_same_and_unknown(run):
     rows = {row.statistic.name: row for row in moved.by_target(run)}
     found, occupancy = rows["instructions"], rows["occupancy"]
     assert [move.case_id[:8] for move in found.worse] == ["matmul/b", "matmul/e"]
@@ -41,13 +37,13 @@ def test_a_statistic_counts_worse_better_same_and_unknown(run: Run) -> None:
     assert "code size" not in rows, "it moves nowhere"
 
 
-def test_outliers_are_the_worst_first(run: Run) -> None:
+def test_outliers_are_the_worst_first(run):
     found = moved.outliers(moved.by_target(run))
     assert [row.case_id for row in found[:2]] == ["matmul/c:x@sm_90"] * 2
     assert "matmul/d:x@sm_90" not in {row.case_id for row in found}
 
 
-def test_one_error_of_many_cases_is_one_row_with_what_differs_left_open() -> None:
+def test_one_error_of_many_cases_is_one_row_with_what_differs_left_open():
     messages = ["odd", *(f"needs {n} bytes of 'k{n}' in /tmp/{n}" for n in range(2)), None]
     cases = [runs.case(f"a/x:{n}@sm_90", Verdict.BROKEN, error=text) for n, text in enumerate(messages)]
     assert [(row.words, row.names) for row in error_clusters.errors(cases)] == [
@@ -57,7 +53,7 @@ def test_one_error_of_many_cases_is_one_row_with_what_differs_left_open() -> Non
     ]
 
 
-def test_nondeterminism_of_head_comes_before_that_of_base_alone() -> None:
+def test_nondeterminism_of_head_comes_before_that_of_base_alone():
     sides = {"none": (), "base": ("base",), "both": ("base", "head"), "head": ("head",)}
     cases = [runs.case(f"a/x:{name}@sm_90", nondeterministic=found) for name, found in sides.items()]
     found = error_clusters.unstable(cases)

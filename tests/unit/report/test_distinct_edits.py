@@ -1,12 +1,10 @@
 """What counts as one edit: groups whose launches compile a changed file of the repository in common."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 
-from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Verdict
 from irdiff.report import distinct_edits
 from tests.unit import runs
 
@@ -14,7 +12,7 @@ NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"
 """Each compiles the file of its name."""
 
 
-def of_kernels(*changed: str, head: str = "3.9.0") -> Run:
+def of_kernels(*changed, head="3.9.0"):
     groups = (runs.group("a" * 16, NORM, SILU), runs.group("c" * 16, ROPE), runs.group("b" * 16, SILU))
     files = [
         ChangedFile(path=path, change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
@@ -36,11 +34,11 @@ def of_kernels(*changed: str, head: str = "3.9.0") -> Run:
         ([], ["a", "c", "b"]),
     ],
 )
-def test_an_edit_of_the_source_has_the_groups_that_compile_its_files(changed, edits: list[str]) -> None:
+def test_an_edit_of_the_source_has_the_groups_that_compile_its_files(changed, edits):
     found = distinct_edits.of(of_kernels(*changed))
     assert ["".join(group.id[0] for group in edit.groups) for edit in found] == edits
 
 
-def test_two_compilers_edit_no_source() -> None:
+def test_two_compilers_edit_no_source():
     run = of_kernels("k/norm.py", "k/silu.py", head="3.8.0")
     assert [len(edit.groups) for edit in distinct_edits.of(run)] == [1, 1, 1]

@@ -1,13 +1,9 @@
 """How far an edit reaches: changed files that launches read, edited lines that cases run, equal compilers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
@@ -27,7 +23,7 @@ from irdiff.run import run_checks, run_folder
 from tests.unit import runs
 
 
-def edited_files(*files: tuple[str, str], identical: bool = True) -> Edited:
+def edited_files(*files, identical=True):
     changed = FileChange.CHANGED
     rows = [
         EditedFile(path=path, change=changed, feeds=(feeds,), counts=feeds != "documents")
@@ -40,7 +36,7 @@ SAME = replace(runs.run(), edited=edited_files(("docs/a.md", "documents")), case
 SAME = replace(SAME, summary=radius.summarize((), SAME.targets))
 
 
-def test_equal_compilers_are_a_success_and_an_empty_run_is_none(snapshot: SnapshotAssertion) -> None:
+def test_equal_compilers_are_a_success_and_an_empty_run_is_none(snapshot):
     assert conclusion.of(SAME) is Conclusion.SUCCESS
     assert [headline.of(SAME), *edit_coverage.sentences(SAME)] == snapshot
     run_checks.check_run(SAME, Path("run.json"))
@@ -49,7 +45,7 @@ def test_equal_compilers_are_a_success_and_an_empty_run_is_none(snapshot: Snapsh
         assert conclusion.of(replace(SAME, edited=edited)) is Conclusion.FAILURE
 
 
-def test_nothing_passes_over_cases_that_were_compared_all_the_same() -> None:
+def test_nothing_passes_over_cases_that_were_compared_all_the_same():
     """As with `--no-cache`."""
     run = replace(runs.run(runs.case("a/b:c@sm_90")), edited=SAME.edited)
     assert not edit_coverage.same_compiler(run)
@@ -58,7 +54,7 @@ def test_nothing_passes_over_cases_that_were_compared_all_the_same() -> None:
         run_checks.check_run(run, Path("run.json"))
 
 
-def test_what_differs_decides_what_has_to_be_built(snapshot: SnapshotAssertion) -> None:
+def test_what_differs_decides_what_has_to_be_built(snapshot):
     python, native = ("python/triton/a.py", "Python frontend"), ("lib/a.cpp", "native code")
     many = [*((f"lib/{n}.cpp", "native code") for n in range(6)), ("a.md", "documents")]
     edits = [edited_files(*rows, identical=False) for rows in ([python, native], [python], many)]
@@ -81,9 +77,7 @@ UNREAD = {"compiled_by": 0, "read_by": 0}
         ({"path": "bench/run/rope.py", "compiled_by": 0}, Conclusion.SUCCESS),
     ],
 )
-def test_what_no_launch_reads_runs_or_compiles_is_named_once(
-    changes: dict[str, Any], expected: Conclusion, snapshot: SnapshotAssertion
-) -> None:
+def test_what_no_launch_reads_runs_or_compiles_is_named_once(changes, expected, snapshot):
     file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=3, not_run=())
     reach = Reach(files=(replace(file, **changes),), read_by=3)
     run = replace(runs.run(runs.case("run/rope:1@sm_90")), reach=reach)
@@ -92,7 +86,7 @@ def test_what_no_launch_reads_runs_or_compiles_is_named_once(
     assert [headline.of(run), edit_coverage.files_sentence(run)] == snapshot
 
 
-def lines(*cases: int, hunks: tuple[tuple[int, int], ...] = ((9, 99),), unmeasured: int = 0) -> EditedLines:
+def lines(*cases, hunks=((9, 99),), unmeasured=0):
     rows = (EditedLine(number=10 + i, text=f"step({i});", cases=n) for i, n in enumerate(cases))
     source = EditedSource(path="lib/Fence.cpp", hunks=hunks, lines=tuple(rows))
     counts = {"cases": 96, "unmeasured": unmeasured, "executed_by": max(cases, default=0)}
@@ -109,9 +103,7 @@ def lines(*cases: int, hunks: tuple[tuple[int, int], ...] = ((9, 99),), unmeasur
     ],
     ids=["some ran", "none of two hunks", "some cases were not counted", "comments alone"],
 )
-def test_edited_lines_that_no_case_runs(
-    found: EditedLines, places: list[str], reached: bool, snapshot: SnapshotAssertion
-) -> None:
+def test_edited_lines_that_no_case_runs(found, places, reached, snapshot):
     run = replace(runs.run(runs.case("a/b:c@sm_90")), edited_lines=found)
     assert edit_coverage.lines_not_run(run) == [f"lib/Fence.cpp:{place}" for place in places]
     assert edit_coverage.no_line_ran(run) is not reached
@@ -119,7 +111,7 @@ def test_edited_lines_that_no_case_runs(
     assert [headline.of(run), *edit_coverage.sentences(run)] == snapshot
 
 
-def test_the_run_keeps_counted_lines_and_bounds_them(tmp_path: Path) -> None:
+def test_the_run_keeps_counted_lines_and_bounds_them(tmp_path):
     run = replace(runs.run(), edited_lines=lines(1, 0))
     (tmp_path / "run.json").write_bytes(run_folder.dump(run))
     assert run_folder.load(tmp_path).edited_lines == run.edited_lines

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import html.parser
 import json
 import re
@@ -47,41 +45,41 @@ REFERENCE = re.compile(r"#\d|GH-\d")
 class _Text(html.parser.HTMLParser):
     """The text of an HTML document, and the tags in it; what is in code is kept apart."""
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content):
         super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
+        self.tags = []
         self.prose = self.all = ""
         self._code = 0
         self.feed(content)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self._code += tag == "code"
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         self._code -= tag == "code"
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.all += data
         if not self._code:
             self.prose += data
 
 
-def _rendered(markdown: str) -> _Text:
+def _rendered(markdown):
     return _Text(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown))
 
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_clean_shows_one_line_without_anything_invisible(text: str) -> None:
+def test_clean_shows_one_line_without_anything_invisible(text):
     shown = escape.clean(text)
     assert len(shown) <= escape.LINE_LIMIT
     assert shown.isprintable()
     shown.encode()
 
 
-def test_clean_spells_out_what_cannot_be_seen() -> None:
+def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("\x1b[31mred\x00\u202e") == r"\x1b[31mred\x00\u202e"
     assert escape.clean("\ud800") == r"\ud800"
     assert escape.clean("e\u0301te\u0301") == "e\u0301te\u0301"
@@ -90,14 +88,14 @@ def test_clean_spells_out_what_cannot_be_seen() -> None:
     assert escape.clean("x" * 1000) == "x" * 399 + "…"
 
 
-def test_lines_are_bounded_and_say_so() -> None:
+def test_lines_are_bounded_and_say_so():
     assert escape.clean_lines("a\r\nb\n\tc\n") == ["a", "b", "    c"]
     assert escape.clean_lines("\n".join("abc"), max_lines=2) == ["a", "b", "… 1 more lines"]
 
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_a_runner_obeys_no_terminal_line(text: str) -> None:
+def test_a_runner_obeys_no_terminal_line(text):
     for line in [escape.terminal(text), *escape.terminal_lines(text)]:
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
@@ -106,7 +104,7 @@ def test_a_runner_obeys_no_terminal_line(text: str) -> None:
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "# {}", "- {} and", "| a | b |\n|---|---|\n| {} | x |"])
-def test_markdown_text_is_only_text(frame: str, text: str) -> None:
+def test_markdown_text_is_only_text(frame, text):
     plain = _rendered(frame.replace("{}", "word"))
     seen = _rendered(frame.replace("{}", escape.markdown(text)))
     assert [tag for tag in seen.tags if tag not in plain.tags] == []
@@ -117,7 +115,7 @@ def test_markdown_text_is_only_text(frame: str, text: str) -> None:
     assert not re.search("www[.]", seen.all, re.IGNORECASE)
 
 
-def test_markdown_text_reads_as_it_was() -> None:
+def test_markdown_text_reads_as_it_was():
     seen = _rendered(escape.markdown("convert_layout 3 → 5 (a|b) *x* <T> & 1.5"))
     assert seen.all.strip() == "convert_layout 3 → 5 (a|b) *x* <T> & 1.5"
 
@@ -125,7 +123,7 @@ def test_markdown_text_reads_as_it_was() -> None:
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "see {} here", "| a | b |\n|---|---|\n| {} | x |"])
-def test_code_is_one_code_span(frame: str, text: str) -> None:
+def test_code_is_one_code_span(frame, text):
     seen = _rendered(frame.replace("{}", escape.code(text)))
     assert seen.tags.count("code") == 1
     assert seen.tags.count("td") in {0, 2}
@@ -135,13 +133,13 @@ def test_code_is_one_code_span(frame: str, text: str) -> None:
     assert not MENTION.search(seen.prose)
 
 
-def test_ids_stay_fit_for_copying() -> None:
+def test_ids_stay_fit_for_copying():
     assert escape.code("matmul/tma:fp16-4096@sm_90") == "`matmul/tma:fp16-4096@sm_90`"
 
 
 @SAME_EVERY_TIME
 @given(st.lists(DEFAULT_OPTIONS, max_size=5))
-def test_nothing_ends_a_fence(lines: list[str]) -> None:
+def test_nothing_ends_a_fence(lines):
     seen = _rendered(escape.fence(lines, "diff") + "\n\nafter")
     assert seen.tags == ["pre", "code", "p"]
     assert seen.prose.strip() == "after"
@@ -149,7 +147,7 @@ def test_nothing_ends_a_fence(lines: list[str]) -> None:
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_html_has_no_markup(text: str) -> None:
+def test_html_has_no_markup(text):
     assert _Text(escape.html(text)).tags == []
     assert _Text(f'<a title="{escape.html(text)}">').tags == ["a"]
     assert _Text(escape.html(text)).all == escape.clean(text)
@@ -157,7 +155,7 @@ def test_html_has_no_markup(text: str) -> None:
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_html_in_a_comment_is_only_text(text: str) -> None:
+def test_html_in_a_comment_is_only_text(text):
     shown = escape.github_html(text)
     assert not re.search(r"[<>`*_\[\]|\\@]", shown)
     seen = _rendered(f"<details><summary>{shown}</summary>\n\nx\n\n</details>")
@@ -167,7 +165,7 @@ def test_html_in_a_comment_is_only_text(text: str) -> None:
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_json_in_a_script_cannot_end_it(text: str) -> None:
+def test_json_in_a_script_cannot_end_it(text):
     content = escape.script_json({"a": text})
     assert not re.search("[<>&]", content)
     assert json.loads(content) == {"a": text}

@@ -1,25 +1,22 @@
 """What of the HTML report needs no browser; `tests/integration/test_html.py` has the rest."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-from irdiff.model import Artifact, Run, Sides, Verdict
+from irdiff.model import Artifact, Sides, Verdict
 from irdiff.report import html, html_diffs
 from tests.unit import runs
 from tests.unit.report.test_reports import hostile
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path):
     found = runs.large_run(60, 6)
     wanted = {group.representative for group in found.groups}
     texts = (runs.TTGIR, runs.TTGIR_AT_HEAD)
@@ -34,25 +31,25 @@ class Tags(HTMLParser):
 
     VOID = frozenset({"meta", "input", "br", "link", "rect", "line"})
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self._open: list[str] = []
+        self.tags = []
+        self._open = []
         self.feed(page)
         self.close()
         assert self._open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.tags.append((tag, dict(attrs)))
         if tag not in self.VOID:
             self._open.append(tag)
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         if tag not in self.VOID:
             assert self._open.pop() == tag
 
 
-def test_the_page_is_well_formed_and_loads_nothing(run: Run, tmp_path: Path) -> None:
+def test_the_page_is_well_formed_and_loads_nothing(run, tmp_path):
     tags = Tags(html.render(run, tmp_path)).tags
     assert not [attrs for _, attrs in tags if "src" in attrs or attrs.get("href", "#")[:1] != "#"]
     assert not [
@@ -62,7 +59,7 @@ def test_the_page_is_well_formed_and_loads_nothing(run: Run, tmp_path: Path) -> 
     assert len(ids) == len(set(ids))
 
 
-def test_the_policy_names_the_script_and_the_sheet_by_digest(run: Run, tmp_path: Path) -> None:
+def test_the_policy_names_the_script_and_the_sheet_by_digest(run, tmp_path):
     page = html.render(run, tmp_path)
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy
@@ -76,13 +73,13 @@ def test_the_policy_names_the_script_and_the_sheet_by_digest(run: Run, tmp_path:
     assert stated == digests
 
 
-def test_a_hostile_run_makes_no_elements(tmp_path: Path) -> None:
+def test_a_hostile_run_makes_no_elements(tmp_path):
     harmless = Tags(html.render(runs.large_run(60, 6), tmp_path))
     found = Tags(html.render(hostile(), tmp_path))
     assert {tag for tag, _ in found.tags} <= {tag for tag, _ in harmless.tags} | {"dl", "dt", "dd", "section"}
 
 
-def test_a_missing_artifact_is_said_in_place(tmp_path: Path) -> None:
+def test_a_missing_artifact_is_said_in_place(tmp_path):
     absent = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
     case = runs.numbered(1, Verdict.CHANGED, artifacts=Sides(base={"ttgir": absent}, head={}))
     page = html.render(runs.run(case, groups=(runs.group("g", case.id),)), tmp_path)
@@ -91,7 +88,7 @@ def test_a_missing_artifact_is_said_in_place(tmp_path: Path) -> None:
     assert json.loads(note[1])["stages"][1]["note"]
 
 
-def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:
+def test_an_entry_keeps_to_its_share(run, tmp_path):
     lines = "".join(f"    x.op{i} 1 : i32\n" for i in range(900))
     text = f"module {{\n  tt.func public @kernel() {{\n{lines}    tt.return\n  }}\n}}\n"
     texts = (text, text.replace(" 1 : i32", " 2 : i32"))
@@ -103,7 +100,7 @@ def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:
     assert len(str(entry)) < 25_000
 
 
-def test_every_case_has_a_row_and_a_group_its_number(run: Run, tmp_path: Path) -> None:
+def test_every_case_has_a_row_and_a_group_its_number(run, tmp_path):
     page = html.render(run, tmp_path)
     assert page.count("<tr data-t=") == len(run.cases)
     assert 'href="#group-6"' in page

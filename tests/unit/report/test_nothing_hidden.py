@@ -1,11 +1,7 @@
 """That Triton's runtime differs, and was not compared, is said by every report, however short; findings have words."""
 
-from __future__ import annotations
-
 import datetime
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -13,7 +9,7 @@ from irdiff import gate
 from irdiff.compare import runtime
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
-from irdiff.model import Run, RuntimeEdit
+from irdiff.model import RuntimeEdit
 from irdiff.report import html, markdown
 from irdiff.run import run_folder
 from tests.unit import runs
@@ -21,21 +17,15 @@ from tests.unit.findings import findings
 from tests.unit.report.test_reports import NOWHERE, printed
 
 (NOTE,) = runtime.notes([RuntimeEdit(path="triton/runtime/jit.py", diff=())])
-RULE: dict[str, Any] = {
-    "id": "r",
-    "action": "deny",
-    "reason": "x" * 20,
-    "kind": "verdict",
-    "verdicts": ["broken"],
-}
+RULE = {"id": "r", "action": "deny", "reason": "x" * 20, "kind": "verdict", "verdicts": ["broken"]}
 POLICY = policy.parse({"schema": policy.SCHEMA, "rule": [RULE], "waiver": []}, "test")
 
 
-def as_gate(form: Callable[[gate.Outcome], str]) -> Callable[[Run], str]:
+def as_gate(form):
     return lambda run: form(gate.evaluate(run, POLICY, today=datetime.date(2026, 1, 2)))
 
 
-REPORTS: dict[str, Callable[[Run], str]] = {
+REPORTS = {
     "terminal": printed,
     "html": lambda run: html.render(run, NOWHERE),
     "json": lambda run: run_folder.dump(run).decode(),
@@ -51,7 +41,7 @@ REPORTS: dict[str, Callable[[Run], str]] = {
 
 @pytest.mark.parametrize("report", REPORTS)
 @pytest.mark.parametrize("run", [runs.run(), runs.large_run(200, 40)], ids=["empty", "large"])
-def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None:
+def test_no_report_hides_that_the_runtime_differs(report, run):
     run = replace(run, notes=(NOTE, *(f"note {number} of many" for number in range(30))))
     assert NOTE.partition(" (")[0] in REPORTS[report](run)
 
@@ -63,5 +53,5 @@ def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None
         *("assembler-sets-intersect", "assembler-allocated-otherwise", "launch-differs:shared,num_warps"),
     ],
 )
-def test_every_finding_of_evidence_has_words(name: str) -> None:
+def test_every_finding_of_evidence_has_words(name):
     assert [row.words for row in findings(name)] != [name]

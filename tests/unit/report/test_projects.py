@@ -1,12 +1,9 @@
 """What broke, told by the projects whose kernels are a pack."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
 
 from irdiff.model import Verdict
 from irdiff.report import html, markdown, projects
@@ -22,7 +19,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("note", [NOTE, ""])
-def test_causes_by_project(note: str, snapshot: SnapshotAssertion) -> None:
+def test_causes_by_project(note, snapshot):
     cases = [
         runs.numbered(number, Verdict.BROKEN, workload=workload, error=error)
         for number, (workload, error) in enumerate(BROKEN)

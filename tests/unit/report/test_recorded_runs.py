@@ -4,11 +4,8 @@
 more are parts of these: nothing changed, nothing reached, a base that does not compile. `pytest --snapshot-update` writes the snapshots anew.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,10 +13,9 @@ from pathlib import Path
 import pytest
 import zstandard
 from rich.console import Console
-from syrupy.assertion import SnapshotAssertion
 
 from irdiff.compare import radius
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.report import headline, markdown, terminal
 from irdiff.report.shown import PLAIN
 from irdiff.run import run_folder
@@ -29,14 +25,14 @@ NOWHERE = Path("run")
 
 
 @cache
-def recorded(name: str) -> Run:
+def recorded(name):
     content = zstandard.ZstdDecompressor().decompress((DATA / f"{name}.json.zst").read_bytes())
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "run.json").write_bytes(content)
         return run_folder.load(Path(folder))
 
 
-def _unchanged() -> Run:
+def _unchanged():
     """The targets that the edited pass does not compile for."""
     run = recorded("one-pass")
     targets = tuple(target for target in run.targets if target.backend == "cuda")
@@ -46,7 +42,7 @@ def _unchanged() -> Run:
     )
 
 
-def _unreached() -> Run:
+def _unreached():
     """The launches of a repository that read nothing of what changed."""
     run = recorded("kernel-option")
     assert run.reach
@@ -58,7 +54,7 @@ def _unreached() -> Run:
     return replace(run, reach=replace(run.reach or pytest.fail(), files=files, read_by=0))
 
 
-def _mended() -> Run:
+def _mended():
     """A base that does not compile at all."""
     run = recorded("broken")
     kept = (Verdict.FIXED, Verdict.FAILING)
@@ -67,7 +63,7 @@ def _mended() -> Run:
     return replace(run, cases=cases, groups=groups, notes=(), summary=radius.summarize(cases, run.targets))
 
 
-RUNS: dict[str, Callable[[], Run]] = {
+RUNS = {
     "release": lambda: recorded("release"),
     "one-pass": lambda: recorded("one-pass"),
     "kernel-option": lambda: recorded("kernel-option"),
@@ -78,14 +74,14 @@ RUNS: dict[str, Callable[[], Run]] = {
 }
 
 
-def _printed(run: Run, width: int | None) -> str:
+def _printed(run, width):
     file = io.StringIO()
     console = Console(file=file, width=width or 80, force_terminal=width is not None, color_system=None)
     terminal.show(run, NOWHERE, console)
     return file.getvalue()
 
 
-FORMS: dict[str, Callable[[Run], str]] = {
+FORMS = {
     "comment.md": lambda run: markdown.render(run, NOWHERE, limit=markdown.COMMENT),
     "terminal-80.txt": lambda run: _printed(run, 80),
     "terminal-120.txt": lambda run: _printed(run, 120),
@@ -95,25 +91,25 @@ FORMS: dict[str, Callable[[Run], str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", RUNS)
-def test_is_what_was_read(name: str, form: str, snapshot: SnapshotAssertion) -> None:
+def test_is_what_was_read(name, form, snapshot):
     assert FORMS[form](RUNS[name]()) == snapshot
 
 
-def test_a_bump_is_what_was_read(snapshot: SnapshotAssertion) -> None:
+def test_a_bump_is_what_was_read(snapshot):
     assert (
         markdown.render(recorded("release"), NOWHERE, limit=20_000, as_=replace(PLAIN, is_bump=True))
         == snapshot
     )
 
 
-def test_a_comment_of_a_release_is_short_and_folds_after_a_screen() -> None:
+def test_a_comment_of_a_release_is_short_and_folds_after_a_screen():
     text = FORMS["comment.md"](recorded("release"))
     assert len(text) <= markdown.COMMENT
     assert len(text.partition("<details>")[0].splitlines()) <= 45
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_is_not_known_is_in_the_verdict(name: str) -> None:
+def test_what_is_not_known_is_in_the_verdict(name):
     """Whatever verdict cases have, and whoever disagrees: its number is in the first sentence or two."""
     run = RUNS[name]()
     told = headline.of(run)

@@ -1,20 +1,16 @@
 """What every report keeps to, whatever the run: its size, its order, its honesty, and no markup of a stranger's."""
 
-from __future__ import annotations
-
 import io
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.report import group_names, html, markdown, terminal
 from irdiff.report.view import LISTED
 from tests.unit import runs
@@ -25,10 +21,10 @@ HOSTILE = (
 )
 
 
-def hostile() -> Run:
+def hostile():
     case = runs.numbered(0, Verdict.CHANGED, id=HOSTILE, target=HOSTILE, error=HOSTILE, workload=HOSTILE)
     broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)
-    words: dict[str, Any] = {"title": HOSTILE, "origin_stage": HOSTILE, "pass_name": HOSTILE}
+    words = {"title": HOSTILE, "origin_stage": HOSTILE, "pass_name": HOSTILE}
     words |= {"reasons": (HOSTILE,), "edit": ("+ ```" + HOSTILE,)}
     groups = tuple(
         runs.group(name, HOSTILE, severity=HOSTILE + word, **words)
@@ -39,13 +35,13 @@ def hostile() -> Run:
     return replace(run, base=base, environment={HOSTILE: HOSTILE})
 
 
-def printed(run: Run, *, is_terminal: bool = False, width: int = 80) -> str:
+def printed(run, *, is_terminal=False, width=80):
     file = io.StringIO()
     terminal.show(run, NOWHERE, Console(file=file, force_terminal=is_terminal, width=width))
     return file.getvalue()
 
 
-FORMS: dict[str, Callable[[Run], str]] = {
+FORMS = {
     "markdown": lambda run: markdown.render(run, NOWHERE),
     "html": lambda run: html.render(run, NOWHERE),
     "terminal": lambda run: printed(run, is_terminal=True),
@@ -55,19 +51,19 @@ FORMS: dict[str, Callable[[Run], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_run_gives_the_same_bytes(form: str) -> None:
+def test_the_same_run_gives_the_same_bytes(form):
     assert FORMS[form](runs.large_run(60, 6)) == FORMS[form](runs.large_run(60, 6))
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_nothing_of_a_stranger_reaches_a_screen(form: str) -> None:
+def test_nothing_of_a_stranger_reaches_a_screen(form):
     text = FORMS[form](hostile())
     assert "\x1b[2J" not in text
     assert "\u202e" not in text
     assert form not in ("html", "svg") or "<script>alert" not in text
 
 
-def test_hostile_strings_make_no_markup() -> None:
+def test_hostile_strings_make_no_markup():
     page = MarkdownIt("commonmark", {"html": True}).enable("table").render(FORMS["markdown"](hostile()))
     assert "<script" not in page
     assert 'href="' not in page
@@ -75,7 +71,7 @@ def test_hostile_strings_make_no_markup() -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "pipe"])
-def test_every_group_has_its_number_and_its_short_id(form: str) -> None:
+def test_every_group_has_its_number_and_its_short_id(form):
     run = runs.large_run(60, 6)
     text = re.sub(r"&#58;", ":", FORMS[form](run))
     for row in group_names.named(run):
@@ -88,13 +84,13 @@ def test_every_group_has_its_number_and_its_short_id(form: str) -> None:
 
 @pytest.mark.parametrize("limit", [1_000, 2_000, 4_000, 8_000, 60_000])
 @pytest.mark.parametrize("run", [runs.large_run(600, 200, broken=40), runs.large_run(400, 0), hostile()])
-def test_never_above_the_limit_and_never_without_the_verdict(run: Run, limit: int) -> None:
+def test_never_above_the_limit_and_never_without_the_verdict(run, limit):
     text = markdown.render(run, NOWHERE, limit=limit)
     assert len(text) <= limit
     assert text.startswith("### irdiff: ")
 
 
-def test_a_comment_uses_its_room_and_counts_what_it_leaves_out() -> None:
+def test_a_comment_uses_its_room_and_counts_what_it_leaves_out():
     run = runs.large_run(600, 200)
     text = markdown.render(run, NOWHERE, limit=markdown.COMMENT)
     assert len(text) > markdown.COMMENT / 2
@@ -106,14 +102,14 @@ def test_a_comment_uses_its_room_and_counts_what_it_leaves_out() -> None:
 # terminal
 
 
-def test_a_pipe_gets_plain_ascii_lines_that_are_not_wrapped_and_a_terminal_colour() -> None:
+def test_a_pipe_gets_plain_ascii_lines_that_are_not_wrapped_and_a_terminal_colour():
     run = runs.large_run(60, 6)
     assert printed(run).isascii()
     assert any(len(line) > 80 for line in printed(run).splitlines())
     assert "\x1b[" in printed(run, is_terminal=True)
 
 
-def test_the_picture_is_whole_and_fetches_nothing() -> None:
+def test_the_picture_is_whole_and_fetches_nothing():
     picture = terminal.svg(runs.large_run(60, 6))
     assert ET.fromstring(picture).tag.endswith("svg")
     assert "url(http" not in picture.replace(" ", "")
@@ -121,13 +117,13 @@ def test_the_picture_is_whole_and_fetches_nothing() -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_a_group_is_a_line_that_fits(width: int) -> None:
+def test_a_group_is_a_line_that_fits(width):
     text = re.sub(r"\x1b\[[\d;]*m", "", printed(runs.large_run(200, 40), is_terminal=True, width=width))
     groups = [line for line in text.splitlines() if re.match(r" +\d+ g:\w+ ", line)]
     assert len(groups) == LISTED.groups
     assert max(map(len, groups)) <= min(width, 100)
 
 
-def test_an_id_is_whole() -> None:
+def test_an_id_is_whole():
     long = f"family/{'w' * 90}:label@sm_90"
     assert long in printed(runs.run(runs.case(long, Verdict.BROKEN, error="x")), is_terminal=True)

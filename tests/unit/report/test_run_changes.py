@@ -1,24 +1,20 @@
 """What is new, gone or changed between two runs, as the command and a comment say it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from syrupy.assertion import SnapshotAssertion
 
 from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
-from irdiff.model import Run, Verdict
+from irdiff.model import Verdict
 from irdiff.report import run_changes
 from irdiff.run import run_folder
 from tests.unit import runs
 
 
-def run_of(groups: dict[str, str], edit: str = "a", registers: int = 32) -> Run:
+def run_of(groups, edit="a", registers=32):
     """Cases by name with their groups; the edit and the registers are those of the case `x`."""
     cases = [
         runs.case(
@@ -38,7 +34,7 @@ OLD = run_of({"x": "g1", "y": "g2", "w": "g9"})
 NEW = run_of({"x": "g1", "y": "g3", "w": "g9", "z": "g4"}, edit="b", registers=40)
 
 
-def test_new_gone_and_changed_groups_and_cases() -> None:
+def test_new_gone_and_changed_groups_and_cases():
     found = run_changes.between(OLD, NEW)
     assert [group.id for group in found.new] == ["g3", "g4"]
     assert [group.id for group in found.gone] == ["g2"]
@@ -47,7 +43,7 @@ def test_new_gone_and_changed_groups_and_cases() -> None:
     assert [row.new.id for row in found.cases] == ["a/b:x@sm_90"]
 
 
-def test_what_a_comment_keeps_counts_the_same() -> None:
+def test_what_a_comment_keeps_counts_the_same():
     short = [run_changes.short_prints(run, 12) for run in (OLD, NEW)]
     counts = run_changes.counts(*short)
     assert counts == run_changes.between(OLD, NEW).counts
@@ -57,7 +53,7 @@ OTHER = replace(NEW, base=replace(NEW.base, digest="e" * 64))
 
 
 @pytest.mark.parametrize(("new", "ends"), [(OTHER, ExitCode.ANSWER_IS_NO), (OLD, ExitCode.DONE)])
-def test_the_command(new: Run, ends: ExitCode, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_command(new, ends, tmp_path, snapshot):
     for name, run in (("old", OLD), ("new", new)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_bytes(run_folder.dump(run))

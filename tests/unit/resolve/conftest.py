@@ -14,12 +14,12 @@ CheckoutOf = Callable[..., Checkout]
 
 
 @pytest.fixture
-def checkout_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CheckoutOf:
+def checkout_of(monkeypatch, tmp_path):
     """Makes a checkout of Triton of the given files and links: a blob is its text."""
     store = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
     monkeypatch.setattr(repository, "read", lambda rows: {row.path: row.blob.encode() for row in rows})
 
-    def made(files: Texts, links: Texts | None = None, modes: Texts | None = None) -> Checkout:
+    def made(files, links=None, modes=None):
         links = links or {}
         texts = {"setup.py": "", "python/triton/__init__.py": "", **files, **links}
         modes = {**(modes or {}), **dict.fromkeys(links, "120000")}

@@ -4,9 +4,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,21 +17,21 @@ HEADER = text_of("worker/header.py")
 class InProcess:
     """A corpus of one workload, and what operations of a worker leave of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.root, self.results = folder / "corpus", folder / "results"
         self.results.mkdir()
         self.write("")
 
-    def module(self, name: str) -> Any:
+    def module(self, name):
         return importlib.import_module(f"irdiff_worker.{name}")
 
-    def write(self, text: str, launches: str = '"a": launch(scale[(1,)], *ARGUMENTS, BLOCK=32)') -> None:
+    def write(self, text, launches='"a": launch(scale[(1,)], *ARGUMENTS, BLOCK=32)'):
         self.name = f"f/w{next(tiny_triton.numbers)}"
         path = self.root / f"{self.name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{HEADER}{text}\nLAUNCHES = {{{launches}}}\n")
 
-    def request(self, op: str, **more: Any) -> dict[str, Any]:
+    def request(self, op, **more):
         folder = self.results / str(len(list(self.results.iterdir())))
         folder.mkdir()
         select = {"tiers": [], "labels": [], "frontend": True, "configs": None, **more.pop("select", {})}
@@ -42,28 +40,28 @@ class InProcess:
         request = {"op": op, **place, **named, "target": tiny_triton.TARGET, "select": select}
         return {**request, "memory_bytes": 1 << 30, "folder": str(folder), **more}
 
-    def serve(self, op: str, **more: Any) -> dict[str, Any]:
+    def serve(self, op, **more):
         """`result.json`, and the artifacts by name."""
         request = self.request(op, **more)
         self.module("operations").serve(request)
         folder = Path(request["folder"])
-        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+        result = json.loads((folder / "result.json").read_text())
         names = result["artifacts"]
         return {**result, "texts": {name: (folder / name).read_text() for name in names}}
 
-    def launches(self, **more: Any) -> dict[str, dict[str, Any]]:
+    def launches(self, **more):
         """By id, without the workload."""
         result = self.serve("catalog", **more)
         assert result["failures"] == [], result
         return {row["id"].partition(":")[2]: row for row in result["launches"]}
 
-    def compile(self, label: str = "a", **more: Any) -> dict[str, Any]:
+    def compile(self, label="a", **more):
         digest = self.launches()[label]["digest"]
         return self.serve("compile", **{"launch": f"{self.name}:{label}", "digest": digest, **more})
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+def load(monkeypatch):
     """A module of the worker, with the compiler in its place."""
     before, places, variables = set(sys.modules), sys.path[:], dict(os.environ)
     hooks, folder = sys.path_hooks[:], Path.cwd()
@@ -78,5 +76,5 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
 
 
 @pytest.fixture
-def worker(load: Callable[[str], Any], tmp_path: Path) -> InProcess:
+def worker(load, tmp_path):
     return InProcess(tmp_path)

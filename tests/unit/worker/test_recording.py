@@ -1,7 +1,5 @@
 """A program's launches become a corpus that launches the same again, with a Triton of one file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

@@ -10,9 +10,6 @@ import subprocess
 import sys
 import types
 from dataclasses import dataclass
-from typing import Any
-
-import pytest
 
 from irdiff.worker import corpus_api, run_program
 
@@ -37,48 +34,48 @@ class Options:
 class Module:
     """IR: as libtriton prints it, without locations and with them."""
 
-    def __init__(self, text: str, line: int) -> None:
+    def __init__(self, text, line):
         self.text, self.line = text, line
 
-    def str_nodebug(self) -> str:
+    def str_nodebug(self):
         return self.text
 
-    def __str__(self) -> str:
+    def __str__(self):
         return f"{self.text} loc({self.line})"
 
 
 class Backend:
     __module__ = "triton.backends.tiny"
 
-    def __init__(self, target: GPUTarget) -> None:
+    def __init__(self, target):
         if target.arch == "unknown":
             raise RuntimeError("Unsupported target")
         self.target = target
 
     @staticmethod
-    def supports_target(target: GPUTarget) -> bool:
+    def supports_target(target):
         return target.backend == "tiny"
 
-    def parse_options(self, options: dict[str, Any]) -> Options:
+    def parse_options(self, options):
         return Options(**{name: value for name, value in options.items() if name in vars(Options())})
 
-    def pack_metadata(self, metadata: Any) -> tuple[int]:
+    def pack_metadata(self, metadata):
         return (metadata.num_warps,)
 
-    def add_stages(self, stages: dict[str, Any], options: Options, language: str) -> None:
+    def add_stages(self, stages, options, language):
         stages["ttir"] = lambda module, metadata: module
         stages["tinyasm"] = lambda module, metadata: f"{module} {CODE['stage']()} warps {options.num_warps}"
         stages["tinybin"] = lambda text, metadata: text.encode()
 
 
-CODE: dict[str, Any] = {"stage": str}
+CODE = {"stage": str}
 """What the second stage calls."""
 
 
 class ASTSource:
     language = "triton"
 
-    def __init__(self, fn: Any, bound: dict[str, Any]) -> None:
+    def __init__(self, fn, bound):
         self.fn, self.name, self.attrs = fn, fn.fn.__name__, {}
         constants = {name: value for name, value in bound.items() if not hasattr(value, "data_ptr")}
         self.constants = {(fn.arg_names.index(name),): value for name, value in constants.items()}
@@ -86,37 +83,37 @@ class ASTSource:
             name: "constexpr" if name in constants else f"*{value.dtype}" for name, value in bound.items()
         }
 
-    def parse_options(self) -> dict[str, Any]:
+    def parse_options(self):
         return {}
 
-    def make_ir(self, *_: Any) -> Module:
-        made = sys.modules["triton.compiler.code_generator"].CodeGenerator(jit_fn=self.fn, begin_line=7)  # type: ignore[attr-defined]
+    def make_ir(self, *_):
+        made = sys.modules["triton.compiler.code_generator"].CodeGenerator(jit_fn=self.fn, begin_line=7)
         lines = [line for line in self.fn.src.splitlines() if not line.strip().startswith("#")]
         return Module(f"{self.signature} {self.constants} {lines}", made.line)
 
 
 class CodeGenerator:
-    def __init__(self, jit_fn: Any = None, begin_line: int = 0) -> None:
+    def __init__(self, jit_fn=None, begin_line=0):
         if "refused" in jit_fn.src:
             raise ValueError("the frontend does not take this kernel")
         self.line = begin_line
 
 
-def compile(src: Any, target: Any = None, options: Any = None) -> Any:
+def compile(src, target=None, options=None):
     own = sys.modules["triton.compiler.compiler"]
     if isinstance(src, str):
-        src = own.IRSource(src, None, None)  # type: ignore[attr-defined]
-    backend = own.make_backend(target)  # type: ignore[attr-defined]
+        src = own.IRSource(src, None, None)
+    backend = own.make_backend(target)
     parsed = backend.parse_options(dict(options or {}, **src.parse_options()))
-    cache = own.get_cache_manager("key")  # type: ignore[attr-defined]
-    stages: dict[str, Any] = {}
+    cache = own.get_cache_manager("key")
+    stages = {}
     backend.add_stages(stages, parsed, src.language)
     module, metadata = src.make_ir(), {"name": src.name, **vars(parsed)}
     for name, stage in stages.items():
         module = stage(module, metadata)
         if not cache.has_file(f"{src.name}.{name}"):
             cache.put(module, f"{src.name}.{name}")
-    return own.CompiledKernel(src)  # type: ignore[attr-defined]
+    return own.CompiledKernel(src)
 
 
 class IRSource:
@@ -124,20 +121,20 @@ class IRSource:
 
     language = "triton"
 
-    def __init__(self, path: str, context: Any, backend: Any) -> None:
+    def __init__(self, path, context, backend):
         with open(path) as file:
             self.src = file.read()
         self.name, self.signature = "@from_file", {0: "*fp32"}
 
-    def parse_options(self) -> dict[str, Any]:
+    def parse_options(self):
         return {"num_warps": 2}
 
-    def make_ir(self, *_: Any) -> Module:
+    def make_ir(self, *_):
         return Module(self.src, 1)
 
 
 class JITFunction:
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn):
         text = inspect.getsource(fn)
         self.fn, self.src = fn, text[text.index("def ") :]
         self.signature = inspect.signature(fn)
@@ -145,51 +142,51 @@ class JITFunction:
         self.params = [
             types.SimpleNamespace(name=name, is_constexpr=name.isupper()) for name in self.arg_names
         ]
-        self.cache: dict[Any, Any] = {}
-        self.compile: Any = None
+        self.cache = {}
+        self.compile = None
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        self.compile = self.compile or sys.modules["triton.compiler.compiler"].compile  # type: ignore[attr-defined]
+    def run(self, *args, grid, warmup, **kwargs):
+        self.compile = self.compile or sys.modules["triton.compiler.compiler"].compile
         bound = {**dict(zip(self.arg_names, args, strict=False)), **kwargs}
         own = {name: bound[name] for name in self.arg_names if name in bound}
         options = {name: value for name, value in kwargs.items() if name not in own}
-        target = sys.modules["triton.runtime"].driver.active.get_current_target()  # type: ignore[attr-defined]
+        target = sys.modules["triton.runtime"].driver.active.get_current_target()
         return self.compile(ASTSource(self, own), target=target, options=options)
 
-    def __getitem__(self, grid: Any) -> Any:
+    def __getitem__(self, grid):
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
 
 class Config:
-    def __init__(self, kwargs: dict[str, Any], num_warps: int = 4, pre_hook: Any = None) -> None:
+    def __init__(self, kwargs, num_warps=4, pre_hook=None):
         self.kwargs, self.num_warps, self.pre_hook = kwargs, num_warps, pre_hook
 
-    def all_kwargs(self) -> dict[str, Any]:
+    def all_kwargs(self):
         return {**self.kwargs, "num_warps": self.num_warps}
 
 
 class Autotuner:
-    def __init__(self, fn: Any, configs: list[Config], key: list[str], **rest: Any) -> None:
+    def __init__(self, fn, configs, key, **rest):
         self.fn, self.configs, self.keys, self.arg_names = fn, configs, key, fn.arg_names
         self.reset_to_zero, self.restore_value = rest.get("reset_to_zero"), rest.get("restore_value")
 
-    def prune_configs(self, kwargs: dict[str, Any]) -> list[Config]:
+    def prune_configs(self, kwargs):
         return self.configs
 
-    def _bench(self, *args: Any, **kwargs: Any) -> None:
+    def _bench(self, *args, **kwargs):
         self.fn.run(*args, warmup=False, **kwargs)
 
-    def run(self, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+    def run(self, *args, grid, warmup=False, **kwargs):
         for config in self.configs:
             self._bench(*args, grid=grid, **kwargs, **config.all_kwargs())
         best = {**kwargs, **self.configs[-1].all_kwargs()}
         return self.fn.run(*args, grid=grid, warmup=warmup, **best)
 
-    def __getitem__(self, grid: Any) -> Any:
+    def __getitem__(self, grid):
         return lambda *args, **kwargs: self.run(*args, grid=grid, **kwargs)
 
 
-def module(name: str, monkeypatch: pytest.MonkeyPatch, **members: Any) -> types.ModuleType:
+def module(name, monkeypatch, **members):
     made = types.ModuleType(name)
     made.__dict__.update(members, __file__=f"{ROOT}/{name.replace('.', '/')}.py")
     monkeypatch.setitem(sys.modules, name, made)
@@ -199,7 +196,7 @@ def module(name: str, monkeypatch: pytest.MonkeyPatch, **members: Any) -> types.
     return made
 
 
-def installed(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+def installed(monkeypatch):
     """The worker's package."""
     driver = types.SimpleNamespace(active=None)
     driver.set_active = lambda active: setattr(driver, "active", active)
@@ -208,7 +205,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     tune = lambda configs, key, **rest: lambda fn: Autotuner(fn, configs, key, **rest)  # noqa: E731
     base_knobs = type("base_knobs", (), {})
     nvidia = base_knobs()
-    nvidia.level = 3  # type: ignore[attr-defined]
+    nvidia.level = 3
     knobs = types.SimpleNamespace(base_knobs=base_knobs, nvidia=nvidia, cache=base_knobs())
     facade = {"jit": JITFunction, "autotune": tune, "Config": Config, "knobs": knobs, "compile": compile}
     monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
