@@ -11,7 +11,7 @@ from irdiff.stages import check_compared
 from tests.unit import runs
 from tests.unit.golden import golden
 
-ROOT = Path(__file__).parents[2]
+SHIPPED = Path(__file__).parents[2] / "targets"
 GOLDEN = golden("case-ids")
 WORKLOADS, LAUNCHES = GOLDEN["workloads"], GOLDEN["launches"]
 
@@ -72,7 +72,7 @@ def test_a_name_that_fits_nothing_is_refused():
 
 
 def selected(names, patterns):
-    return [target.name for target in targets.selected(names, patterns, [ROOT / "targets"])]
+    return [target.name for target in targets.selected(names, patterns, [SHIPPED])]
 
 
 def test_targets_that_no_pattern_means_are_left_out():
@@ -109,3 +109,19 @@ def test_workloads_of_a_folder(tmp_path):
     assert corpus.load(tmp_path).digest == found.digest
     (tmp_path / "b/_helper.py").write_text("changed")
     assert corpus.load(tmp_path).digest != found.digest
+
+
+def test_shipped_targets():
+    found = targets.load_all([SHIPPED])
+    assert set(targets.DEFAULT) <= set(found)
+    for target in found.values():
+        assert set(target.facts) == set(target.sources), f"{target.name}: every figure has its source"
+
+
+def test_a_file_adds_a_target(tmp_path):
+    (tmp_path / "xpu.toml").write_text('backend = "xpu"\narch = "pvc"\nwarp_size = 16\n')
+    assert targets.select(["xpu"], [SHIPPED, tmp_path])[0].backend == "xpu"
+    with pytest.raises(UsageError, match="no target sm_1"):
+        targets.select(["sm_1"], [SHIPPED])
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        targets.load(tmp_path / "zpu.toml")

@@ -1,11 +1,17 @@
 """What is said of edits, figures and launches: of the rows of `golden/wording.toml` what `golden/wording.txt` has."""
 
+import itertools
+import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from irdiff.compare import edits
-from irdiff.group import causes, figures, launch_causes, operation_names, titles, values
-from irdiff.model import CauseKind, Sides, StageStatus, Verdict
+from irdiff.group import causes, figures, launch_causes, operation_names, severity, titles, values
+from irdiff.group.severity import Severity
+from irdiff.model import Bits, CauseKind, EffectClass, Effects, Sides, StageStatus, Verdict
+from tests.programs.titles import DATA, read
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
 from tests.unit.group.edits_of import added, edit, lines, removed, replaced
@@ -141,3 +147,69 @@ def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_ho
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
     words = titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))])
     assert words == "one more `ttng.fence_async_shared`, `bar.sync` is gone in 1 of 3 cases"
+
+
+def held(row):
+    """What holds, how far, and what it adds up to. Where a row names no effects it is proved to do the same."""
+    base, head = row.get("facts", ({}, {}))
+    case = runs.case(
+        "matmul/tma:fp16@sm_90",
+        Verdict(row.get("verdict", "changed")),
+        base=base,
+        head=head,
+        findings=runs.findings(*row.get("findings", ())),
+        nondeterministic=tuple(row.get("nondeterministic", ())),
+    )
+    of = edit(row["ir"], *lines(row["lines"])) if "ir" in row else None
+    kind, *said = row.get("effects", ["motion"]) or [""]
+    effects = (
+        Effects(kind=EffectClass(kind), stage="ptx", said=tuple(said), bits=Bits.UNKNOWN) if kind else None
+    )
+    measures = ", ".join(f"{name} {far:.6g}" for name, far in severity.measures(case, of, effects).items())
+    ranked = severity.rank(case, of, effects)
+    return f"{measures or 'nothing'}: {ranked.severity}, {ranked.score:.6g}, {'; '.join(ranked.reasons)}"
+
+
+def test_what_ranks_each_case():
+    rows = golden("severity")["case"]
+    recorded("severity.txt", "".join(f"{row['why']}: {held(row)}\n" for row in rows))
+
+
+def test_lower_classes_weigh_less():
+    weights = {}
+    for row in severity.TABLE:
+        weights.setdefault(row.severity, []).append(row.weight)
+    ordered = [weights[name] for name in Severity if name in weights]
+    assert list(weights) == [name for name in Severity if name in weights]
+    assert all(min(above) > max(below) for above, below in itertools.pairwise(ordered))
+
+
+NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
+assert NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_titles_are_those_that_were_read_and_judged(name):
+    assert [row.line for row in read(name)] == (DATA / f"{name}.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_bounded_says_something_and_calls_each_thing_by_its_name(name):
+    for row in read(name):
+        title = titles.of_group(row.members)
+        assert 0 < len(title) <= titles.MAX_TITLE
+        assert title != "other code"
+        assert title.count("`") % 2 == 0
+        bare = re.sub(r"`[^`]*`", "", title)
+        assert not re.search(r"\bbarriers?\b|\bfences?\b|\bwaits?\b", bare), "of which language?"
+        assert not re.search(r"(?<!\w)[+-]\d+ `", title), "counts are words, steps are of figures"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_title_holds_for_each_of_its_cases(name):
+    """Each case's own figures lie in the ranges of its group."""
+    for row in read(name):
+        shown = re.search(r"registers (-?\+?\d+) … ([-+]?\d+)(?!\d| on)", titles.of_group(row.members))
+        for case, _ in row.members if shown else ():
+            step = case.facts.head.get("registers", 0) - case.facts.base.get("registers", 0)
+            assert int(shown[1]) <= step <= int(shown[2])

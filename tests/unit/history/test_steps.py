@@ -1,10 +1,16 @@
 """Where lines bend: steps of one reason."""
 
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from irdiff.history import database, lines, steps
+from irdiff.history import alerts, change_points, compile_times, database, lines, steps
 from irdiff.history.lines import Timing
 from irdiff.model import Verdict
+from tests.programs import bench_change_points as bench
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -67,3 +73,103 @@ def test_intervals_decide_between_neighbours_and_a_long_line_is_judged_by_its_ow
     assert steps.timing_steps([timing(ratio) for ratio in (*wiggles, *wiggles)]) == []
     stepped = [*wiggles, *(1.2 * ratio for ratio in wiggles)]
     assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
+
+
+def line(*levels, noise=0.002, seed=1):
+    rng = np.random.default_rng(seed)
+    return [float(level * math.exp(rng.normal(0, noise))) for count, level in levels for _ in range(count)]
+
+
+def found(values):
+    return [step.index for step in change_points.level_steps(values)]
+
+
+def test_a_step_is_two_points_on_another_level_beyond_the_noise_of_the_line():
+    (step,) = change_points.level_steps(line((20, 50.0), (15, 53.0)))
+    assert (step.index, step.share) == (20, pytest.approx(0.06, abs=0.005))
+    assert found(line((20, 50.0), (2, 60.0), (20, 50.0))) == [20, 22]
+    slow_night = line((20, 50.0), (20, 55.0))
+    slow_night[17] = 60.0
+    assert found(slow_night) == [20], "a slow night before a step does not move it"
+    assert found(line((20, 50.0), (3, 51.5), noise=0.001)) == [20]
+    assert found(line((20, 50.0), (3, 51.5), noise=0.02)) == []
+
+
+def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step():
+    for values in (line((40, 50.0)), line((40, 50.0), (1, 60.0)), [50.0] * 30, [50.0, 60.0, 70.0]):
+        assert found(values) == []
+    for slow in ((60.0,), (60.0, 53.0), (60.0, 50.0, 56.0), (54.0, 50.0, 54.0)):
+        values = line((20, 50.0), (len(slow), 1.0), (20, 50.0))
+        values[20 : 20 + len(slow)] = slow
+        assert found(values) == [], slow
+
+
+@pytest.mark.slow
+def test_planted_steps_are_found_and_no_others():
+    """The bar of the issue, on each of several draws of forty lines with a step and forty without."""
+    for processes in (1, 18):
+        for seed in range(3):
+            found = bench.score(bench.lines(seed, processes), bench.ours)
+            assert found.recall >= 0.95, (processes, seed)
+            assert found.false_per_thousand <= 1, (processes, seed)
+
+
+def test_the_last_point_is_held_against_its_own_line():
+    before = line((30, 50.0), (10, 55.0))
+    distance, allowed = change_points.beyond_noise(before, 58.0)
+    assert distance == pytest.approx(58 / 55 - 1, abs=0.003)
+    assert 0.01 <= allowed < distance
+    assert change_points.beyond_noise(before, 55.2)[0] < allowed
+    assert change_points.beyond_noise([50.0, 50.0], 90.0)[1] == math.inf
+
+
+SLOWER, AS_BEFORE = "moe/grouped:fp16-8groups@sm_90", "elementwise/vector_add:fp32-16m@sm_90"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    with database.reading(histories.sample(tmp_path_factory.mktemp("sample") / "h")) as opened:
+        yield opened
+
+
+def of_head(history, head, *names):
+    cases = [runs.case(name, Verdict.CHANGED) for name in names]
+    run = histories.run("3.2.0", head, *cases)
+    query = "SELECT toolchain, corpus FROM versions WHERE label = ?"
+    ((toolchain, corpus),) = history.rows(query, [head])
+    return replace(run, head=replace(run.head, digest=toolchain, corpus=corpus))
+
+
+def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history):
+    (row,) = (
+        compile_times.of_run(history, of_head(history, "3.9.0", SLOWER, AS_BEFORE, "new/one:x@sm_90")) or ()
+    )
+    assert [move.words for move in row.worse] == ["409 → 828 ms (+102.4 %)"]
+    assert (len(row.better), row.same, row.unknown) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("head", ["3.3.0", "3.3.1"])
+def test_a_few_versions_say_nothing(history, head):
+    assert compile_times.of_run(history, of_head(history, head, SLOWER, AS_BEFORE)) == ()
+
+
+def test_a_head_that_the_history_does_not_have_is_not_known(history):
+    run = of_head(history, "3.9.0", SLOWER)
+    assert compile_times.of_run(history, replace(run, head=replace(run.head, corpus="other"))) is None
+
+
+RELEASES = ["3.2.0", "3.3.0", "3.3.1", "3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0", "3.7.1", "3.8.0", "3.9.0"]
+
+
+def test_its_tables_hold_what_the_text_beside_it_describes(history):
+    """`reports/samples/history-3.2.0-3.9.0.md`."""
+    series = lines.read(history, "releases")
+    assert [version.label for version in series.versions] == RELEASES
+    assert [(pair.base, pair.head) for pair in series.pairs] == list(itertools.pairwise(range(len(RELEASES))))
+    assert len(series.timings) == 48
+    found = [step for step in steps.find(series) if series.versions[step.head].label == "3.7.1"]
+    fences = [step for step in found if step.group and "fence" in (step.group.pass_name or "").lower()]
+    (fence,) = (step for step in fences if step.cases[0].endswith("@sm_90"))
+    assert (len(fence.cases), fence.slower, fence.faster) == (15, 9, 0)
+    alert = alerts.check(series)
+    assert (alert.version, len(alert.slower), alert.broken) == ("3.9.0", 8, ())

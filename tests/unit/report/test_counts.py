@@ -1,9 +1,12 @@
 """What a report counts over many cases: statistics and their outliers, shared errors, nondeterminism."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from irdiff.model import Verdict
-from irdiff.report import error_clusters, moved
+from irdiff.model import ChangedFile, FileChange, Reach, Verdict
+from irdiff.report import distinct_edits, error_clusters, html, markdown, moved, projects
 from tests.unit import runs
 
 
@@ -58,3 +61,62 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone():
     cases = [runs.case(f"a/x:{name}@sm_90", nondeterministic=found) for name, found in sides.items()]
     found = error_clusters.unstable(cases)
     assert [same[0].id for _, same in found] == ["a/x:both@sm_90", "a/x:head@sm_90", "a/x:base@sm_90"]
+
+
+NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"
+"""Each compiles the file of its name."""
+
+
+def of_kernels(*changed, head="3.9.0"):
+    groups = (runs.group("a" * 16, NORM, SILU), runs.group("c" * 16, ROPE), runs.group("b" * 16, SILU))
+    files = [
+        ChangedFile(path=path, change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
+        for path in changed
+    ]
+    return replace(
+        runs.run(*(runs.case(name, Verdict.CHANGED) for name in (NORM, SILU, ROPE)), groups=groups),
+        base=runs.revision("3.9.0", revision="main"),
+        head=runs.revision(head, revision="HEAD"),
+        reach=Reach(files=tuple(files), read_by=3),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "edits"),
+    [
+        (["k/norm.py", "k/silu.py", "k/rope.py"], ["ab", "c"]),
+        (["k/norm.py", "k/rope.py"], ["a", "c", "b"]),
+        ([], ["a", "c", "b"]),
+    ],
+)
+def test_an_edit_of_the_source_has_the_groups_that_compile_its_files(changed, edits):
+    found = distinct_edits.of(of_kernels(*changed))
+    assert ["".join(group.id[0] for group in edit.groups) for edit in found] == edits
+
+
+def test_two_compilers_edit_no_source():
+    run = of_kernels("k/norm.py", "k/silu.py", head="3.8.0")
+    assert [len(edit.groups) for edit in distinct_edits.of(run)] == [1, 1, 1]
+
+
+NOTE = "packs fla (fla-core==0.5.0), liger (liger-kernel==0.8.5) beside torch==2.13.0+cpu"
+BROKEN = [
+    ("fla/a", "no pointers"),
+    ("fla/b", "no pointers"),
+    ("liger/a", "no pointers"),
+    ("fla/c", "```\nother"),
+]
+
+
+@pytest.mark.parametrize("note", [NOTE, ""])
+def test_causes_by_project(note, snapshot):
+    cases = [
+        runs.numbered(number, Verdict.BROKEN, workload=workload, error=error)
+        for number, (workload, error) in enumerate(BROKEN)
+    ]
+    run = runs.run(*cases, runs.numbered(9, Verdict.CHANGED, workload="fla/a"))
+    run = replace(run, head=replace(run.head, note=note))
+    found = projects.broken(run)
+    assert [(cause.title, *(part.issue for part in cause.projects)) for cause in found] == snapshot
+    for text in (markdown.render(run, Path("nowhere")), html.render(run, Path("nowhere"))):
+        assert text.count("An issue for") == sum(len(cause.projects) for cause in found)

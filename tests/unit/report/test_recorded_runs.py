@@ -19,6 +19,7 @@ from irdiff.model import Verdict
 from irdiff.report import headline, markdown, terminal
 from irdiff.report.shown import PLAIN
 from irdiff.run import run_folder
+from tests.programs import examples
 
 DATA = Path(__file__).parents[2] / "data" / "report"
 NOWHERE = Path("run")
@@ -118,3 +119,22 @@ def test_what_is_not_known_is_in_the_verdict(name):
             assert f"{count} " in told
     unstable = replace(run, cases=(replace(run.cases[0], nondeterministic=("head",)), *run.cases[1:]))
     assert headline.of(unstable) != told
+
+
+STORIES = {f"comment-{name}.md" for name in ("changes-nothing", "changes-an-option", "breaks-the-compiler")}
+
+
+def test_each_is_made_by_something_and_is_not_stale():
+    made = examples.recorded()
+    for path, text in made.items():
+        assert examples.settled(text) == examples.settled(examples.read(path)), "stale: `make examples`"
+    assert {path.name for path in examples.EXAMPLES.iterdir()} == {path.name for path in made} | STORIES | {
+        "README.md"
+    }
+
+
+def test_times_and_digests_do_not_count_but_everything_else_does():
+    text = "compared: `2026-11-22T05:30:39+00:00, in 21.6 s` with `af1a6967bfdd`, 3 of 7 changed"
+    later = text.replace("21.6", "3").replace("T05:30", "T06:31").replace("af1a6967bfdd", "0123456789ab")
+    assert examples.settled(text) == examples.settled(later)
+    assert examples.settled(text) != examples.settled(text.replace("3 of 7", "4 of 7"))

@@ -1,10 +1,17 @@
+"""What a case is launched with at base and at head."""
+
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind, align, in_numbering_of_head
+from irdiff.model import Sides, Verdict
+from tests.unit import runs
+from tests.unit.runs import TTGIR, TTGIR_AT_HEAD
 
 BASE = """\
 func @k(%0, %1) {
@@ -143,3 +150,79 @@ def test_one_number_is_one_value_in_the_numbering_of_head(base, head):
     names = align("ttgir", base, head).names
     assert len(set(names.values())) == len(names)
     assert all(not name.endswith("'") for name in names.values())
+
+
+def changed(base, head):
+    diff = stage_diff.compare("ttgir", base, head)
+    return [diff.line(index) for index, row in enumerate(diff.rows) if row.kind is not Kind.SAME]
+
+
+def test_changed_lines_have_raw_numbers_and_marks():
+    removed, added, fence = changed(TTGIR, TTGIR_AT_HEAD)
+    assert (removed.base_number, removed.head_number) == (5, 0)
+    assert (added.base_number, added.head_number) == (0, 5)
+    assert [removed.text[start:end] for start, end in removed.marks] == ["arith.addf"]
+    assert "arith.addf %c, %c" in removed.raw
+    assert fence.text == "ttng.fence_async_shared {bCluster = false}"
+
+
+def test_each_layout_has_a_short_name_of_its_own_with_a_legend():
+    ((short, full),) = stage_diff.compare("ttgir", TTGIR, TTGIR_AT_HEAD).legend
+    assert short == "#blocked.1"
+    assert "sizePerThread = [1, 8]" in full
+    assert any(short in line.text for line in changed(TTGIR, TTGIR_AT_HEAD))
+    other = TTGIR.replace("[1, 8]", "[1, 4]")
+    assert len(stage_diff.compare("ttgir", TTGIR, other).legend) == 2
+    assert all("#blocked." in line.text for line in changed(TTGIR, other))
+
+
+def test_hunks_hold_every_change_with_its_context():
+    lines = [str(number) for number in range(30)]
+    far = stage_diff.of_lines("launch", lines, [*lines[:5], "x", *lines[5:20], "y", *lines[20:]])
+    assert [(rows.start, rows.stop) for rows in far.hunks(2)] == [(3, 8), (19, 24)]
+
+
+def test_lines_are_cleaned():
+    for line in changed(TTGIR, TTGIR_AT_HEAD.replace("bCluster", 'name = "\u202eevil", bCluster')):
+        assert "\u202e" not in line.text + line.raw
+
+
+NAME = "matmul/w:x@sm_90"
+
+
+def launched(base, head, *metadata):
+    """A run of one changed case, by the parts of its launches and its metadata."""
+    sides = Sides(base=runs.launch(NAME, "base", **base), head=runs.launch(NAME, **head))
+    case = runs.case(NAME, Verdict.CHANGED, launches=sides.map(lambda side: side.key))
+    if metadata:
+        case = replace(case, metadata=Sides(base=metadata[0], head=metadata[1]))
+    return runs.run(case, launches={side.key: side for side in sides})
+
+
+def changes(run):
+    return [str(row) for row in launch_changes.of_case(run.cases[0], run)]
+
+
+def test_nested_values_and_options_of_one_side():
+    base = {"options": {"num_warps": "4"}, "constexprs": {"BLOCK": "128"}}
+    head = {"options": {"num_warps": "4", "clc": "x" * 500}, "constexprs": {"BLOCK": "256"}}
+    metadata = (
+        {"target": {"arch": 90, "dims": [1, 1]}, "shared": 0, "hash": "1", "num_warps": 4},
+        {"target": {"arch": 91, "dims": [1, 2]}, "shared": 0, "hash": "2", "num_warps": 8},
+    )
+    run = launched(base, head, *metadata)
+    assert changes(run) == [
+        "constexprs.BLOCK: 128 → 256",
+        "metadata.target.arch: 90 → 91",
+        "metadata.target.dims.1: 1 → 2",
+        f"options.clc: not there → {'x' * (launch_changes.MAX_VALUE - 1)}…",
+    ]
+    same = replace(run.cases[0], verdict=Verdict.UNCHANGED)
+    counted = launch_changes.of_run(replace(run, cases=(*run.cases * 2, same)))
+    assert [(str(change), count) for change, count in counted] == [(change, 2) for change in changes(run)]
+
+
+def test_equal_launches_and_missing_ones_have_none():
+    assert changes(launched({}, {})) == []
+    run = launched({}, {"options": {"a": "1"}})
+    assert changes(replace(run, launches=dict(list(run.launches.items())[:1]))) == []

@@ -1,8 +1,4 @@
-"""Blocks a multiprocessor, at the edges of the units that hardware allocates in.
-
-Those of NVIDIA are answers of the CUDA driver on an H200; those of AMD follow the
-documents that the module names.
-"""
+"""Statistics."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +6,19 @@ from pathlib import Path
 import pytest
 
 from irdiff.compare import occupancy
+from irdiff.compare.statistics import STATISTICS
 from irdiff.resolve import targets
 from tests.unit.golden import golden
+from tests.unit.report.test_recorded_runs import recorded
+
+
+def test_real_compilations_have_the_facts_of_every_row():
+    run = recorded("release")
+    backends = {target.name: target.backend for target in run.targets}
+    for row in STATISTICS:
+        facts = [case.facts.head for case in run.cases if backends[case.target] == row.backend]
+        assert any(row.of(side) is not None for side in facts), row
+
 
 TARGETS = targets.load_all([Path(__file__).parents[3] / "targets"])
 HOPPER, CDNA3 = TARGETS["sm_90"], TARGETS["gfx942"]

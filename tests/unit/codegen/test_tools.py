@@ -1,21 +1,32 @@
 """What a tool's results are filed under, and how a text is spelled for it."""
 
+import tomllib
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irdiff.codegen import readable
-from irdiff.codegen.readable import Abilities
+from irdiff.codegen.readable import Abilities, rewritten
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.codegen.tool_runner import Runner, ToolFailed
+from irdiff.codegen.tool_runner import (
+    TRANSIENT,
+    Runner,
+    ToolFailed,
+    failure_of,
+    ptxas_flags,
+    unknown_intrinsics,
+)
 from irdiff.config import load
 from irdiff.model import Assembler, FailureKind
+from irdiff.process import EndedCommand
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit import runs
+from tests.unit.golden import golden
 
 PTX = b"//\n.version 8.7\n.target sm_90a\n"
 LLIR = b"define void @k(ptr captures(none) %0) {\n  %1 = icmp samesign ult i32 %0, 4\n}\n"
@@ -123,3 +134,49 @@ def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it
     assert "llvm old cannot read icmp samesign: left out on both sides, in 1 texts" in notes
     assert "llvm old cannot read captures(none): spelled differently, with the same meaning" in notes
     assert "llvm old has no switch nvptx-short-ptr" in notes
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "flags"),
+    [
+        ("3.6.0", {}, "-lineinfo -v --gpu-name=sm_90a"),
+        ("3.7.1", {}, "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90a"),
+        ("3.9.0", {"enable_fp_fusion": "False", "ptx_options": "--maxrregcount 64"},
+         "-lineinfo --fmad=false -v --regAllocOptLevel=2 --maxrregcount 64 --gpu-name=sm_90a"),
+    ],
+)  # fmt: skip
+def test_a_ptxas_is_called_as_the_release_calls_it(version, options, flags):
+    launch = runs.launch("matmul/pointer:fp16@sm_90", options=options)
+    assert ptxas_flags(launch, version, ".version 8.7\n.target sm_90a\n") == tuple(flags.split())
+
+
+@pytest.mark.parametrize("row", golden("tool-failures")["failure"], ids=itemgetter("message"))
+def test_a_failure_names_the_construct(row):
+    ended = EndedCommand(code=row["code"], stdout=b"", stderr=row["stderr"].encode(), timed_out=False)
+    failure = failure_of(ended, "LLVM 22", "ptx", 300).failure
+    assert (failure.kind, failure.message.removeprefix("LLVM 22 ")) == (row["kind"], row["message"])
+    assert "0x00007f" not in failure.stderr
+    assert (failure.kind in TRANSIENT) == (failure.kind is FailureKind.MEMORY)
+
+
+def test_calls_of_unknown_intrinsics_are_no_code():
+    ptx = (
+        ".extern .func  (.param .b32 func_retval0) llvm.nvvm.ex2.approx.f32\n(\n)\n;\n"
+        ".extern .func llvm.nvvm.div.full\n"
+    )
+    assert unknown_intrinsics(ptx, "LLVM 19") == "LLVM 19 does not know llvm.nvvm.ex2.approx.f32 (and 1 more)"
+    assert unknown_intrinsics(".extern .func vprintf\n", "LLVM 19") == ""
+
+
+GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings.toml").read_text())
+
+
+@pytest.mark.parametrize("row", GOLDEN["rewritten"], ids=lambda row: row["before"])
+def test_a_construct_is_taken_out(row):
+    assert rewritten(row["before"], [row["name"]]) == (row["after"], (row["name"],))
+    assert rewritten(row["before"], []) == (row["before"], ())
+
+
+@pytest.mark.parametrize("row", GOLDEN["stays"], ids=lambda row: row["text"])
+def test_what_means_something_else_stays(row):
+    assert rewritten(row["text"], [row["name"]]) == (row["text"], ())

@@ -1,0 +1,153 @@
+"""Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff.cli.comment_command import comment_command
+from irdiff.errors import UsageError
+from irdiff.github import asked, comment
+from irdiff.github.asked import Asked
+from irdiff.github.comment import marker
+from irdiff.model import Verdict
+from irdiff.run import run_folder
+from tests.unit import runs
+from tests.unit.golden import golden
+
+HEAD = "a" * 40
+
+
+def of(base=None, tiers=None, targets=(), cases=()):
+    return Asked(base=base, tiers=tiers, targets=targets, cases=cases)
+
+
+MANY = "--tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:fp16-*@gfx9?2'"
+
+
+@pytest.mark.parametrize(
+    ("comment", "wanted"),
+    [
+        ("/irdiff compare", of()),
+        ("/irdiff compare v3.9.0", of("v3.9.0")),
+        ("  /irdiff  compare\ttriton==3.8.0 \r\nthank you", of("triton==3.8.0")),
+        ("/irdiff compare main~2 --tier all", of("main~2", ())),
+        (
+            f"/irdiff compare {MANY}",
+            of(None, ("gate", "core"), ("sm_90", "gfx942"), ("matmul/*:fp16-*@gfx9?2",)),
+        ),
+    ],
+)
+def test_a_command_is_read_and_recorded_for_one_commit(comment, wanted):
+    assert asked.parse(comment) == wanted
+    record = asked.record(wanted, HEAD)
+    assert asked.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
+    assert asked.read(record, "b" * 40) is None
+    assert asked.parse(f"/irdiff {asked.in_words(wanted)}") == wanted
+
+
+@pytest.mark.parametrize("comment", golden("comments")["refused"])
+def test_anything_else_is_no_command(comment):
+    with pytest.raises(UsageError):
+        asked.parse(comment)
+
+
+@pytest.mark.parametrize("words", ["compare x;id", "compare --target $(id)", "compare --tier other", "time"])
+def test_a_record_is_checked_as_a_comment_is(words):
+    with pytest.raises(UsageError):
+        asked.read(f"<!-- irdiff:record {HEAD} {words} -->", HEAD)
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "<!-- irdiff:record {} -->", f"<!-- irdiff:record {HEAD} compare -->x<!-- a -->"[5:]]
+)
+def test_what_is_no_record_asks_for_nothing(text):
+    assert asked.read(text, HEAD) is None
+
+
+PLACE = ("--repo", "o/n", "--pr", "7")
+COMMIT = "a" * 40
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_REPOSITORY", "GITHUB_API_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    case = runs.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
+    (tmp_path / "run.json").write_bytes(run_folder.dump(runs.run(case)))
+    return tmp_path
+
+
+def _invoke(*arguments):
+    result = CliRunner().invoke(comment_command, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return result.output
+
+
+def test_a_dry_run_prints_the_comment_and_needs_no_token(folder):
+    more = ("--commit", COMMIT, "--url", "https://github.example/run/(1)", "--check")
+    output = _invoke(folder, *PLACE, *more, "--dry-run")
+    assert output.startswith("would write to pull request 7 of o/n, ")
+    assert "would publish a check: failure, 1 annotations" in output
+    assert marker("default") in output
+    assert "`a/x<img>@octocat:1@sm_90`" in output
+    assert output.count("<img>") == output.count("`a/x<img>@octocat:1@sm_90`")
+    assert "`aaaaaaaaaaaa`" in output
+    assert "(https://github.example/run/%281%29)" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (("--pr", 7), "no repository"),
+        ((*PLACE, "--pr-head", "o:b"), "either --pr"),
+        (("--repo", "o/n", "--pr-head", "o:b"), "need --commit"),
+        ((*PLACE, "--commit", "abc"), "not a full commit"),
+        ((*PLACE, "--url", "javascript:alert(1)"), "not an https link"),
+        ((*PLACE, "--key", "-->"), "comment key"),
+        (PLACE, "no token"),
+    ],
+)
+def test_a_mistake_is_named(folder, arguments, pattern):
+    with pytest.raises(UsageError, match=pattern):
+        _invoke(folder, *arguments)
+
+
+FIRST, SECOND = "5d6e7f8" + "0" * 33, "1a2b3c4" + "0" * 33
+
+
+def run_of(*groups):
+    cases = [runs.case(f"a/b:{name}@sm_90", Verdict.CHANGED, group=name, edit="a" * 64) for name in groups]
+    made = tuple(runs.group(case.group, case.id) for case in cases)
+    return runs.run(*cases, groups=made)
+
+
+def body(run, commit, former):
+    report = comment.body("default", "### irdiff: so many changed\n\nmore", "\nfooter\n")
+    return comment.appended(report, comment.of_run(run, commit), former)
+
+
+def test_a_push_is_told_below_the_first_line():
+    former = body(run_of("g1", "g2"), FIRST, None)
+    text = body(run_of("g2", "g3", "g4"), SECOND, former)
+    assert "### irdiff: so many changed\n\ngroups since 5d6e7f8: 2 new, 1 gone\n\nmore" in text
+
+
+def test_what_is_not_of_the_exact_form_is_not_read():
+    former = body(run_of("g1"), FIRST, None)
+    for forged in (
+        former.replace(FIRST, "@everyone"),
+        former.replace(FIRST, FIRST + '", "x'),
+        former.replace('": "', '": "<img>'),
+        "<!-- irdiff:groups:[] -->",
+    ):
+        assert "since" not in body(run_of("g1"), SECOND, forged)
+
+
+def test_the_most_that_is_kept_leaves_room_for_the_report():
+    many = run_of(*(f"g{number}" for number in range(400)))
+    former = body(many, FIRST, None)
+    assert len(body(many, SECOND, former)) < 30_000
