@@ -9,12 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from irdiff.attribute.edit_reader import EditReader
-from irdiff.attribute.pass_states import END, State, read_mlir_log
+from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
-from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
@@ -55,15 +54,6 @@ def test_states_are_compared_without_holding_their_lines():
         assert StateComparer().same_below_mlir(base, head)
 
 
-def test_a_log_is_read_one_state_at_a_time():
-    content = large_ir()
-    heading = b"// -----// IR Dump Before CSE (cse) ('builtin.module' operation) //----- //\n"
-    log = [line for _ in range(8) for line in [heading, *content.splitlines(keepends=True), b"\n"]]
-    with at_most(4 * len(content)):
-        states = read_mlir_log(iter(log), State.of(END, content))
-    assert len(states) == 9
-
-
 def test_an_edit_takes_little_more_than_its_lines(tmp_path):
     store = Store(tmp_path)
     base, head = large_ir(), large_ir("llvm.unreachable")
@@ -71,10 +61,3 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path):
     describer = CaseDescriber(EditReader(ArtifactComparator(store, no_llvm)))
     with at_most(5 * (len(base) + len(head))):
         describer.describe(runs.case(), source)
-
-
-def test_a_run_is_written_in_parts():
-    run = runs.run(*(runs.case(f"f/w:{n}@sm_90") for n in range(300)))
-    with at_most(5 * len(run_folder.dump(run))):
-        for _ in run_folder.stored(run):
-            pass

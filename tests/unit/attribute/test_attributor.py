@@ -11,7 +11,7 @@ from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import Component, StageStatus, Verdict
+from irdiff.model import StageStatus, Verdict
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
@@ -157,15 +157,6 @@ def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(replayer, cha
     replayer.store.object_path(found.step.leaving.base).unlink()
     assert attribute(replayer, changed) == found
     assert replayer.store.get(found.step.leaving.base) == TWO.encode(), "texts that are gone are made again"
-
-
-def test_an_artifact_that_is_gone_is_not_the_same(replayer, changed):
-    for side in ("base", "head"):
-        replayer.makes(side, "llir", TWO, f"{llvm(1)}; in other words\n")
-    base, head = ({"ttir": ONE, "ttgir": text, "llir": llvm(n)} for n, text in ((1, TWO), (2, THREE)))
-    case = replayer.case(base, head)
-    replayer.store.object_path(case.artifacts.base["llir"].digest).unlink()
-    assert attribute(replayer, case).origin.charged == (Component.TTGIR_PASSES, Component.NOT_SEPARABLE)
 
 
 def test_only_changed_code_that_both_sides_have_is_attributed(changed):

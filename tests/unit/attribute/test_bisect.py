@@ -10,7 +10,6 @@ from irdiff.attribute.commit_search import SideList
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, StageStatus, Verdict
-from tests.programs import bench_timed_bisect as bench
 from tests.unit import runs
 
 CASE = "matmul/tma:fp16@sm_90"
@@ -154,12 +153,3 @@ def test_commits_that_cannot_be_built_are_left_with_it():
     assert found.tried[0] == "c8", "one that is built goes first"
     assert found.answer is TimedAnswer.UNCLEAR
     assert set(found.commits) == {"c5", "c6", "c7"}
-
-
-@pytest.mark.slow
-def test_of_simulated_histories_none_is_named_wrongly():
-    """As `python -m tests.programs.bench_timed_bisect` counts over 200."""
-    told = [bench.judged(bench.Simulated(seed=seed)) for seed in range(25)]
-    assert (told.count("wrong"), told.count("right") >= 20) == (0, True)
-    noise = [bench.judged(bench.Simulated(seed=seed, step=False)) for seed in range(100, 110)]
-    assert noise == ["rightly none"] * 10

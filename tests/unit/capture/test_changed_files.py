@@ -126,13 +126,6 @@ def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions):
     assert revisions.rows() == [("deep", CHANGED, 1, 1), ("folder/linked.py", CHANGED, 1, 1)]
 
 
-def test_links_in_a_circle_end(tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.symlink_to(second)
-    second.symlink_to(first)
-    assert set(changed_files._links(first / "x")) == {first, second}
-
-
 def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     text = "def settings(n):\n    return {}\n\n\ndef call(n):\n    return {}\n"
     revisions.file("kernels/k.py", text.format(4, 1), "\n" + text.format(8, 2))

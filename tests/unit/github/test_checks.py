@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.github import checks
-from irdiff.model import ChangedFile, FileChange, Reach, RuntimeEdit, Sides, Verdict
+from irdiff.model import Verdict
 from irdiff.report import conclusion
 from irdiff.report.conclusion import Conclusion
 from tests.unit import runs
@@ -51,25 +51,3 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
 def test_conclusion(verdicts, expected):
     run = runs.run(*(runs.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
     assert conclusion.of(run) is expected
-
-
-def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success():
-    case, failing = runs.case("a/x:1@sm_90"), runs.case("a/x:2@sm_90", Verdict.FAILING)
-    new = replace(failing, launches=Sides(base=None, head=failing.launches.head))
-    new = replace(new, failures=Sides(base=None, head=failing.failures.head))
-    file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
-    quiet, success, neutral = runs.run(case), Conclusion.SUCCESS, Conclusion.NEUTRAL
-    for changes, expected in (
-        ({}, success),
-        ({"runtime": (RuntimeEdit(path="triton/runtime/jit.py", diff=("-grid",)),)}, neutral),
-        ({"cases": (replace(case, nondeterministic=("head",)),)}, neutral),
-        ({"cases": (case, failing)}, neutral),
-        ({"cases": (case, new)}, Conclusion.FAILURE),
-        ({"reach": file}, success),
-        ({"reach": replace(file, path="data.json", compiled_by=0, read_by=0)}, success),
-        ({"reach": replace(file, compiled_by=0, read_by=0)}, neutral),
-        ({"reach": replace(file, not_run=("settings",))}, neutral),
-    ):
-        if read := changes.get("reach"):
-            changes["reach"] = Reach(files=(read,), read_by=read.read_by)
-        assert conclusion.of(replace(quiet, **changes)) is expected, changes

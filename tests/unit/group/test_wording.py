@@ -115,14 +115,6 @@ def test_what_is_said_of_each():
         assert len(words) <= titles.MAX_TITLE or kind not in ("failing", "case", "group"), why
 
 
-def test_nothing_that_is_known_and_nothing_that_differs():
-    unknown = runs.case(CASE, Verdict.FIXED, failures=NONE)
-    assert titles.of_case(unknown, titles.causes_of(unknown, None, NONE)) == "compiles again"
-    nowhere = runs.case(CASE, Verdict.CHANGED, origin=None)
-    assert titles.of_case(nowhere, titles.causes_of(nowhere, None, NONE)) == "other code"
-    assert titles.of_group([(nowhere, ())]) == "other code"
-
-
 def test_a_changed_option_is_the_headline_and_other_lines_of_the_launch_are_named():
     """An option that is written out, configs that an autotuner gains, a grid."""
     four, eight = (runs.launch(CASE, options={"num_warps": count}) for count in "48")

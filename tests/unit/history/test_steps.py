@@ -10,7 +10,6 @@ import pytest
 from irdiff.history import alerts, change_points, compile_times, database, lines, steps
 from irdiff.history.lines import Timing
 from irdiff.model import Verdict
-from tests.programs import bench_change_points as bench
 from tests.unit import runs
 from tests.unit.history import histories
 
@@ -102,16 +101,6 @@ def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step():
         values = line((20, 50.0), (len(slow), 1.0), (20, 50.0))
         values[20 : 20 + len(slow)] = slow
         assert found(values) == [], slow
-
-
-@pytest.mark.slow
-def test_planted_steps_are_found_and_no_others():
-    """The bar of the issue, on each of several draws of forty lines with a step and forty without."""
-    for processes in (1, 18):
-        for seed in range(3):
-            found = bench.score(bench.lines(seed, processes), bench.ours)
-            assert found.recall >= 0.95, (processes, seed)
-            assert found.false_per_thousand <= 1, (processes, seed)
 
 
 def test_the_last_point_is_held_against_its_own_line():

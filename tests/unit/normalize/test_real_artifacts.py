@@ -5,7 +5,6 @@ import pytest
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
-from irdiff.normalize.compressed_text import PackedLines
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
 from tests.unit.findings import told
 
@@ -115,17 +114,3 @@ def test_real_texts():
         (artifact,) = of_stage(stage, release="3.9.0", kernel=kernel, target=target)
         found = instruction_facts(stage, artifact.text)[name]
         assert found == count if count else found > 0
-
-
-LINES = [f"line {n} é" for n in range(2500)]
-
-
-def test_lines_are_a_sequence():
-    packed = PackedLines(iter(LINES))
-    assert list(packed) == LINES
-    assert len(packed) == len(LINES)
-    assert [packed[n] for n in (0, 2499, 999, 1000, -1)] == [LINES[n] for n in (0, 2499, 999, 1000, -1)]
-    assert packed[990:1010] == LINES[990:1010]
-    assert list(PackedLines([])) == []
-    assert list(PackedLines([""])) == [""]
-    assert list(PackedLines(["\ud800"])) == ["\ud800"]

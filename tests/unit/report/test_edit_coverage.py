@@ -19,7 +19,7 @@ from irdiff.model import (
 )
 from irdiff.report import conclusion, edit_coverage, headline, markdown
 from irdiff.report.conclusion import Conclusion
-from irdiff.run import run_checks, run_folder
+from irdiff.run import run_checks
 from tests.unit import runs
 
 
@@ -109,12 +109,3 @@ def test_edited_lines_that_no_case_runs(found, places, reached, snapshot):
     assert edit_coverage.no_line_ran(run) is not reached
     assert all(place in markdown.render(run, Path("nowhere")) for place in places)
     assert [headline.of(run), *edit_coverage.sentences(run)] == snapshot
-
-
-def test_the_run_keeps_counted_lines_and_bounds_them(tmp_path):
-    run = replace(runs.run(), edited_lines=lines(1, 0))
-    (tmp_path / "run.json").write_bytes(run_folder.dump(run))
-    assert run_folder.load(tmp_path).edited_lines == run.edited_lines
-    long = replace(run, edited_lines=replace(lines(1, 0), without_lines=("x" * 2000,)))
-    with pytest.raises(RunFolderError, match="2000 characters"):
-        run_checks.check_run(long, tmp_path)
