@@ -97,6 +97,10 @@ class Replayer:
         self._compiler = compiler.inner if isinstance(compiler, ToolCompiler) else compiler
         self._store = self._compiler.store
 
+    @property
+    def reuse(self) -> bool:
+        return self._compiler.reuse
+
     def run(self, replay: Replay) -> Replayed:
         """Takes it from the cache where no IR between passes is asked for."""
         if replay.side.substitute is not None:
@@ -114,7 +118,7 @@ class Replayer:
     def _key(self, replay: Replay) -> str | None:
         side = replay.side
         made_by = self._compiler.key(_VERSION, side, replay.launch, replay.target)
-        if made_by is None or not self._compiler.reuse:
+        if made_by is None or not self.reuse:
             return None
         given = [replay.stage, replay.input_stage, replay.input_digest, replay.metadata]
         return key_of(made_by, given, replay.randomized, replay.attempt)

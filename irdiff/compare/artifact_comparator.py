@@ -6,7 +6,6 @@ artifact is made once while there is room.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -32,7 +31,6 @@ class DamagedArtifactError(Exception):
     """An artifact that a record names cannot be read back; the case is compiled again."""
 
 
-@functools.cache
 def made_by() -> str:
     """The digest of the modules that read and compare artifacts, part of the key of everything they found:
     after an edit of a rule, all is compared anew.

@@ -10,7 +10,8 @@ A stage that is run alone may print something else than in its pipeline, and som
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
 more. A side whose time or memory ran out, or whose worker died, has not answered.
 
-Replays and compilations are values of the cache: a second run of irdiff asks them there.
+Replays and compilations are values of the cache, and so is that both sides agreed: a second run of irdiff
+takes these from there. What disagreed is compared again.
 
 `Rounds` chooses the cases: one of each change group, and more wherever one disagrees with itself. The verdict
 does not rest on this: a case whose code differs is `changed`, asked again or not. What asking adds is the
@@ -34,10 +35,11 @@ from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.findings import FindingKind
 from irdiff.model import Case, ChangeGroup, Failed, Sides, Verdict
+from irdiff.normalize import llvm_process
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import Store, key_of
+from irdiff.store import Store, digest_of_folders, key_of
 
 _ATTEMPTS = 3
 """How often a stage is run whose first output was not what was compared."""
@@ -58,6 +60,9 @@ class Answers:
     unanswered: tuple[str, ...]
 
 
+_AGREEING = Answers(disagreeing=(), unanswered=())
+
+
 class _UnansweredError(Exception):
     """A side gave no answer; another attempt may."""
 
@@ -69,6 +74,7 @@ class Rechecker:
         self._compiler = compiler
         self._replayer = replayer
         self._comparator = comparator
+        self._store = comparator.store
 
     def ask(self, subject: CaseToReplay, depth: Depth) -> Answers:
         """The whole case from the first changed stage on, or what the assemblers make of the same text."""
@@ -76,10 +82,31 @@ class Rechecker:
             stages = self._changed_stages(subject)
         else:
             stages = [stage for stage in subject.stages if stage == Stage.CUBIN]
+        key = self._key(subject, stages)
+        if key and self._store.get_record("rechecked", key):
+            return _AGREEING
         agrees = of_both(lambda side: self._agrees(subject, side, stages))
-        return Answers(
+        answers = Answers(
             disagreeing=tuple(side for side, answer in agrees.items() if answer is False),
             unanswered=tuple(side for side, answer in agrees.items() if answer is None),
+        )
+        if key and answers == _AGREEING:
+            self._store.put_record("rechecked", key, True)
+        return answers
+
+    def _key(self, subject: CaseToReplay, stages: Sequence[str] | None) -> str | None:
+        """Of all that an agreement rests on; None where compilations are not reused."""
+        inputs = [launch and launch.digest for launch in subject.launches]
+        if not self._replayer.reuse or not all(inputs):
+            return None
+        return key_of(
+            "rechecked/1",
+            digest_of_folders("", "attribute", "binaries", "compare", "normalize", "recheck"),
+            llvm_process.version(),
+            [side.toolchain.digest for side in subject.sides],
+            inputs,
+            [{name: row.digest for name, row in side.items()} for side in subject.case.artifacts],
+            stages,
         )
 
     def _changed_stages(self, subject: CaseToReplay) -> list[str] | None:

@@ -13,6 +13,7 @@ because it is there: a damaged blob or record is removed and counts as absent.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -66,6 +67,7 @@ def _plain(value: object) -> object:
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
 
 
+@functools.cache
 def digest_of_folders(*folders: str) -> str:
     """The digest of irdiff's own modules in some of its folders, `""` for those at the top: a record that
     they made is kept under it, so that another irdiff makes it anew.

@@ -38,6 +38,7 @@ class Stages:
     """What a whole compilation of a side gives; `… fresh` where nothing kept is taken."""
     late: tuple[str, str] | None = None
     """A side and a stage whose time runs out."""
+    reuse: bool = True
     asked: list[str] = field(default_factory=list)
 
     def run(self, replay):
@@ -117,9 +118,23 @@ def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages):
     stages.whole["head"] = runs.failed(FailureKind.TIMEOUT)
     assert stages.ask() == replace(AGREES, unanswered=("head",))
     del stages.whole["head"]
-    assert stages.ask() == AGREES
     stages.late = ("head", "ptx")
     assert stages.ask() == replace(AGREES, unanswered=("head",))
+    stages.late = None
+    assert stages.ask() == AGREES
+
+
+def test_agreement_is_kept_and_nothing_else(stages):
+    stages.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
+    for _ in range(2):
+        stages.asked.clear()
+        assert stages.ask().disagreeing == ("head",) and stages.asked
+    del stages.outputs["head", "cubin"]
+    for asks in (True, False):
+        stages.asked.clear()
+        assert stages.ask() == AGREES and bool(stages.asked) == asks
+    stages.reuse = False
+    assert stages.ask() == AGREES and stages.asked
 
 
 @pytest.mark.parametrize("stage", ["launch", "ttir"], ids=["what is launched", "what the frontend makes"])
