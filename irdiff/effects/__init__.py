@@ -9,7 +9,7 @@ from typing import NamedTuple
 from irdiff.effects import amdgcn, blocks, difference, llir, ptx, waits
 from irdiff.effects.difference import EffectDiffers
 from irdiff.effects.numbering import NumberedFunction, number
-from irdiff.effects.program import Function, Instruction, Program, ReadError
+from irdiff.effects.program import Function, Program, ReadError
 from irdiff.effects.values import Values
 from irdiff.model import Bits, EffectClass
 from irdiff.stages import Stage
@@ -74,9 +74,8 @@ def _of_functions(stage: str, values: Values, base: Function, head: Function) ->
     graphs = blocks.graphs(base, head)
     if not blocks.same_shape(*graphs):
         return list(difference.of_shapes(*graphs))
-    made_by: dict[int, Instruction] = {}
     ours, theirs = (
-        NumberedFunction(values, waits.marked(graph) if stage == Stage.AMDGCN else graph, function, made_by)
+        NumberedFunction(values, waits.marked(graph) if stage == Stage.AMDGCN else graph, function)
         for graph, function in zip(graphs, (base, head), strict=True)
     )
     number(ours, theirs)

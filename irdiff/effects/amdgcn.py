@@ -8,15 +8,29 @@ Suffixes that name only an encoding (`_e32`, `_e64`) are dropped. Source: AMD In
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from irdiff.effects import waits
 from irdiff.effects.blocks import JUMP, Body
-from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
+from irdiff.effects.program import (
+    Act,
+    Effect,
+    Function,
+    Instruction,
+    Line,
+    Operand,
+    Program,
+    ReadError,
+    Template,
+    Verbatim,
+    instruction,
+)
 from irdiff.effects.ptx import split
 
+_REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
 _LABEL = re.compile(r"([.\w$]+):$")
 _RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
 _SINGLE = re.compile(r"(?:[vsa]\d+|vcc|vcc_lo|vcc_hi|exec|exec_lo|exec_hi|m0|scc|ttmp\d+|flat_scratch\w*)$")
@@ -129,11 +143,26 @@ def read(lines: Sequence[str]) -> Program:
 
 
 @functools.lru_cache(maxsize=1 << 15)
-def _line(code: str) -> _Line:
-    return _Line(code)
+def _line(code: str) -> Line:
+    parts = _REGISTER.split(code)
+    texts, found = parts[::2], [_registers(part) for part in parts[1::2]]
+    template = _template(tuple(texts), tuple([(row[0][0], len(row)) for row in found]))
+    return template.named(itertools.chain.from_iterable(found))
 
 
-class _Line:
+@functools.lru_cache(maxsize=1 << 14)
+def _template(texts: tuple[str, ...], rows: tuple[tuple[str, int], ...]) -> Template:
+    """With registers that are numbered through; each row is their kind and how many."""
+    code, names = texts[0], list[str]()
+    for (kind, count), text in zip(rows, texts[1:], strict=True):
+        first, last = len(names), len(names) + count - 1
+        code += f"{kind}{first}{text}" if first == last else f"{kind}[{first}:{last}]{text}"
+        names += [f"{kind}{number}" for number in range(first, last + 1)]
+    read_line = _Reader(code)
+    return Template(Line(tuple(read_line.made), tuple(read_line.unknown), read_line.exit), names)
+
+
+class _Reader:
     """The instructions of one line. What it computes between has names that the next line takes again."""
 
     def __init__(self, code: str) -> None:
@@ -157,18 +186,18 @@ class _Line:
         is_float, is_pair = bool(_FLOAT.match(name)), compute is not None and len(results) == 2
         whole = (self._new(),) if is_pair else results
         self.made.append(
-            Instruction(name, whole, tuple(operands), compute, commutes, None, False, masked and not is_pair,
-                        effect, is_float)
+            instruction(name, whole, operands, compute, effect=effect, commutes=commutes,
+                        masked=masked and not is_pair, is_float=is_float)
         )  # fmt: skip
         for place, register in enumerate(results if is_pair else ()):
-            self.made.append(Instruction("half", (register,), whole, ("half", place), masked=masked))
+            self.made.append(instruction("half", (register,), whole, ("half", place), masked=masked))
 
     def _source(self, text: str) -> Operand:
         """One operand; of 64 bits where it is a pair."""
         registers = _registers(text)
         if len(registers) == 2:
             whole = self._new()
-            self.made.append(Instruction("pair", (whole,), registers, ("pack", 0)))
+            self.made.append(instruction("pair", (whole,), registers, ("pack", 0)))
             return whole
         if len(registers) > 2:
             raise ReadError(f"AMDGCN: {text} as one operand")

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from irdiff.effects.program import CodeBlock, Function, Instruction, Operand, ReadError
+from irdiff.effects.program import COPY, CodeBlock, Function, Instruction, Operand, ReadError, instruction
 
 JUMP = "jump"
 BRANCH = "branch"
@@ -80,7 +80,7 @@ def with_copies(found: Sequence[CodeBlock], phis: Phis) -> Iterator[CodeBlock]:
             if any(block.label not in incoming for _, incoming in rows):
                 raise ReadError(f"a phi node without {block.label}")
             values = tuple(incoming[block.label] for _, incoming in rows)
-            copies = Instruction("copies", tuple(name for name, _ in rows), values)
+            copies = instruction("copies", tuple(name for name, _ in rows), values, COPY)
             targets.append(f"{block.label} to {target} {len(edges)}")
             edges.append(CodeBlock(targets[-1], (copies,), JUMP, None, (target,)))
         yield block._replace(targets=tuple(targets))
@@ -184,7 +184,7 @@ def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
             sources[each].append(label)
     now = {label: hash((block.exit, len(block.targets))) for label, block in blocks.items()}
     found: dict[str, tuple[int, ...]] = {
-        label: (hash(tuple(each.effect[:2] for each in block.instructions if each.effect)),)
+        label: (hash(tuple(effect[:2] for each in block.instructions if (effect := each.operation.effect))),)
         for label, block in blocks.items()
     }
     for _ in range(_NEAR):
@@ -243,13 +243,6 @@ def _joined(blocks: dict[str, CodeBlock], entry: str) -> dict[str, CodeBlock]:
     return joined
 
 
-def read_by(each: Instruction) -> list[str]:
-    """The registers that an instruction reads."""
-    address = [part for part, _ in each.effect.address] if each.effect else []
-    kept = (each.guard, *each.results) if each.guard else ()  # what it does not write stays
-    return [name for name in (*each.operands, *address, *kept) if isinstance(name, str)]
-
-
 def _live(blocks: Sequence[CodeBlock], targets: Sequence[tuple[int, ...]]) -> list[set[str]]:
     """By block. What is written in some lanes only, or under a predicate, may be read as it was."""
     live: list[set[str]] = []
@@ -257,9 +250,12 @@ def _live(blocks: Sequence[CodeBlock], targets: Sequence[tuple[int, ...]]) -> li
     for block in blocks:
         own, gone = set[str](), set[str]()
         for each in block.instructions:
-            own.update(name for name in read_by(each) if name not in gone)
-            if not each.guard and not each.masked:
-                gone.update(each.results)
+            operation, results, reads = each
+            for name in (*reads, *results) if operation.is_guarded else reads:
+                if name not in gone:
+                    own.add(name)
+            if not operation.is_guarded and not operation.masked:
+                gone.update(results)
         if isinstance(block.condition, str) and block.condition not in gone:
             own.add(block.condition)
         live.append(own)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from irdiff.effects import order, pairing, separation, waits, wording
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.program import Act, Instruction
+from irdiff.effects.program import Act, Operation
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.waits import MARK
 from irdiff.model import EffectClass
@@ -77,7 +77,8 @@ class Differences:
         self._lost: dict[object, separation.Lost] = {}
         self._both = base.computed & head.computed
         self._names = [
-            {each.name for node in side.graph for each in node.block.instructions} for side in (base, head)
+            {each.operation.name for node in side.graph for each in node.block.instructions}
+            for side in (base, head)
         ]
         self._guards = {event.guard for block in base.blocks for event in block.events}
 
@@ -109,7 +110,7 @@ class Differences:
         for one, other in pairing.paired(gone, new):
             if one and other:
                 rows, space = list(self._of_pair(one, other)), _space(one)
-                is_other = one.instruction.name != other.instruction.name and one.address != other.address
+                is_other = one.operation.name != other.operation.name and one.address != other.address
                 if (
                     is_other
                     or _is_joined(one, other)
@@ -138,7 +139,12 @@ class Differences:
         acts = {row.act for row in found}
         other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
         floats = [
-            Counter(each.name for node in side.graph for each in node.block.instructions if each.is_float)
+            Counter(
+                each.operation.name
+                for node in side.graph
+                for each in node.block.instructions
+                if each.operation.is_float
+            )
             for side in (self._base, self._head)
         ]
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
@@ -158,8 +164,8 @@ class Differences:
 
     def _of_pair(self, one: Event, other: Event) -> Iterator[EffectDiffers]:
         act, noun = one.effect.act, wording.noun(one)
-        if one.instruction.name != other.instruction.name:
-            yield self._respelled(one.instruction, other.instruction, _renamed(one, other))
+        if one.operation.name != other.operation.name:
+            yield self._respelled(one.operation, other.operation, _renamed(one, other))
         another = f"{noun} has another predicate"
         if (one.guard is None) != (other.guard is None):
             verb = "is new" if one.guard is None else "is gone"
@@ -177,7 +183,7 @@ class Differences:
             (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
         ):  # fmt: skip
             if len(mine) != len(its):
-                is_respelled = one.instruction.name != other.instruction.name
+                is_respelled = one.operation.name != other.operation.name
                 yield EffectDiffers(
                     UNKNOWN if is_respelled else kind, f"{noun} has other operands", one.number
                 )
@@ -210,7 +216,7 @@ class Differences:
         found = (order.extent(self._values, ours[number]) for number in ours.keys() & theirs.keys())
         return {each for each in found if each}
 
-    def _respelled(self, one: Instruction, other: Instruction, row: EffectDiffers) -> EffectDiffers:
+    def _respelled(self, one: Operation, other: Operation, row: EffectDiffers) -> EffectDiffers:
         """In doubt where an intrinsic of LLVM stands for another wherever that was: LLVM renames some."""
         names = one.name, other.name
         is_all = names[0] not in self._names[1] and names[1] not in self._names[0]
@@ -281,9 +287,9 @@ class Differences:
         return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
 
     def _unsynchronized(self, event: Event) -> EffectDiffers:
-        name, noun = event.instruction.name, wording.noun(event)
+        name, noun = event.operation.name, wording.noun(event)
         counts = [
-            sum(each.instruction.name == name for code in side.blocks for each in code.events)
+            sum(each.operation.name == name for code in side.blocks for each in code.events)
             for side in self._sides
         ]
         if not _SEPARATES.match(name):
@@ -347,7 +353,7 @@ def _several(subjects: Iterable[str]) -> set[str]:
     return {words for words, distances in found.items() if len(distances) > 2 and len({*distances}) > 1}
 
 
-def _early(base: Instruction, head: Instruction, what: object) -> EffectDiffers:
+def _early(base: Operation, head: Operation, what: object) -> EffectDiffers:
     """In head a risk. Where only base does not wait, an access waits for more, or a value is another."""
     why, before = head.name.partition(MARK)[2], base.name.partition(MARK)[2]
     if not set(why.split()) <= set(before.split()):
@@ -357,7 +363,7 @@ def _early(base: Instruction, head: Instruction, what: object) -> EffectDiffers:
 
 
 def _renamed(one: Event, other: Event) -> EffectDiffers:
-    ours, theirs = one.instruction, other.instruction
+    ours, theirs = one.operation, other.operation
     if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
         return _early(ours, theirs, one.number)
     words = f"{wording.code(ours)} → {wording.code(theirs)}"
@@ -383,7 +389,7 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
 def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
     """Whether AMD's instructions that make two accesses make the same ones in all, at the same offsets."""
     ours, theirs = (
-        sorted(name for event in side if _TWO.match(name := event.instruction.name)) for side in (gone, new)
+        sorted(name for event in side if _TWO.match(name := event.operation.name)) for side in (gone, new)
     )
     before, after = (Counter(re.findall(r"\S+\d:([1-9]\d*)", " ".join(names))) for names in (ours, theirs))
     return ours != theirs and len(ours) == len(theirs) and before == after
@@ -391,11 +397,11 @@ def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
 
 def _is_joined(one: Event, other: Event) -> bool:
     """Whether one of the two is an instruction of AMD that makes two accesses."""
-    return bool(_TWO.match(one.instruction.name)) != bool(_TWO.match(other.instruction.name))
+    return bool(_TWO.match(one.operation.name)) != bool(_TWO.match(other.operation.name))
 
 
 def _new(event: Event) -> EffectDiffers:
-    counts = event.effect.act is Act.SYNC and _COUNTS.search(event.instruction.name)
+    counts = event.effect.act is Act.SYNC and _COUNTS.search(event.operation.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
     return EffectDiffers(
         kind,
@@ -408,7 +414,7 @@ def _new(event: Event) -> EffectDiffers:
 def _kind_of(event: Event) -> EffectClass:
     if event.effect.act in (Act.SYNC, Act.STATES):
         return SYNC
-    if event.effect.act is Act.MATRIX or event.instruction.is_float:
+    if event.effect.act is Act.MATRIX or event.operation.is_float:
         return FLOAT
     is_spilled = event.effect.space == "local"  # what a thread keeps for itself
     return UNKNOWN if is_spilled or event.effect.act in (Act.OPAQUE, Act.LANES) else MEMORY
@@ -418,11 +424,7 @@ def _waits_for_more(
     value_of: Callable[[int], int | None], act: Act, event: Event, pairs: Sequence[tuple[int, int]]
 ) -> bool:
     """Whether head's wait is base's and leaves fewer unfinished."""
-    if (
-        act is not Act.SYNC
-        or not _WAITS.search(event.instruction.name)
-        or _COUNTS.search(event.instruction.name)
-    ):
+    if act is not Act.SYNC or not _WAITS.search(event.operation.name) or _COUNTS.search(event.operation.name):
         return False
     found = [(value_of(a), value_of(b)) for a, b in pairs if a != b]
     return bool(found) and all(a is not None and b is not None and b < a for a, b in found)
@@ -432,10 +434,10 @@ def of_shapes(base: Graph, head: Graph) -> Iterator[EffectDiffers]:
     """Of two functions whose blocks do not correspond: what one has more of."""
     ours, theirs = (
         Counter(
-            (each.effect.act, wording.code(each))
+            (each.operation.effect.act, wording.code(each.operation))
             for node in side
             for each in node.block.instructions
-            if each.effect and each.effect.act in (Act.SYNC, Act.MATRIX)
+            if each.operation.effect and each.operation.effect.act in (Act.SYNC, Act.MATRIX)
         )
         for side in (base, head)
     )

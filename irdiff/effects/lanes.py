@@ -7,9 +7,8 @@ store under the predicate that those bits are 0 then writes what all lanes would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
-from irdiff.effects.program import Instruction
 from irdiff.effects.values import WITH_WIDTH, Values
 
 _ALL = 31
@@ -23,9 +22,8 @@ def _used(places: int, mask: int) -> int:
 
 
 class Lanes:
-    def __init__(self, values: Values, made_by: Mapping[int, Instruction]) -> None:
+    def __init__(self, values: Values) -> None:
         self._values = values
-        self._made_by = made_by
         self._known: dict[int, int] = {}
 
     def relevant(self, guard: int, stored: Collection[int]) -> int | None:
@@ -97,7 +95,7 @@ class Lanes:
                 return _ALL
         operands = key[1 + (key[0] in WITH_WIDTH) :]
         found = self._any(operands)
-        if len(operands) == 2 and (made_by := self._made_by.get(number)) and made_by.commutes:
+        if len(operands) == 2 and (made_by := values.made_by.get(number)) and made_by.commutes:
             for one, other in (operands, operands[::-1]):
                 part = values.keys[other]
                 made = self._butterfly(part[1]) if part[0] == "part" else None

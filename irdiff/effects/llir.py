@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from irdiff.effects.blocks import BRANCH, JUMP, Body, Phis, with_copies
-from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
+from irdiff.effects.program import Act, Effect, Function, Operand, Program, ReadError, Verbatim, instruction
 from irdiff.effects.ptx import PtxReader, split
 
 _DEFINE = re.compile(r"define .*?(\S+ @[\w.$\"]+)\((.*)\)")
@@ -176,7 +176,7 @@ class _IrReader:
         is_float: bool = False,
     ) -> None:  # fmt: skip
         self._body.now.append(
-            Instruction(name, results, tuple(operands), compute, commutes, effect=effect, is_float=is_float)
+            instruction(name, results, operands, compute, effect=effect, commutes=commutes, is_float=is_float)
         )
 
     def _instruction(self, results: tuple[str, ...], word: str, rest: str) -> None:

@@ -11,14 +11,15 @@ block had before. What it stands before or after is no part of the number: `orde
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irdiff.effects.blocks import EXEC, BlockNode, Graph, read_by
+from irdiff.effects.blocks import EXEC, BlockNode, Graph
 from irdiff.effects.lanes import Lanes
-from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, ReadError
+from irdiff.effects.program import COPY, Act, Effect, Function, Operand, Operation, ReadError, Slot
 from irdiff.effects.values import Values
 
 _MAX_ROUNDS = 60
@@ -27,7 +28,7 @@ _MAX_ROUNDS = 60
 class Event(NamedTuple):
     """An effect in its place."""
 
-    instruction: Instruction
+    operation: Operation
     effect: Effect
     number: int
     like: int
@@ -44,70 +45,71 @@ class NumberedBlock(NamedTuple):
     condition: int | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class _MaskedValue:
     """A register that was written in some lanes only."""
 
     lanes: int
     value: int
-    below: int | _MaskedValue
+    below: _Raw
     flat: int | None = field(default=None, compare=False)
     """Once it is asked for: one value for all lanes."""
 
 
+_Raw = int | str | _MaskedValue
+"""The value of a register; its name where nothing wrote it."""
 _State = dict[str, "int | _MaskedValue"]
+_Like = tuple[int, int | None, int | None, tuple[int, ...], tuple[int, ...]]
+"""The parts of an event after its number."""
 
 
 class NumberedFunction:
     """One function while it is numbered."""
 
-    def __init__(
-        self, values: Values, graph: Graph, function: Function, made_by: dict[int, Instruction]
-    ) -> None:
+    def __init__(self, values: Values, graph: Graph, function: Function) -> None:
         self.values = values
         self.graph = graph
-        self.made_by = made_by
-        """What computes a value, the first that does."""
         self.joins: list[dict[str, int]] = [{} for _ in graph]
         """The class of each join, by block and register."""
         self.stale = set(range(len(graph)))
         """The blocks whose joins are told apart since the last round."""
         self.blocks = [NumberedBlock((), None)] * len(graph)
         self.computed: set[int] = set()
-        self.lanes = Lanes(values, made_by)
+        self.lanes = Lanes(values)
         self._asynchronous = function.asynchronous
         self._entered: list[_State | None] = [None] * len(graph)
         self._out: list[_State] = [{}] * len(graph)
         self.all_lanes = values.node("all lanes")
         self._parameters = {name: values.node("parameter", n) for n, name in enumerate(function.parameters)}
 
-    def run(self) -> set[int]:
+    def run(self, part: Sequence[int]) -> set[int]:
         """One round, with the joins as they are known; the blocks that are entered otherwise than before."""
         entered = set[int]()
-        for number, node in enumerate(self.graph):
+        for number in part:
+            node = self.graph[number]
             if number not in self.stale and min(node.sources, default=-1) not in entered:
                 continue
+            self.stale.discard(number)
             state = self._entering(number, node)
             if self._entered[number] != state:
                 self._entered[number] = dict(state)
                 self.blocks[number] = _Block(self, number, node, state).run()
                 self._out[number] = state
                 entered.add(number)
-        self.stale.clear()
         return entered
 
     def entering(self, number: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """What enters a block in each join, and in each register that may become one, from each side.
+        """What enters a block in each join, and in each register that may become one, from each block so far.
 
         The entry is entered from outside too.
         """
-        states = [self._out[source] for source in self.graph[number].sources]
-        first, *others = states if number else [self._first(), *states]
+        sources = (each for each in self.graph[number].sources if self._entered[each] is not None)
+        states = [*([] if number else [self._first()]), *(self._out[each] for each in sources)]
         joins = self.joins[number]
-        for register in self.graph[number].live if others else ():
-            value = first.get(register)
-            if register in joins or any(value is not state.get(register) for state in others):
-                yield register, tuple([self.flat(state, register) for state in (first, *others)])
+        for register in self.graph[number].live if len(states) > 1 else ():
+            value = states[0].get(register)
+            if register in joins or any(value is not state.get(register) for state in states):
+                yield register, tuple([self.flat(state.get(register, register)) for state in states])
 
     def _first(self) -> _State:
         return {EXEC: self.all_lanes, **self._parameters}
@@ -119,22 +121,21 @@ class NumberedFunction:
             state[register] = self.values.node("join", number, class_)
         return state
 
-    def flat(self, state: _State, register: str) -> int:
+    def flat(self, raw: _Raw) -> int:
         """A register that nothing wrote is, on AMD, what a kernel is given, by the register's name."""
-        value = state.get(register)
-        return self.values.node("undefined", register) if value is None else self._flat(value)
-
-    def _flat(self, value: int | _MaskedValue) -> int:
-        if isinstance(value, int):
-            return value
-        if value.flat is None:
-            value.flat = self.values.select(value.lanes, value.value, self._flat(value.below))
-        return value.flat
+        if isinstance(raw, int):
+            return raw
+        if isinstance(raw, str):
+            return self.values.node("undefined", raw)
+        if raw.flat is None:
+            raw.flat = self.values.select(raw.lanes, raw.value, self.flat(raw.below))
+        return raw.flat
 
     def waited(self, event: Event, state: _State) -> None:
         """What a matrix unit wrote is another value after a wait."""
-        for register in self._asynchronous & state.keys() if "wait" in event.instruction.name else ():
-            old = self.flat(state, register)
+        is_wait = self._asynchronous and "wait" in event.operation.name
+        for register in self._asynchronous & state.keys() if is_wait else ():
+            old = self.flat(state[register])
             if self.values.value_of(old) is None:
                 state[register] = self.values.node("waited for", event.number, old)
 
@@ -148,115 +149,131 @@ class _Block:
         self._seen: Counter[int] = Counter()
 
     def run(self) -> NumberedBlock:
+        """Remembers what an operation gives of the same values in the same lanes."""
         events: list[Event] = []
-        for each in self._node.block.instructions:
-            operands = tuple([self._read(operand) for operand in each.operands])
-            if each.name.startswith("v_readlane"):  # it may read a lane that is off
-                flat = (self._function.flat(self._state, name) for name in read_by(each))
-                operands = tuple(
-                    [next(flat) if isinstance(name, str) else self._read(name) for name in each.operands]
-                )
-            if each.name == "copies":  # all at once
-                self._state.update(zip(each.results, operands, strict=True))
-                continue
-            if each.effect is None:
-                results = self._results(each, operands)
+        state, known, function = self._state, self._values.known, self._function
+        for operation, names, reads in self._node.block.instructions:
+            read = [state.get(name, name) for name in reads]
+            if operation.effect is None:
+                key = operation, state[EXEC], *read
+                results = known.get(key)
+                if results is None:
+                    results = known[key] = self._results(operation, read, len(names))
+                if operation.compute != COPY:
+                    function.computed.update(results)
             else:
-                events.append(self._event(each, each.effect, operands))
-                count = len(each.results)
-                results = [self._values.part(events[-1].number, place, count) for place in range(count)]
-            self._write(each, results)
-            if events and each.effect:
-                self._function.waited(events[-1], self._state)
-        operand = self._node.block.condition
-        condition = None if operand is None else self._read(operand)
-        if self._node.is_turned and condition is not None:
-            condition = self._values.invert(condition)
-        return NumberedBlock(tuple(events), condition)
+                events.append(self._event(operation, operation.effect, read))
+                results = self._parts(events[-1].number, len(names))
+            if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
+                self._write(operation, names, read, results)
+            else:
+                for name, value in zip(names, results, strict=True):
+                    state[name] = value
+            if operation.effect:
+                function.waited(events[-1], state)
+        condition = self._node.block.condition
+        if condition is None:
+            return NumberedBlock(tuple(events), None)
+        value = self._read(condition, [])
+        return NumberedBlock(tuple(events), self._values.invert(value) if self._node.is_turned else value)
 
-    def _read(self, operand: Operand) -> int:
+    def _read(self, operand: Operand | Slot, read: Sequence[_Raw]) -> int:
+        if isinstance(operand, Slot):
+            return self._value(read[operand.place])
         if isinstance(operand, str):
-            value = self._state.get(operand)
-            if isinstance(value, int):
-                return value
-            if value is not None and value.lanes == self._state[EXEC]:
-                return value.value
-            return self._function.flat(self._state, operand)
+            return self._value(self._state.get(operand, operand))
         return (
             self._values.constant(operand)
             if isinstance(operand, int)
             else self._values.node("text", operand.text)
         )
 
-    def _results(self, each: Instruction, operands: tuple[int, ...]) -> Sequence[int]:
-        values = self._values
-        if each.compute:
-            name, width = each.compute
-            if name == "copy":
-                return operands
+    def _value(self, raw: _Raw) -> int:
+        if isinstance(raw, _MaskedValue) and raw.lanes == self._state[EXEC]:
+            return raw.value
+        return self._function.flat(raw)
+
+    def _parts(self, number: int, count: int) -> tuple[int, ...]:
+        return tuple([self._values.part(number, place, count) for place in range(count)])
+
+    def _results(self, operation: Operation, read: Sequence[_Raw], count: int) -> tuple[int, ...]:
+        values, made_by = self._values, self._values.made_by
+        if operation.name.startswith("v_readlane"):  # it may read a lane that is off
+            read = [self._function.flat(raw) for raw in read]
+        operands = tuple([self._read(operand, read) for operand in operation.operands])
+        if not operation.compute:
+            number = values.node(operation.name, *_ordered(operation, operands))
+            made_by.setdefault(number, operation)
+            found = (number,) if count == 1 else self._parts(number, count)
+        elif operation.compute == COPY:
+            return operands
+        else:
+            name, width = operation.compute
             if name == "select" and values.keys[operands[0]][::2] == ("mask", self._state[EXEC]):
                 operands = (values.keys[operands[0]][1], *operands[1:])  # in the lanes of the comparison
             if name in _NARROW and width:
                 operands = tuple([self._narrow(operand, width) for operand in operands])
-            found = [values.compute(name, width, operands)]
-        else:
-            number = values.node(each.name, *_ordered(each, operands))
-            self._function.made_by.setdefault(number, each)
-            count = len(each.results)
-            found = [number] if count == 1 else [values.part(number, place, count) for place in range(count)]
+            found = (values.compute(name, width, operands),)
         for number in found:
-            self._function.made_by.setdefault(number, each)
-        self._function.computed.update(found)
+            made_by.setdefault(number, operation)
         return found
 
     def _narrow(self, operand: int, width: int) -> int:
         value = self._values.value_of(operand)
         return operand if value is None else self._values.constant(value, width)
 
-    def _guard(self, each: Instruction) -> int | None:
-        if each.guard is None:
+    def _guard(self, operation: Operation, read: Sequence[_Raw]) -> int | None:
+        if not operation.is_guarded:
             return None
-        guard = self._read(each.guard)
-        guard = self._values.invert(guard) if each.negated else guard
+        guard = self._value(read[-1])
+        guard = self._values.invert(guard) if operation.negated else guard
         return None if self._values.value_of(guard) else guard
 
-    def _write(self, each: Instruction, results: Sequence[int]) -> None:
-        state = self._state
-        if each.guard is None and not each.masked:
-            state.update(zip(each.results, results, strict=True))
-            return
-        lanes, guard = state[EXEC], self._guard(each)
+    def _write(
+        self, operation: Operation, names: Sequence[str], read: Sequence[_Raw], results: Sequence[int]
+    ) -> None:
+        state, lanes, guard = self._state, self._state[EXEC], self._guard(operation, read)
         assert isinstance(lanes, int)
-        for register, value in zip(each.results, results, strict=True):
+        for register, value in zip(names, results, strict=True):
+            below = state.get(register, register)
             if guard is not None:
-                state[register] = self._values.select(guard, value, self._function.flat(state, register))
-            elif not each.masked or lanes == self._function.all_lanes:
+                state[register] = self._values.select(guard, value, self._function.flat(below))
+            elif not operation.masked or lanes == self._function.all_lanes:
                 state[register] = value
             else:
-                below = state.get(register, self._values.node("undefined", register))
-                below = below.below if isinstance(below, _MaskedValue) and below.lanes == lanes else below
+                if isinstance(below, _MaskedValue) and below.lanes == lanes:
+                    below = below.below
                 state[register] = _MaskedValue(lanes, value, below)
 
-    def _event(self, each: Instruction, effect: Effect, operands: tuple[int, ...]) -> Event:
+    def _event(self, operation: Operation, effect: Effect, read: Sequence[_Raw]) -> Event:
+        values = self._values
+        key = self._number, operation, self._state[EXEC], *read
+        found = values.known_events.get(key)
+        if found is None:
+            found = values.known_events[key] = self._like(operation, effect, read)
+        like, guard, *_ = found
+        number = values.node("event", operation.name, guard, like, self._seen[like])
+        self._seen[like] += 1
+        values.made_by.setdefault(number, operation)
+        return Event(operation, effect, number, *found)
+
+    def _like(self, operation: Operation, effect: Effect, read: Sequence[_Raw]) -> _Like:
+        values, guard = self._values, self._guard(operation, read)
         is_narrow = effect.space not in ("", "global") or effect.act is Act.MATRIX  # of tensor memory
         width = 32 if is_narrow else 64
         address = tuple(
-            self._values.moved(width, self._read(part), offset) for part, offset in effect.address
+            values.moved(width, self._read(part, read), offset) for part, offset in effect.address
         )
-        operands, guard = _ordered(each, operands), self._guard(each)
+        operands = _ordered(operation, tuple([self._read(operand, read) for operand in operation.operands]))
         if effect.act is Act.MATRIX:  # an accumulator that it sets to 0 first, whatever was there
-            keys = self._values.keys
-            nothing = self._values.node("undefined", "")
-            operands = tuple([nothing if keys[part][0] == "undefined" else part for part in operands])
+            nothing = values.node("undefined", "")
+            operands = tuple([nothing if values.keys[part][0] == "undefined" else part for part in operands])
         if guard is not None and effect.act is Act.STORE and effect.space == "shared":
             guard = self._function.lanes.relevant(guard, (*address, *operands))
-        lanes = self._state[EXEC] if each.masked else None
+        lanes = self._state[EXEC] if operation.masked else None
         assert not isinstance(lanes, _MaskedValue)
-        like = self._values.node("like", self._number, each.name, guard, lanes, address, operands)
-        number = self._values.node("event", each.name, guard, like, self._seen[like])
-        self._seen[like] += 1
-        self._function.made_by.setdefault(number, each)
-        return Event(each, effect, number, like, guard, lanes, address, operands)
+        like = values.node("like", self._number, operation.name, guard, lanes, address, operands)
+        return like, guard, lanes, address, operands
 
 
 _NARROW = frozenset(
@@ -266,37 +283,51 @@ _NARROW = frozenset(
 """Functions that take a constant in their own width."""
 
 
-def _ordered(each: Instruction, operands: tuple[int, ...]) -> tuple[int, ...]:
-    return (*sorted(operands[:2]), *operands[2:]) if each.commutes else operands
+def _ordered(operation: Operation, operands: tuple[int, ...]) -> tuple[int, ...]:
+    return (*sorted(operands[:2]), *operands[2:]) if operation.commutes else operands
 
 
 def number(base: NumberedFunction, head: NumberedFunction) -> None:
-    """Numbers both until no join has to be told from another. Raises ReadError."""
+    """Numbers both until no join has to be told from another, loop by loop. Raises ReadError."""
     classes = 0
-    for _ in range(_MAX_ROUNDS):
-        sides = [(side, side.run()) for side in (base, head)]
-        places = {
-            target for side, entered in sides for each in entered for target in side.graph[each].targets
-        }
-        heirs: set[tuple[int, int]] = set()
-        known: dict[tuple[int, int, tuple[int, ...]], int] = {}
-        found: list[tuple[NumberedFunction, tuple[int, str], int]] = []
-        for side, _ in sides:
-            for place, register, entering in [(n, *row) for n in sorted(places) for row in side.entering(n)]:
-                own = side.joins[place].get(register, -1)
-                if own < 0 and len(set(entering)) == 1:
-                    continue
-                key = place, own, entering
-                if key not in known:  # the first keeps the class, each other gets a new one
-                    is_heir = own >= 0 and (place, own) not in heirs
-                    heirs.add((place, own))
-                    classes += not is_heir
-                    known[key] = own if is_heir else classes
-                if known[key] != own:
-                    found.append((side, (place, register), known[key]))
-        if not found:
-            return
-        for side, (place, register), class_ in found:
-            side.joins[place][register] = class_
-            side.stale.add(place)
-    raise ReadError("joins that do not settle")
+    sides = base, head
+    for part in _parts(base.graph):
+        places = part
+        for _ in range(_MAX_ROUNDS):
+            heirs: set[tuple[int, int]] = set()
+            known: dict[tuple[int, int, tuple[int, ...]], int] = {}
+            for side, place in itertools.product(sides, places):
+                for register, entering in [*side.entering(place)]:
+                    own = side.joins[place].get(register, -1)
+                    if own < 0 and len(set(entering)) == 1:
+                        continue
+                    key = place, own, entering
+                    if key not in known:  # the first keeps the class, each other gets a new one
+                        is_heir = own >= 0 and (place, own) not in heirs
+                        heirs.add((place, own))
+                        classes += not is_heir
+                        known[key] = own if is_heir else classes
+                    if known[key] != own:
+                        side.joins[place][register] = known[key]
+                        side.stale.add(place)
+            entered = {each for side in sides for each in side.run(part)}
+            places = [each for each in part if not entered.isdisjoint(base.graph[each].sources)]
+            if not places:
+                break
+        else:
+            raise ReadError("joins that do not settle")
+
+
+def _parts(graph: Graph) -> list[list[int]]:
+    """Loops, and blocks outside of them, each before what it leads to."""
+    reached, changed = [1 << number for number in range(len(graph))], True
+    while changed:
+        changed = False
+        for number in range(len(graph) - 1, -1, -1):
+            for target in graph[number].targets:
+                changed = changed or bool(reached[target] & ~reached[number])
+                reached[number] |= reached[target]
+    parts: dict[int, list[int]] = {}
+    for number, blocks in enumerate(reached):
+        parts.setdefault(blocks, []).append(number)
+    return [parts[blocks] for blocks in sorted(parts, key=int.bit_count, reverse=True)]

@@ -66,11 +66,11 @@ class Extent(NamedTuple):
 
 def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
-    name = event.instruction.name
+    name = event.operation.name
     is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
     size = event.effect.size
     if is_copy:
-        size = next((each for each in event.instruction.operands if isinstance(each, int)), 16)
+        size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
     if two:
         places = [int(each) for each in re.findall(r"offset[01]:(\d+)", name)]
         size = (max(places, default=0) * (64 if two.group(1) else 1) + 1) * int(two.group(2)) // 8

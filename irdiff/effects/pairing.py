@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irdiff.compare import alignment
 from irdiff.effects.numbering import Event
-from irdiff.effects.program import Act
+from irdiff.effects.program import Act, Slot
 from irdiff.effects.waits import MARK
 
 
@@ -33,13 +33,13 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         yield from zip(*units, strict=True)
         gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
     keys: tuple[Callable[[Event], object], ...] = (
-        lambda event: (event.instruction.name, event.address, _texts(event)),
-        lambda event: (event.instruction.name, event.guard, event.operands),
-        lambda event: event.instruction.name,
+        lambda event: (event.operation.name, event.address, _texts(event)),
+        lambda event: (event.operation.name, event.guard, event.operands),
+        lambda event: event.operation.name,
         lambda event: (
             event.effect.act,
             event.effect.space,
-            re.split(rf"[. {MARK}]", event.instruction.name)[:2],
+            re.split(rf"[. {MARK}]", event.operation.name)[:2],
         ),
         lambda event: (
             event.effect.act,
@@ -65,4 +65,4 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
 
 def _texts(event: Event) -> list[object]:
     """The operands that are no registers."""
-    return [each for each in event.instruction.operands if not isinstance(each, str)]
+    return [each for each in event.operation.operands if not isinstance(each, Slot)]

@@ -6,7 +6,9 @@ literal of floating point, a special register. Registers may be written several 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -17,6 +19,12 @@ class ReadError(Exception):
 
 class Verbatim(NamedTuple):
     text: str
+
+
+class Slot(NamedTuple):
+    """A register, by its place among those that the instruction reads."""
+
+    place: int
 
 
 Operand = str | int | Verbatim
@@ -45,29 +53,105 @@ class Effect(NamedTuple):
     act: Act
     space: str = ""
     """`global`, `shared`, …; empty for one that may touch any memory."""
-    address: tuple[tuple[Operand, int], ...] = ()
+    address: tuple[tuple[Operand | Slot, int], ...] = ()
     """Each part with the bytes that are added to it."""
     size: int = 0
     """Bytes from the address on; 0 where that is not known."""
 
 
-class Instruction(NamedTuple):
+COPY = "copy", 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Operation:
+    """An instruction without its registers."""
+
     name: str
-    """The operation with all modifiers that count."""
-    results: tuple[str, ...] = ()
-    operands: tuple[Operand, ...] = ()
+    """With all modifiers that count."""
+    operands: tuple[Slot | int | Verbatim, ...] = ()
     """Without those of the address."""
     compute: tuple[str, int] | None = None
     """A function of `Values` and its width, where the operation is one of these."""
     commutes: bool = False
     """Whether the first two operands may change places."""
-    guard: str | None = None
-    """The predicate without which it does nothing."""
+    is_guarded: bool = False
+    """Whether it does nothing without a predicate: the last register that it reads."""
     negated: bool = False
     masked: bool = False
     """Whether it acts only in the lanes that `exec` has."""
     effect: Effect | None = None
     is_float: bool = False
+
+
+class Instruction(NamedTuple):
+    operation: Operation
+    results: tuple[str, ...]
+    reads: tuple[str, ...]
+
+    def guarded(self, predicate: str, *, negated: bool) -> Instruction:
+        operation = replace(self.operation, is_guarded=True, negated=negated)
+        return Instruction(operation, self.results, (*self.reads, predicate))
+
+
+class Line(NamedTuple):
+    """What one line makes."""
+
+    made: tuple[Instruction, ...] = ()
+    unknown: tuple[str, ...] = ()
+    exit: tuple[str, str | None, str, bool] | None = None
+    """As of `Body.leave`."""
+
+
+class Template:
+    """A line in which registers have some names, to be read as the same line of other registers."""
+
+    def __init__(self, line: Line, names: Sequence[str]) -> None:
+        places = {name: place for place, name in enumerate(names)}
+
+        def taken(row: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
+            found = [places.setdefault(name, len(places)) for name in row]
+            return (
+                operator.itemgetter(*found)
+                if len(found) > 1
+                else lambda all_: tuple([all_[n] for n in found])
+            )
+
+        self._line = line
+        self._rows = [(each.operation, taken(each.results), taken(each.reads)) for each in line.made]
+        self._predicate = taken([line.exit[1]] if line.exit and line.exit[1] else [])
+        self._others = tuple(places)[len(names) :]
+
+    def named(self, names: Iterable[str]) -> Line:
+        all_, end = (*names, *self._others), self._line.exit
+        made = tuple(
+            [Instruction(operation, written(all_), read(all_)) for operation, written, read in self._rows]
+        )
+        if end and end[1]:
+            end = (end[0], self._predicate(all_)[0], *end[2:])
+        return self._line._replace(made=made, exit=end)
+
+
+def instruction(
+    name: str, results: tuple[str, ...] = (), operands: Iterable[Operand] = (),
+    compute: tuple[str, int] | None = None, *, effect: Effect | None = None, commutes: bool = False,
+    masked: bool = False, is_float: bool = False,
+) -> Instruction:  # fmt: skip
+    reads: list[str] = []
+
+    def slot(operand: Operand | Slot) -> Slot | int | Verbatim:
+        if not isinstance(operand, str):
+            return operand
+        reads.append(operand)
+        return Slot(len(reads) - 1)
+
+    slots = tuple([slot(operand) for operand in operands])
+    if effect and effect.address:
+        effect = effect._replace(address=tuple([(slot(part), offset) for part, offset in effect.address]))
+    operation = Operation(
+        name=name, operands=slots, compute=compute, commutes=commutes, masked=masked, effect=effect,
+        is_float=is_float,
+    )  # fmt: skip
+    return Instruction(operation, results, tuple(reads))
 
 
 class CodeBlock(NamedTuple):

@@ -7,14 +7,30 @@ PTX ISA 9.0, "Instruction Set".
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.blocks import JUMP, Body
-from irdiff.effects.program import Act, Effect, Function, Instruction, Operand, Program, ReadError, Verbatim
+from irdiff.effects.program import (
+    COPY,
+    Act,
+    Effect,
+    Function,
+    Instruction,
+    Line,
+    Operand,
+    Program,
+    ReadError,
+    Template,
+    Verbatim,
+    instruction,
+)
 from irdiff.effects.values import PIECES
 
+_REGISTER = re.compile(r"(%(?:p|r[dqs]?|fd?))(\d+)(?![\w.])")
 _STATEMENT = re.compile(r"(?:@(!?)\s*([%$\w.]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
 _PARTS = re.compile(r"[{}]|(?:[^;{}]|(?<=[\s,|(])\{[^{};]*\})+;?")
 _LABEL = re.compile(r"([$%\w]+)\s*:(?!:)\s*")
@@ -144,10 +160,12 @@ class PtxReader:
                 self._statement(part.strip().rstrip(";").rstrip())
         self._body.end("ret", None, (), "")
         made = [each for block in self._body.blocks for each in block.instructions]
-        asynchronous = {name for each in made if _IN_BACKGROUND.match(each.name) for name in each.results}
-        copies = [each for each in made if each.compute == ("copy", 0)] if asynchronous else []
+        asynchronous = {
+            name for each in made if _IN_BACKGROUND.match(each.operation.name) for name in each.results
+        }
+        copies = [each for each in made if each.operation.compute == COPY] if asynchronous else []
         while more := {
-            each.results[0] for each in copies if each.operands[0] in asynchronous
+            each.results[0] for each in copies if not asynchronous.isdisjoint(each.reads)
         } - asynchronous:  # fmt: skip
             asynchronous |= more
         return Function(tuple(self._body.blocks), frozenset(asynchronous), ())
@@ -159,15 +177,15 @@ class PtxReader:
         elif code == "}":
             if self._scopes:
                 self._scopes.pop()
-        elif label := _LABEL.match(code):
+        elif label := ":" in code and _LABEL.match(code):
             target = self._target(label.group(1))
             self._body.end(JUMP, None, (target,), target)
             self._statement(code[label.end() :])
         elif code.startswith("."):
             self._directive(code)
         elif code:
-            names = {name: new for scope in self._scopes for name, new in scope.items()}
-            if len(names) > 1:
+            if self._scopes:
+                names = {name: new for scope in self._scopes for name, new in scope.items()}
                 code = _NAME.sub(lambda match: names.get(match.group(), match.group()), code)
             found = _parsed(code)
             self.unknown += found.unknown
@@ -196,26 +214,32 @@ class PtxReader:
         )
 
 
-class _Statement(NamedTuple):
-    made: tuple[Instruction, ...] = ()
-    unknown: tuple[str, ...] = ()
-    exit: tuple[str, str | None, str, bool] | None = None
-    """As of `Body.leave`."""
-
-
 @functools.lru_cache(maxsize=1 << 15)
-def _parsed(code: str) -> _Statement:
+def _parsed(code: str) -> Line:
+    parts = _REGISTER.split(code)
+    kinds = parts[1::3]
+    return _template(tuple(parts[::3]), tuple(kinds)).named(map(operator.add, kinds, parts[2::3]))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _template(texts: tuple[str, ...], kinds: tuple[str, ...]) -> Template:
+    """With registers that have the numbers of their places."""
+    names = [f"{kind}{place}" for place, kind in enumerate(kinds)]
+    return Template(_statement("".join(itertools.chain(*zip(texts, [*names, ""], strict=True)))), names)
+
+
+def _statement(code: str) -> Line:
     found = _STATEMENT.match(code)
     if not found:
         raise ReadError(f"PTX: {code[:60]}")
     negated, guard, opcode, rest = found.groups()
     if guard and guard.lstrip("-").isdigit():
         if bool(int(guard)) == bool(negated):  # never
-            return _Statement()
+            return Line()
         guard = None
     word = opcode.partition(".")[0]
     if word in ("bra", "ret", "exit", "trap"):
-        return _Statement(exit=(JUMP if word == "bra" else opcode, guard, rest, bool(negated)))
+        return Line(exit=(JUMP if word == "bra" else opcode, guard, rest, bool(negated)))
     operands, facts = [_operand(part) for part in split(rest)], _facts(opcode)
     act = facts.act
     if opcode.startswith("ld.param") and "_param_" in str(operands[-1].address):
@@ -224,8 +248,8 @@ def _parsed(code: str) -> _Statement:
         act = Act.OPAQUE
     made = _pure(facts, operands) if act is None else [_effect(facts, act, operands)]
     if guard:
-        made = [each._replace(guard=guard, negated=bool(negated)) for each in made]
-    return _Statement(tuple(made), facts.unknown)
+        made = [each.guarded(guard, negated=bool(negated)) for each in made]
+    return Line(tuple(made), facts.unknown)
 
 
 class _Facts(NamedTuple):
@@ -280,7 +304,7 @@ def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> Instruction
         act, facts.space, tuple((value, part.offset) for part in address for value in part.values), facts.size
     )
     values = (*(value for each in read for value in _with_offset(each)), *beyond)
-    return Instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)
+    return instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)
 
 
 def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:
@@ -295,29 +319,29 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     if opcode in ("ld.param.s32", "ld.param.u32") and results[0].startswith("%rd"):  # into 64 bits
         narrow, kind = _PtxOperand(("_narrow",)), "sext" if "s32" in opcode else "zext"
         made = _pure(_facts("ld.param.u32"), [narrow, *operands[1:]])
-        return [*made, Instruction(opcode, results, narrow.values, (kind, 32_064))]
+        return [*made, instruction(opcode, results, narrow.values, (kind, 32_064))]
     values = tuple(value for each in operands[1:] for value in _with_offset(each))
     values += tuple(value for each in operands[1:] for part in each.address for value in _with_offset(part))
     if opcode.startswith("mov") and operands[0].is_vector:
         places = [place * PIECES + len(results) for place in range(len(results))]
         return [
-            Instruction(opcode, (name,), values, ("piece", place))
+            instruction(opcode, (name,), values, ("piece", place))
             for name, place in zip(results, places, strict=True)
         ]
     compute, name = _computed(opcode, is_vector=operands[1].is_vector)
     is_plain = not any(each.is_negated or each.offset for each in operands)
     if compute and is_plain and len(results) == 1:
         values = (values[2], *values[:2]) if compute[0] == "select" else values
-        return [Instruction(name, results, values, compute)]
+        return [instruction(name, results, values, compute)]
     commutes = facts.commutes and len(values) > 1 and is_plain
-    return [Instruction(facts.name, results, values, None, commutes, is_float=facts.is_float)]
+    return [instruction(facts.name, results, values, commutes=commutes, is_float=facts.is_float)]
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, str]:
     """The function of `Values` that an instruction is, and its name without types that do not count."""
     if opcode.startswith("mov"):
-        return ("pack" if is_vector else "copy", 0), "mov"
+        return ("pack", 0) if is_vector else COPY, "mov"
     if found := _INTEGER.match(opcode):
         name, kind, digits = found.groups()
         width = 1 if kind == "pred" else int(digits or 0)

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from irdiff.effects.numbering import NumberedFunction
-from irdiff.effects.program import Instruction
+from irdiff.effects.program import Operation
 from irdiff.effects.values import WITH_WIDTH, Key
 
 _MAX_PAIRS = 50_000
@@ -35,16 +35,15 @@ class Roots:
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
         self._values = base.values
-        self._made_by = base.made_by
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
         """The pairs that a pair leads to, after whether they are a guess, or the root that it is."""
 
-    def made(self, root: Root) -> tuple[Instruction | None, Instruction | None]:
+    def made(self, root: Root) -> tuple[Operation | None, Operation | None]:
         """What computes the root on each side."""
-        return self._made_by.get(root.base), self._made_by.get(root.head)
+        return self._values.made_by.get(root.base), self._values.made_by.get(root.head)
 
     def between(self, base: int, head: int) -> list[Root]:
         """Empty where the values are equal, or differ only since effects that they come from do."""
@@ -78,7 +77,7 @@ class Roots:
         return len(below) > 1 and self._commutes(base), below
 
     def _commutes(self, number: int) -> bool:
-        made = self._made_by.get(number)
+        made = self._values.made_by.get(number)
         return self._values.keys[number][0] in _COMMUTES or (made is not None and made.commutes)
 
     def _root(self, base: int, head: int) -> Root:

@@ -35,28 +35,31 @@ def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost
     if len(ours.accesses) > _MAX_ACCESSES:
         return Lost(None, False)
     before, found = ours.together(), list[tuple[Event, Event]]()
-    for one, behind in theirs.together().items():
-        for other in behind - before.get(one, set()):
+    for other, ahead in theirs.together().items():
+        for one in sorted(ahead - before.get(other, set())):
             if {one, other} <= ours.accesses.keys():
                 pair = ours.accesses[one], ours.accesses[other]
                 acts = {event.effect.act for event in pair}
                 if _is_own(*pair):
                     continue
-                if _may_race(base.values, *pair, barrier.instruction.name):
+                if _may_race(base.values, *pair, barrier.operation.name):
                     found.append(pair)
                 elif _ORDERS & acts:
                     is_complete = False
-    best = (pair for pair in found if Act.STORE in (event.effect.act for event in pair))
-    return Lost(next(best, found[0] if found else None), is_complete)
+    return Lost(max(found, key=_is_told_first, default=None), is_complete)
+
+
+def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool]:
+    return Act.STORE in (event.effect.act for event in pair), pair[0].effect.space == "shared"
 
 
 def _is_own(one: Event, other: Event) -> bool:
     """Whether the second is a thread's own wait or group, or the first its group: no other thread sees it."""
-    return bool(_GROUP.search(other.instruction.name) or "commit" in (_GROUP.findall(one.instruction.name)))
+    return bool(_GROUP.search(other.operation.name) or "commit" in (_GROUP.findall(one.operation.name)))
 
 
 def kind_of(barrier: Event) -> tuple[object, ...]:
-    return barrier.instruction.name, barrier.guard, barrier.operands
+    return barrier.operation.name, barrier.guard, barrier.operands
 
 
 class _Separation:
@@ -70,7 +73,7 @@ class _Separation:
         }
 
     def together(self) -> dict[int, set[int]]:
-        """By access, those that may follow before the next barrier."""
+        """By access, those that may stand before it behind the last barrier."""
         entering: list[set[int]] = [set() for _ in self._side.graph]
         found: dict[int, set[int]] = {}
         waiting = list(range(len(entering)))[::-1]
@@ -89,8 +92,7 @@ class _Separation:
             if kind_of(event) == self._barrier:
                 before.clear()
             elif event.number in self.accesses:
-                for each in before:
-                    found.setdefault(each, set()).add(event.number)
+                found.setdefault(event.number, set()).update(before)
                 before.add(event.number)
         return before
 
@@ -105,13 +107,13 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     """
     if fence.startswith("tcgen05.wait"):
         is_own = _word(one) == f"tcgen05.{fence.removeprefix('tcgen05.wait::')[:2]}"
-        if is_own and other.instruction.name.startswith("mbarrier.arrive"):
+        if is_own and other.operation.name.startswith("mbarrier.arrive"):
             return True
         is_apart = not is_own or _are_other_columns(values, one, other)
         is_init = False
     elif "proxy" in fence:
         is_apart = _is_asynchronous(one) or not _is_asynchronous(other)
-        is_init = one.instruction.name.startswith("mbarrier.init")
+        is_init = one.operation.name.startswith("mbarrier.init")
     else:
         is_apart, is_init = other.effect.act in _ORDERS or _are_of_one_warp(values, one, other), False
     if is_apart or (one.effect.act in _ORDERS and not is_init):
@@ -124,7 +126,7 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
 
 def _is_asynchronous(event: Event) -> bool:
     """Whether the asynchronous proxy accesses shared memory."""
-    name = event.instruction.name
+    name = event.operation.name
     is_matrix = event.effect.act is Act.MATRIX and "shared" in _spaces(event)
     return is_matrix or (event.effect.act is Act.COPY and "bulk" in name)
 
@@ -140,11 +142,11 @@ def _are_other_columns(values: Values, one: Event, other: Event) -> bool:
     """Of tensor memory, whose addresses are a lane in the upper and a column in the lower 16 bits."""
     found = []
     for event in (one, other):
-        count = re.search(r"\.x(\d+)\.", event.instruction.name)
+        count = re.search(r"\.x(\d+)\.", event.operation.name)
         if not count or not event.address:
             return False
         constant, terms = values.linear(32, event.address[-1])
-        has_halves = "16x32bx2" in event.instruction.name  # the first operand says where the second begins
+        has_halves = "16x32bx2" in event.operation.name  # the first operand says where the second begins
         second = values.value_of(event.operands[0]) if has_halves else 0
         if second is None:
             return False
@@ -154,7 +156,7 @@ def _are_other_columns(values: Values, one: Event, other: Event) -> bool:
 
 
 def _word(event: Event) -> str:
-    return ".".join(event.instruction.name.split(".")[:2])
+    return ".".join(event.operation.name.split(".")[:2])
 
 
 def _spaces(event: Event) -> set[str]:

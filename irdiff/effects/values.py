@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from irdiff.effects.program import Operation
+
 Key = tuple[Any, ...]
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
@@ -50,6 +52,11 @@ class Values:
         self.keys: list[Key] = []
         self._masks: dict[int, int] = {}
         self._computed: dict[tuple[str, int, tuple[int, ...]], int] = {}
+        self.made_by: dict[int, Operation] = {}
+        """What computes a value, the first that does."""
+        self.known: dict[Key, tuple[int, ...]] = {}
+        """What an operation gives, by itself and all that it reads."""
+        self.known_events: dict[Key, Any] = {}
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
 
     def node(self, *key: Any) -> int:
@@ -126,10 +133,12 @@ class Values:
             return self.constant(constant, width)
         if not constant and len(kept) == 1 and 1 in kept.values():
             return next(iter(kept))
-        whole = self._joined(width, constant, kept)
-        if whole is not None:
-            return whole
-        if len(known := {atom: factor for atom, factor in kept.items() if self.bits(atom) >= 0}) > 1:
+        known = {atom: factor for atom, factor in kept.items() if self.bits(atom) >= 0}
+        if len(kept) - len(known) < 2:  # the highest bit of two of which nothing is known may be 1
+            whole = self._joined(width, constant, kept)
+            if whole is not None:
+                return whole
+        if len(known) > 1:
             apart = self._apart(width, known)
             joined = self._joined(width, 0, apart) if len(apart) > 1 else None
             if joined is not None:
@@ -141,21 +150,22 @@ class Values:
 
     def _joined(self, width: int, constant: int, terms: Mapping[int, int]) -> int | None:
         """A sum as a form of bits; None where terms may have bits in common, so bits are carried."""
-        seen, found = constant, dict[tuple[int, int], int]()
+        seen, ones, shifted = constant, _ones(width), list[tuple[int, int]]()
         for atom, factor in terms.items():
-            most = self.bits(atom) & _ones(width)
-            if factor & 1 and most & seen:
-                return None
-            flipped, form = self.form(width, atom)
+            most = self.bits(atom) & ones
             for places in _places(factor):
-                mask = most << places & _ones(width)
+                mask = most << places & ones
                 if mask & seen:
                     return None
                 seen |= mask
-                constant ^= flipped << places & _ones(width)
-                for (each, n), own in form.items():
-                    where = each, n + places
-                    found[where] = found.get(where, 0) ^ own << places & _ones(width)
+                shifted.append((atom, places))
+        found = dict[tuple[int, int], int]()
+        for atom, places in shifted:
+            flipped, form = self.form(width, atom)
+            constant ^= flipped << places & ones
+            for (each, n), own in form.items():
+                where = each, n + places
+                found[where] = found.get(where, 0) ^ own << places & ones
         return self.xored(width, constant, found)
 
     def _apart(self, width: int, terms: Mapping[int, int]) -> dict[int, int]:

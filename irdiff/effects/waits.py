@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from irdiff.effects.blocks import BlockNode, Graph, read_by
-from irdiff.effects.program import Act, Instruction
+from irdiff.effects.blocks import BlockNode, Graph
+from irdiff.effects.program import Act, Instruction, Operation
 
 WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
@@ -65,28 +66,29 @@ class _Pending:
     def mark(self, each: Instruction) -> str:
         """Why an instruction comes too early; a late load would overwrite what is written now, too."""
         pending = [rows for rows in self.last.values() if rows]
-        early = {name for rows in pending for name in (*read_by(each), *each.results) if name in rows}
-        if early:
+        if early := {name for name in (*each.reads, *each.results) for rows in pending if name in rows}:
             return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
-        if not each.effect or each.effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE):
+        effect = each.operation.effect
+        if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE):
             return ""
         found = [what for rows in pending for what in rows if what in (_STORES, _SHARED)]
         return f"{' and '.join(found)} {UNFINISHED}" if found else ""
 
     def advance(self, each: Instruction) -> None:
-        if each.name.startswith(WAIT):
-            self.wait(each.name.removeprefix(WAIT))
+        name = each.operation.name
+        if name.startswith(WAIT):
+            self.wait(name.removeprefix(WAIT))
             return
         for rows in self.last.values():
             if rows:
                 for register in each.results:
                     rows.pop(register, None)
-        for counter in _counters(each.name):
+        for counter in _counters(name):
             self.issued[counter] = number = self.issued[counter] + 1
             self.last[counter].update(dict.fromkeys(each.results, number))
             if counter == "lgkmcnt":
                 self.last[counter][_SHARED] = number
-            elif counter and each.effect and each.effect.act is not Act.LOAD:
+            elif counter and (effect := each.operation.effect) and effect.act is not Act.LOAD:
                 self.last[counter][_STORES] = number
 
 
@@ -110,7 +112,12 @@ def marked(graph: Graph) -> Graph:
 
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
     for each in node.block.instructions:
-        if not each.name.startswith(WAIT):
+        if not each.operation.name.startswith(WAIT):
             mark = state.mark(each)
-            yield each._replace(name=f"{each.name}{MARK}{mark}", compute=None) if mark else each
+            yield each._replace(operation=_early(each.operation, mark)) if mark else each
         state.advance(each)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _early(operation: Operation, mark: str) -> Operation:
+    return replace(operation, name=f"{operation.name}{MARK}{mark}", compute=None)

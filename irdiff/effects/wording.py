@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from irdiff.effects.numbering import Event
-from irdiff.effects.program import Act, Instruction
+from irdiff.effects.program import Act, Operation
 from irdiff.effects.waits import MARK
 
 _MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
@@ -15,7 +15,7 @@ _MAX_CODE = 70
 def noun(event: Event) -> str:
     effect = event.effect
     if not effect.space or effect.act not in (Act.LOAD, Act.STORE, Act.ATOMIC):
-        return code(event.instruction)
+        return code(event.operation)
     return f"{effect.space} {effect.act}"
 
 
@@ -33,7 +33,7 @@ def unpacked(name: str) -> str:
     return name.strip("`").split(" ")[0].replace("v_pk_", "v_")
 
 
-def code(each: Instruction) -> str:
+def code(each: Operation) -> str:
     name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
     return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
 
