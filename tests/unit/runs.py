@@ -9,6 +9,7 @@ from typing import get_origin, get_type_hints
 import zstandard
 
 from irdiff.compare import radius
+from irdiff.findings import Finding
 from irdiff.model import (
     DEFAULT_OPTIONS,
     GROUPED_VERDICTS,
@@ -38,9 +39,17 @@ from irdiff.store import sha256
 from irdiff.timing import results
 from irdiff.timing.results import GpuRecord, OutputCheck, OutputStatus, TimingProtocol, TimingResults
 from tests.texts import text_of
-from tests.unit.findings import findings as of_names
 
-findings = of_names
+
+def findings(*written):
+    """As they are written."""
+    return tuple(map(Finding.parse, written))
+
+
+def told(found):
+    return tuple(map(str, found))
+
+
 FAILURE = Failure(
     kind=FailureKind.ERROR, stage="ttgir", message="PassManager::run failed", signal=None, stderr="…"
 )

@@ -16,7 +16,7 @@ from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
 from irdiff.store import Store
 from tests.unit import runs
-from tests.unit.no_llvm import no_llvm
+from tests.unit.compiled import no_llvm
 
 pytestmark = pytest.mark.slow
 VALUES = 8_000

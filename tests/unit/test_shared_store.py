@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff import config as configuration
 from irdiff.cli.store_commands import store_group
@@ -12,6 +11,7 @@ from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.errors import UsageError
 from irdiff.store import Store, key_of, sha256, shared
 from irdiff.store.shared import PlaceError, SharedStore
+from tests.unit.typed import typed
 
 BASE, HEAD, OTHER = "a" * 64, "b" * 64, "c" * 64
 PLACE = ("matmul/tma", "sm_90")
@@ -173,7 +173,7 @@ def test_where_a_shared_store_is(monkeypatch, tmp_path):
         with pytest.raises(UsageError, match="is no shared store"):
             SharedStore(Store(tmp_path), SharedStoreConfig(url=url, mode=StoreMode.READ))
     with pytest.raises(UsageError, match="no shared store is named"):
-        CliRunner().invoke(store_group, ["push"], standalone_mode=False, catch_exceptions=False)
+        typed(store_group, "push")
     monkeypatch.setenv("IRDIFF_STORE", "s3://b/p")
     read, write = configuration.load().shared_store, configuration.load(store_mode="write").shared_store
     assert (read, write) == tuple(

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff import store as stores
 from irdiff.cli.store_commands import store_group
@@ -17,6 +16,7 @@ from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, interned, key_of, read_once
 from irdiff.worker import assembling
 from tests.texts import text_of
+from tests.unit.typed import typed
 
 KEY, OTHER = key_of("a"), key_of("b")
 DAY_S = 86400
@@ -291,8 +291,7 @@ MISTAKES = {"2": "--max-size 2GB?", "500": "--max-size 500MB?", "0": "--max-size
 @pytest.mark.parametrize("text", ["many", "", "-2GB", "2GBs", "2 2GB", "B", *MISTAKES])
 def test_a_bad_size_empties_nothing(tmp_path, text):
     digest = Store(tmp_path / "results").put(b"one")
-    words = ["prune", f"--max-size={text}", "--cache", str(tmp_path)]
     with pytest.raises(UsageError) as raised:
-        CliRunner().invoke(store_group, words, standalone_mode=False, catch_exceptions=False)
+        typed(store_group, "prune", f"--max-size={text}", "--cache", tmp_path)
     assert MISTAKES.get(text, "is not a size") in raised.value.what + raised.value.hint
     assert Store(tmp_path / "results").has(digest)

@@ -13,11 +13,10 @@ from irdiff.attribute.replayer import Dump
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.model import StageStatus, Verdict
 from tests.elf_files import content, rebuilt
-from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
 from tests.unit.attribute.conftest import states
+from tests.unit.compiled import AMDGCN, CUBIN, HSACO, OTHER_CUBIN, OTHER_PTX, PTX, THIRD_CUBIN, coded, no_llvm
 from tests.unit.golden import golden
-from tests.unit.no_llvm import no_llvm
 
 
 def mlir(*operations, function="tt.func public", end="tt.return"):
@@ -33,16 +32,7 @@ def llvm(value):
     return f"define i32 @k() {{\n  ret i32 {value}\n}}\n"
 
 
-def coded(binary, section, first):
-    return rebuilt(binary, content(section, lambda old: first + old[1:]))
-
-
 ONE, TWO, THREE, FOUR = (mlir(f"ttg.op{name}") for name in ("one", "two", "three", "four"))
-PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
-CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
-OTHER_CUBIN = coded(CUBIN, ".text.", b"\1")
-HSACO = of_stage("hsaco", release="3.9.0", target="gfx942")[0].content
-ASSEMBLY = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
 SIZED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32")
 UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
 
@@ -72,16 +62,16 @@ TEXTS = {
     "FENCE": lowered("nvvm.fence"),
     **{name: lowered(f"%0 = llvm.mlir.{name.lower()} : i32") for name in ("ZERO", "UNDEF")},
     "PTX": PTX,
-    "OTHER_PTX": PTX.replace("16", "17"),
+    "OTHER_PTX": OTHER_PTX,
     "THIRD_PTX": PTX.replace("16", "18"),
     "CUBIN": CUBIN,
     "OTHER_CUBIN": OTHER_CUBIN,
-    "THIRD_CUBIN": coded(CUBIN, ".text.", b"\2"),
+    "THIRD_CUBIN": THIRD_CUBIN,
     "DEBUG_OTHER_CUBIN": rebuilt(OTHER_CUBIN, content(".debug_line", lambda old: old + b"x")),
     "HSACO": HSACO,
     "OTHER_HSACO": coded(HSACO, ".text", b"\1"),
-    "ASSEMBLY": ASSEMBLY,
-    "OTHER_ASSEMBLY": ASSEMBLY.replace("s_endpgm", "s_nop 0\n\ts_endpgm"),
+    "ASSEMBLY": AMDGCN,
+    "OTHER_ASSEMBLY": AMDGCN.replace("s_endpgm", "s_nop 0\n\ts_endpgm"),
 }
 
 

@@ -63,16 +63,8 @@ def texts(store, found):
     return [store.get(side.launched.digest).decode() for side in (found.base, found.head)]
 
 
-def test_a_default_written_out_is_no_other_launch_and_an_option_of_no_compiler_stays(tmp_path):
-    store = Store(tmp_path)
-    typed = "call 1\n  grid: [4, 1, 1]\n  option num_warps: 4\n  option warmup: True\n"
-    base, head = texts(store, launch_texts.resolved(pair(store, "call 1\n  grid: [4, 1, 1]\n", typed), store))
-    assert base == "call 1\n  grid: [4, 1, 1]\n"
-    assert head == "call 1\n  grid: [4, 1, 1]\n  option warmup: True\n"
-
-
-def test_what_is_typed_and_resolved_to_another_value_stays(tmp_path):
-    store = Store(tmp_path)
-    typed = "call 1\n  option num_stages: 3\n  option num_warps: 4\n"
-    found = launch_texts.resolved(pair(store, "call 1\n", typed, num_stages="3"), store)
-    assert texts(store, found) == ["call 1\n", "call 1\n  option num_stages: 3\n"]
+def test_a_default_written_out_is_no_other_launch_and_what_is_typed_otherwise_stays(tmp_path):
+    store, stages = Store(tmp_path), "  option num_stages: 3\n"
+    for typed, stays, resolved in (("  option warmup: True\n",) * 2 + ("2",), (stages, stages, "3")):
+        made = pair(store, "call 1\n", f"call 1\n  option num_warps: 4\n{typed}", num_stages=resolved)
+        assert texts(store, launch_texts.resolved(made, store)) == ["call 1\n", f"call 1\n{stays}"]

@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff.cli import hook_commands
 from irdiff.cli.gate_commands import gate_command
@@ -14,10 +13,7 @@ from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.run.test_run_place import tree
-
-
-def invoke(command, *words):
-    return CliRunner().invoke(command, list(words), standalone_mode=False, catch_exceptions=False).output
+from tests.unit.typed import typed
 
 
 @pytest.fixture
@@ -36,15 +32,15 @@ def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_fi
     for option in ("--json", "--markdown", "--html", "--svg"):
         for name in ("precious", "pipe", "link", "precious/file/below"):
             with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
-                invoke(report_command, str(folder), option, str(folder.parent / name))
+                typed(report_command, str(folder), option, str(folder.parent / name))
     for option in ("--json", "--markdown", "--junit", "--sarif"):
         with pytest.raises(UsageError, match="not a file to write"):
             place = str(folder.parent / "precious")
-            invoke(gate_command, str(folder), "--policy", "not-there.toml", option, place)
+            typed(gate_command, str(folder), "--policy", "not-there.toml", option, place)
     assert tree(folder.parent) == before
     path = folder.parent / "out"
     path.write_text("the report of yesterday")
-    invoke(report_command, str(folder), "--html", str(path))
+    typed(report_command, str(folder), "--html", str(path))
     assert path.read_text().startswith("<!doctype html>")
 
 
@@ -53,7 +49,7 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path):
     (tmp_path / ".github").write_text("a file")
     before = tree(tmp_path)
     with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
-        invoke(init_command, str(tmp_path), "--github", "--force", "--action", f"o/irdiff@{'a' * 40}")
+        typed(init_command, str(tmp_path), "--github", "--force", "--action", f"o/irdiff@{'a' * 40}")
     assert tree(tmp_path) == before
 
 
@@ -76,19 +72,19 @@ def test_another_hook_stays_and_is_put_aside_by_force(place, kind):
         (place.parent / "shared").write_text(foreign)
         place.symlink_to("shared")
     elif kind == "changed":
-        invoke(hook_commands.install_command)
+        typed(hook_commands.install_command)
         place.write_text(place.read_text().replace("exec ", "make test || exit 1\nexec "))
     else:
         place.write_text(foreign)
     before, content = tree(place.parent), place.read_text()
     with pytest.raises(UsageError, match="there is a pre-push hook already"):
-        invoke(hook_commands.install_command)
+        typed(hook_commands.install_command)
     assert tree(place.parent) == before
-    invoke(hook_commands.install_command, "--force")
-    invoke(hook_commands.install_command, "--budget", "30", "--", "--tier", "gate")
+    typed(hook_commands.install_command, "--force")
+    typed(hook_commands.install_command, "--budget", "30", "--", "--tier", "gate")
     assert hook_commands.is_ours(place.read_text()) and "--budget 30" in place.read_text()
     assert place.stat().st_mode & 0o777 == 0o755
     place.write_text(foreign)
-    invoke(hook_commands.install_command, "--force")
+    typed(hook_commands.install_command, "--force")
     assert (place.parent / "pre-push.before-irdiff").read_text() == content
     assert (place.parent / "pre-push.before-irdiff-2").read_text() == foreign

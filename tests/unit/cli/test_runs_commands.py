@@ -14,6 +14,7 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Verdict
 from irdiff.run import run_folder, run_list
 from tests.unit import runs as build
+from tests.unit.typed import typed
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
@@ -40,7 +41,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def call(command, *words):
-    return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
+    return typed(command, *words)[1]
 
 
 def test_removing_takes_names_of_the_list_and_nothing_else(runs, tmp_path):

@@ -4,11 +4,7 @@ from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifa
 from irdiff.errors import NormalizeError
 from irdiff.normalize import Printed
 from irdiff.store import Store
-from tests.elf_files import content, rebuilt
-from tests.programs.mutation.artifacts import of_stage
-from tests.unit.no_llvm import no_llvm
-
-CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
+from tests.unit.compiled import CUBIN, DEBUG_CUBIN, OTHER_CUBIN, no_llvm
 
 
 @pytest.fixture
@@ -23,8 +19,8 @@ def comparator(tmp_path):
         ("ttgir", b"not IR", b"nor this", False),
         ("ttgir", b"\xff", b"\xfe", False),
         ("llir", b"define void @k() {\n  ret void\n}\n", b"; c\ndefine void @k() {\n  ret void\n}\n", True),
-        ("cubin", CUBIN, rebuilt(CUBIN, content(".debug_line", lambda old: old + b"x")), True),
-        ("cubin", CUBIN, rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:])), False),
+        ("cubin", CUBIN, DEBUG_CUBIN, True),
+        ("cubin", CUBIN, OTHER_CUBIN, False),
     ],
 )
 def test_artifacts_are_compared_as_what_they_are(comparator, stage, base, head, same):

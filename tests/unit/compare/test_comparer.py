@@ -21,28 +21,29 @@ from irdiff.model import (
     Verdict,
 )  # fmt: skip
 from irdiff.store import Store
-from tests.elf_files import content, rebuilt
-from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
-from tests.unit.findings import told
-from tests.unit.no_llvm import no_llvm
+from tests.unit.compiled import (
+    AMDGCN,
+    CUBIN,
+    DEBUG_CUBIN,
+    HSACO,
+    OTHER_CUBIN,
+    OTHER_PTX,
+    PTX,
+    THIRD_CUBIN,
+    coded,
+    no_llvm,
+)
+from tests.unit.runs import told
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 NPU = runs.blank(Target, name="npu", backend="npu", arch="a", warp_size=32)
 TTIR = "module {\n  tt.func @k() {\n    tt.return\n  }\n}\n"
 OTHER_TTIR = TTIR.replace("tt.return", "op.a\n    tt.return")
-PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\t.loc\t1 2 3\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
-OTHER_PTX = PTX.replace("16", "17")
 RENAMED_PTX = PTX.replace(" k()", " other()")
 LATER_PTX = PTX.replace("8.7", "8.8")
 ASM = "  op 1\n"
-CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
-OTHER_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:]))
-THIRD_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\2" + old[1:]))
-DEBUG_CUBIN = rebuilt(CUBIN, content(".debug_line", lambda old: old + b"more"))
-HSACO = of_stage("hsaco", release="3.9.0", target="gfx942")[0].content
-OTHER_HSACO = rebuilt(HSACO, content(".rodata", lambda old: b"\1" + old[1:]))
-AMDGCN = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
+OTHER_HSACO = coded(HSACO, ".rodata", b"\1")
 METADATA = {"shared": 0, "num_warps": 4, "num_ctas": 1, "name": "k"}
 WHOLE = {"ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 FAILS = runs.failed()

@@ -13,8 +13,8 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, FailureKind, Sides, StageStatus, Verdict
 from irdiff.normalize import TextEquality
 from tests.unit import runs
-from tests.unit.findings import told
 from tests.unit.golden import golden
+from tests.unit.runs import told
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 GOLDEN = golden("verdicts")

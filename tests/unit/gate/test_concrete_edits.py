@@ -14,11 +14,10 @@ from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
-from tests.unit.findings import findings
+from tests.unit.compiled import no_llvm
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, TODAY
-from tests.unit.no_llvm import no_llvm
-from tests.unit.runs import case, launch, run
+from tests.unit.runs import case, findings, launch, run
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})

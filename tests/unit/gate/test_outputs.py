@@ -1,11 +1,11 @@
 """The gate's answer in every format, the release document, and the command."""
 
+import functools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff import gate
 from irdiff.cli.gate_commands import gate_command, release_report_command
@@ -18,6 +18,7 @@ from tests.unit import runs
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
 from tests.unit.golden import recorded
+from tests.unit.typed import typed
 
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
 RULES = policies.of(
@@ -117,11 +118,7 @@ def rules(tmp_path):
     return tmp_path / "policy.toml"
 
 
-def _invoke(*arguments):
-    result = CliRunner().invoke(gate_command, [str(a) for a in arguments], standalone_mode=False)
-    if result.exception:
-        raise result.exception
-    return int(result.return_value), result.output
+_invoke = functools.partial(typed, gate_command)
 
 
 def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
@@ -178,7 +175,5 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(tmp_path, fo
 
 
 def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path, folder, rules):
-    arguments = [str(folder), "--out", str(tmp_path / "release.md")]
-    for more, code in (([], 0), (["--policy", str(rules)], 1)):
-        result = CliRunner().invoke(release_report_command, [*arguments, *more], standalone_mode=False)
-        assert result.return_value == code
+    for more, code in (((), 0), (("--policy", rules), 1)):
+        assert typed(release_report_command, folder, "--out", tmp_path / "release.md", *more)[0] == code

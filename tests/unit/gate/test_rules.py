@@ -17,11 +17,10 @@ from irdiff.gate.policy import Action
 from irdiff.model import DEFAULT_OPTIONS, Edited, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
-from tests.unit.findings import findings
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
 from tests.unit.golden import golden
-from tests.unit.runs import case, group, revision, run
+from tests.unit.runs import case, findings, group, revision, run
 
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
 SLOWER = {"kind": "slower", "percent": 3}

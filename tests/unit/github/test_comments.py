@@ -1,7 +1,6 @@
 """Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
@@ -12,6 +11,7 @@ from irdiff.model import Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.golden import golden
+from tests.unit.typed import typed
 
 HEAD = "a" * 40
 
@@ -80,16 +80,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def _invoke(*arguments):
-    result = CliRunner().invoke(comment_command, [str(a) for a in arguments], standalone_mode=False)
-    if result.exception:
-        raise result.exception
-    return result.output
-
-
 def test_a_dry_run_prints_the_comment_and_needs_no_token(folder):
     more = ("--commit", COMMIT, "--url", "https://github.example/run/(1)", "--check")
-    output = _invoke(folder, *PLACE, *more, "--dry-run")
+    output = typed(comment_command, folder, *PLACE, *more, "--dry-run")[1]
     assert output.startswith("would write to pull request 7 of o/n, ")
     assert "would publish a check: failure, 1 annotations" in output
     assert marker("default") in output
@@ -113,7 +106,7 @@ def test_a_dry_run_prints_the_comment_and_needs_no_token(folder):
 )
 def test_a_mistake_is_named(folder, arguments, pattern):
     with pytest.raises(UsageError, match=pattern):
-        _invoke(folder, *arguments)
+        typed(comment_command, folder, *arguments)
 
 
 FIRST, SECOND = "5d6e7f8" + "0" * 33, "1a2b3c4" + "0" * 33

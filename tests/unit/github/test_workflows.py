@@ -2,7 +2,6 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff.cli.init_command import init_command
 from irdiff.errors import UsageError
@@ -10,6 +9,7 @@ from irdiff.gate import policy
 from irdiff.github import workflows
 from irdiff.resolve import kernel_repository
 from tests.programs.rendered_workflows import KINDS, ROOT, TEMPLATES
+from tests.unit.typed import typed
 
 ACTION = KINDS["kernels"].action
 FILES = {
@@ -27,10 +27,7 @@ TABLE = dict(
 
 
 def _init(*arguments):
-    result = CliRunner().invoke(init_command, [str(a) for a in arguments], standalone_mode=False)
-    if result.exception:
-        raise result.exception
-    return result
+    return typed(init_command, *arguments)[1]
 
 
 def _jobs(content):
@@ -122,7 +119,7 @@ def test_the_gpu_host_checks_out_nothing():
 
 def test_init_writes_everything_once(tmp_path):
     (tmp_path / "kernels.py").write_text("import triton\n\n\n@triton.jit\ndef k():\n    pass\n")
-    said = _init(tmp_path, "--github", "--action", ACTION).stdout
+    said = _init(tmp_path, "--github", "--action", ACTION)
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     names = {f".github/workflows/{name}.yml" for name in workflows.NAMES if name != "irdiff-time"}
     assert written == {"kernels.py", "irdiff.toml", "irdiff-policy.toml", *names}
@@ -130,7 +127,7 @@ def test_init_writes_everything_once(tmp_path):
     assert kernel_repository.parse_plan((tmp_path / "irdiff.toml").read_bytes(), "").workloads
     assert f"The jobs run {ACTION}. What you must still do:" in said
     assert "irdiff-gpu" not in said
-    asked = _init(tmp_path, "--github", "--action", ACTION, "--time").stdout
+    asked = _init(tmp_path, "--github", "--action", ACTION, "--time")
     assert (tmp_path / ".github/workflows/irdiff-time.yml").is_file()
     assert "1. Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu" in asked
     assert "shard: [1]" in (tmp_path / ".github/workflows/irdiff-pr.yml").read_text()

@@ -11,7 +11,7 @@ from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.store import Store
 from tests.unit import runs
-from tests.unit.no_llvm import no_llvm
+from tests.unit.compiled import no_llvm
 
 
 def mlir(*operations):

@@ -1,7 +1,6 @@
 """What the newest version moved, as text, exit code and issue."""
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff.cli import history_commands
 from irdiff.errors import ExitCode
@@ -10,6 +9,7 @@ from irdiff.history import add, alerts, database, lines
 from irdiff.model import Verdict
 from tests.unit import runs
 from tests.unit.history import histories
+from tests.unit.typed import typed
 
 A, B = "matmul/tma:fp16@sm_90", "moe/x:fp8@sm_90"
 SAME, SAME_B = runs.case(A), runs.case(B)
@@ -56,10 +56,8 @@ def test_facts_that_cost_are_news(tmp_path):
 
 
 def check(nights, text):
-    words = ["check", "--db", str(nights.file), "--markdown", str(text)]
-    result = CliRunner().invoke(history_commands.history_group, words, standalone_mode=False)
-    assert result.exception is None
-    return int(result.return_value), text.read_text()
+    words = ("check", "--db", nights.file, "--markdown", text)
+    return typed(history_commands.history_group, *words)[0], text.read_text()
 
 
 def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(nights, tmp_path):

@@ -8,8 +8,8 @@ from irdiff.normalize import Printed, equivalent
 from irdiff.normalize.llvm_reader import reprint
 from irdiff.normalize.llvm_upgrades import may_be_made_equal
 from tests.programs.mutation.artifacts import of_stage
-from tests.unit.findings import told
 from tests.unit.golden import GOLDEN, golden
+from tests.unit.runs import told
 
 _BASE, _HEAD = ((GOLDEN / "llvm-reader" / f"{name}.ll").read_text() for name in ("old", "new"))
 """As Triton 3.9 prints it, with the LLVM 24 signature of an intrinsic; and as an older LLVM spells the same."""

@@ -6,7 +6,7 @@ from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
-from tests.unit.findings import told
+from tests.unit.runs import told
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.sass_registers import same_up_to_registers
 from tests.programs.mutation.artifacts import of_stage
-from tests.unit.findings import told
+from tests.unit.runs import told
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "registers" / "sass"
 _REGISTER = re.compile(r"(?<![\w.$])R(\d+)(?![\w$])")

@@ -11,16 +11,9 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.model import FailureKind, Outcome, Sides, Verdict
 from irdiff.recheck.rechecker import Answer, Answers, Depth, Rechecker, Rounds, UnstableAssemblers
 from irdiff.store import Store
-from tests.elf_files import content, rebuilt
-from tests.programs.mutation.artifacts import of_stage
 from tests.unit import runs
-from tests.unit.no_llvm import no_llvm
+from tests.unit.compiled import CUBIN, DEBUG_CUBIN, OTHER_CUBIN, OTHER_PTX, PTX, no_llvm
 
-PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
-OTHER_PTX = PTX.replace("16", "17")
-CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
-OTHER_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:]))
-DEBUG_CUBIN = rebuilt(CUBIN, content(".debug_line", lambda old: old + b"more"))
 SOURCE, TTIR, TTGIR = (f"module {{\n  tt.func @k() {{\n    tt.{n}\n    tt.return\n  }}\n}}\n" for n in "abc")
 BASE = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 HEAD = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}

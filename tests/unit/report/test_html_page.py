@@ -98,9 +98,3 @@ def test_an_entry_keeps_to_its_share(run, tmp_path):
     stage = next(row for row in entry["stages"] if row["stage"] == "ttgir")
     assert 0 < stage["left_out"] < 1800
     assert len(str(entry)) < 25_000
-
-
-def test_every_case_has_a_row_and_a_group_its_number(run, tmp_path):
-    page = html.render(run, tmp_path)
-    assert page.count("<tr data-t=") == len(run.cases)
-    assert 'href="#group-6"' in page

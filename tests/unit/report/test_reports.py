@@ -17,10 +17,9 @@ from irdiff.gate import outputs, policy
 from irdiff.github import comment
 from irdiff.model import RuntimeEdit, Verdict
 from irdiff.report import group_names, html, markdown, terminal
-from irdiff.report.view import LISTED
 from irdiff.run import run_folder
 from tests.unit import runs
-from tests.unit.findings import findings
+from tests.unit.runs import findings
 
 NOWHERE = Path("nowhere")
 HOSTILE = (
@@ -109,26 +108,11 @@ def test_a_comment_uses_its_room_and_counts_what_it_leaves_out():
 # terminal
 
 
-def test_a_pipe_gets_plain_ascii_lines_that_are_not_wrapped_and_a_terminal_colour():
-    run = runs.large_run(60, 6)
-    assert printed(run).isascii()
-    assert any(len(line) > 80 for line in printed(run).splitlines())
-    assert "\x1b[" in printed(run, is_terminal=True)
-
-
 def test_the_picture_is_whole_and_fetches_nothing():
     picture = terminal.svg(runs.large_run(60, 6))
     assert ET.fromstring(picture).tag.endswith("svg")
     assert "url(http" not in picture.replace(" ", "")
     assert "@font-face" not in picture
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_group_is_a_line_that_fits(width):
-    text = re.sub(r"\x1b\[[\d;]*m", "", printed(runs.large_run(200, 40), is_terminal=True, width=width))
-    groups = [line for line in text.splitlines() if re.match(r" +\d+ g:\w+ ", line)]
-    assert len(groups) == LISTED.groups
-    assert max(map(len, groups)) <= min(width, 100)
 
 
 def test_an_id_is_whole():

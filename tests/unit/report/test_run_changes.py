@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
@@ -12,6 +11,7 @@ from irdiff.model import Verdict
 from irdiff.report import run_changes
 from irdiff.run import run_folder
 from tests.unit import runs
+from tests.unit.typed import typed
 
 
 def run_of(groups, edit="a", registers=32):
@@ -58,8 +58,8 @@ def test_the_command(new, ends, tmp_path, snapshot):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.json").write_bytes(run_folder.dump(run))
     made = tmp_path / "changes.json"
-    words = [str(tmp_path / "old"), str(tmp_path / "new"), "--json", str(made), "--exit-code"]
-    shown = CliRunner().invoke(diff_runs_command, words, standalone_mode=False, catch_exceptions=False)
-    assert shown.return_value == ends
-    assert shown.output.replace(str(tmp_path), "FOLDER") == snapshot
+    words = (tmp_path / "old", tmp_path / "new", "--json", made, "--exit-code")
+    code, shown = typed(diff_runs_command, *words)
+    assert code == ends
+    assert shown.replace(str(tmp_path), "FOLDER") == snapshot
     assert json.loads(made.read_text())["gone"] == (["g2"] if new is OTHER else [])

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff import config as configuration
 from irdiff.cli.toolchain_commands import toolchain_group
@@ -14,6 +13,7 @@ from irdiff.errors import ToolchainError, UsageError
 from irdiff.resolve.toolchains import cxx_compiler, environments, line_counting
 from irdiff.resolve.toolchains.cxx_compiler import CxxCompiler
 from irdiff.resolve.toolchains.line_counting import digest
+from tests.unit.typed import typed
 
 STATE = {"spec": "triton==3.9.0", "version": "3.9.0", "digest": "a" * 64, "made": 0.0}
 
@@ -48,8 +48,7 @@ def make(name, config, *, whole):
 
 
 def toolchain(config, *words):
-    command = [words[0], "--cache", str(config.cache), *words[1:]]
-    return CliRunner().invoke(toolchain_group, command, standalone_mode=False, catch_exceptions=False).output
+    return typed(toolchain_group, words[0], "--cache", config.cache, *words[1:])[1]
 
 
 def test_prune_removes_old_and_torn_ones_and_nothing_else(config):

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from irdiff import pipeline
 from irdiff.api import compare as compare_in_python
@@ -16,6 +15,7 @@ from irdiff.model import Artifact, Sides
 from irdiff.run import run_folder, run_place
 from irdiff.store import Store
 from tests.unit import runs
+from tests.unit.typed import typed
 
 
 def tree(folder):
@@ -114,10 +114,6 @@ def unresolved(monkeypatch):
 WORDS = ("triton==3.8.0", "triton==3.9.0")
 
 
-def invoke(command, *words):
-    CliRunner().invoke(command, [str(word) for word in words], standalone_mode=False, catch_exceptions=False)
-
-
 @pytest.mark.usefixtures("unresolved")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(kind, place, run, store):
@@ -129,9 +125,9 @@ def test_what_is_no_run_is_refused_by_all_and_stays_as_it_was(kind, place, run, 
     assert "--out" in raised.value.hint
     for attempt in (
         lambda: write(refused, run, store),
-        lambda: invoke(compare_command.compare_command, *WORDS, "--out", refused),
+        lambda: typed(compare_command.compare_command, *WORDS, "--out", refused),
         lambda: compare_in_python(*WORDS, targets=[], cases=[], corpus=None, out=refused),
-        lambda: invoke(runs_commands.merge_command, "no-run", "--out", refused),
+        lambda: typed(runs_commands.merge_command, "no-run", "--out", refused),
     ):
         with pytest.raises(UsageError):
             attempt()
@@ -143,9 +139,9 @@ def test_no_output_lies_in_the_run_folder_and_merge_replaces_none_of_its_runs(pl
     write(place / "one", run, store)
     before = tree(place)
     with pytest.raises(UsageError, match="replaced as a whole"):
-        invoke(compare_command.compare_command, "a", "b", "--out", "run", "--html", "run/report.html")
+        typed(compare_command.compare_command, "a", "b", "--out", "run", "--html", "run/report.html")
     with pytest.raises(UsageError, match="one of the runs to merge"):
-        invoke(runs_commands.merge_command, "one", "--out", "one")
+        typed(runs_commands.merge_command, "one", "--out", "one")
     assert tree(place) == before
 
 
@@ -217,7 +213,7 @@ def test_a_place_without_space_is_found_before_anything_is_resolved(place, monke
     monkeypatch.setattr("tempfile.NamedTemporaryFile", full)
     before = tree(place)
     with pytest.raises(StoreError, match=r"cannot be written: No space left") as raised:
-        invoke(compare_command.compare_command, *WORDS, option, "a/place")
+        typed(compare_command.compare_command, *WORDS, option, "a/place")
     assert "name another" in raised.value.hint
     with pytest.raises(StoreError, match="No space left"):
         compare_in_python("a", "b", targets=[], cases=[], corpus=None, out=place / "run")
