@@ -312,6 +312,7 @@ def opened(
         tools = [side.substitute for side in asked.sides if side.substitute]
         compiler = ToolCompiler(inner, tools, store, config, reuse=reuse) if tools else inner
         replayer, reader = Replayer(compiler), EditReader(comparator)
+        base, head = asked.sides
         yield ComparisonSteps(
             config=config,
             store=store,
@@ -319,7 +320,7 @@ def opened(
             comparator=comparator,
             compiler=compiler,
             comparer=CaseComparer(compiler, comparator, asked.sides, asked.options),
-            describer=CaseDescriber(reader),
+            describer=CaseDescriber(reader, same_compiler=base.toolchain.digest == head.toolchain.digest),
             case_results=None if tools else CaseResults(store, asked.sides, asked.options),
             attributor=Attributor(reader, replayer),
             rechecker=Rechecker(compiler, replayer, comparator),

@@ -273,7 +273,7 @@
     : filterable(caseForm, caseRows, (row, fields) => isShown(row.dataset.t, row.dataset.v, fields), "cases");
   filterable(groupForm, groups, (group, fields) =>
     is(fields.risk ? fields.risk.value : "", group.dataset.risk) &&
-    (!fields.target.value || group.dataset.targets.split(" ").includes(fields.target.value)), groups.length && groupForm ? "shown" : "");
+    (!fields.target.value || group.dataset.targets.split(/[ ,]+/).includes(fields.target.value)), groups.length && groupForm ? "shown" : "");
 
   $$("a[data-verdict], a[data-workload]").forEach((link) => {
     link.addEventListener("click", () => {

@@ -182,7 +182,7 @@ class CaseStory:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
             self.say(case.summary.title.replace("`", ""))
-            self.say(f"{phrases.risk(case.summary.severity, run)} ({'; '.join(case.summary.reasons)})")
+            self.say(f"{case.summary.severity} ({'; '.join(case.summary.reasons)})")
         row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
         if row:
             count = len(row.group.members)

@@ -300,8 +300,7 @@ class Differences:
             self._lost[like] = separation.lost(self._base, self._head, event)
         found = self._lost[like]
         if found.pair:
-            one, other = map(wording.short, found.pair)
-            words = f"{noun} between a {one} and a {other} is gone"
+            words = f"{noun} between {wording.both(*map(wording.short, found.pair))} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
         if found.is_complete and _NEEDED_ONLY_BETWEEN.match(name):
             words = f"{noun} is gone: what is left keeps the same accesses apart"

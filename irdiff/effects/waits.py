@@ -20,7 +20,7 @@ WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
 MARK = "‼"
 """Stands between the name of an instruction that comes too early, and why it does."""
-UNFINISHED = "unfinished"
+UNFINISHED = "not waited for"
 """Ends the reason where it is memory, and no register."""
 _COUNTERS = {
     "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),

@@ -24,6 +24,10 @@ def short(event: Event) -> str:
     return _MODIFIERS.sub(r"\1`", noun(event))
 
 
+def both(one: str, other: str) -> str:
+    return f"a {one} and a {other}" if one != other else f"two {one}{'' if one.endswith('`') else 's'}"
+
+
 def unsigned(name: str) -> str:
     return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
 

@@ -158,11 +158,11 @@ def _flags(edit: Edit) -> Iterator[Cause]:
             continue
         if declared:
             verb = "infers" if count > 0 else "no longer infers"
-            yield Cause.uncounted(CauseKind.STATE, f"LLVM {verb} `{flag}`")
+            yield Cause.uncounted(CauseKind.STATE, f"LLVM {verb} `{flag}` in otherwise equal LLVM IR")
         else:
             row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
             yield replace(row, count=count)
-    if only and more:
+    if only and not all(declared for declared, _ in more):
         yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")
 
 

@@ -17,8 +17,10 @@ from irdiff.store import interned
 class CaseDescriber:
     """Thread-safe."""
 
-    def __init__(self, reader: EditReader) -> None:
+    def __init__(self, reader: EditReader, *, same_compiler: bool = False) -> None:
+        """With one compiler on both sides every difference is one that the kernels or launches ask for."""
         self._reader = reader
+        self._same_compiler = same_compiler
 
     def describe(
         self,
@@ -30,7 +32,8 @@ class CaseDescriber:
         source = source or source_of(case)
         edit = self._reader.edit(source) if source else None
         with LARGE_TEXT:
-            found = describe(case, edit, launches, self._effects(case))
+            effects = self._effects(case)
+            found = describe(case, edit, launches, effects, same_compiler=self._same_compiler)
         return _sharing(found)
 
     def _effects(self, case: Case) -> tuple[Effects, Cause] | None:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from irdiff.compare.statistics import STATISTICS, Better, Statistic
+from irdiff.compare.statistics import STATISTICS, Better, Statistic, facts_of
 from irdiff.model import Case, Fact, Sides, Verdict
 
 Facts = Sides[Mapping[str, Fact]]
@@ -22,15 +22,14 @@ def _count(fact: str, words: str) -> Statistic:
 
 
 _LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")
-_TOTALS = tuple(row for row in STATISTICS if row.name == "instructions")
-_DIRECTED = (row for row in STATISTICS if row.better is not Better.NEITHER and row not in _TOTALS)
+_DIRECTED = (row for row in STATISTICS if row.better is not Better.NEITHER and row.name != "instructions")
 _BEFORE_ACCESS = (_LAYOUTS, *(row for row in _DIRECTED if row.name != "code size"))
 _AFTER_ACCESS = (
     _count("ptx.barrier", "PTX `bar` and `mbarrier`"),
     _count("ptx.fence", "PTX `fence`"),
     _count("amdgcn.barrier", "`s_barrier`"),
     _count("amdgcn.wait", "`s_waitcnt`"),
-    *_TOTALS,
+    Statistic("instructions", "", Better.NEITHER, "", facts_of("instructions"), "the text of the stage"),
 )
 _ACCESS = re.compile(r"(ptx|amdgcn)\.(load|store)_(global|shared)_(\d+)")
 _BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier")

@@ -60,25 +60,33 @@ def describe(
     edit: Edit | None,
     launches: Sides[Launch | None] = NO_LAUNCHES,
     effects: tuple[Effects, Cause] | None = None,
+    *,
+    same_compiler: bool = False,
 ) -> Description:
     """The description of one case from its canonical edit; None where there is no text to compare.
 
     The key does not depend on the summary: other words never make other groups.
     """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
+    is_asked_for = _is_asked_for(case, launches, same_compiler=same_compiler)
     return Description(
         key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), essence(counts)),
         counts=counts,
         size=sum(counts.values()),
-        summary=_summary(case, edit, launches, effects),
+        summary=_summary(case, edit, launches, effects, is_asked_for=is_asked_for),
     )
 
 
 def _summary(
-    case: Case, edit: Edit | None, launches: Sides[Launch | None], effects: tuple[Effects, Cause] | None
+    case: Case,
+    edit: Edit | None,
+    launches: Sides[Launch | None],
+    effects: tuple[Effects, Cause] | None,
+    *,
+    is_asked_for: bool,
 ) -> CaseSummary:
     causes = titles.causes_of(case, edit, launches)
-    ranked = severity.rank(case, edit, effects and effects[0], is_asked_for=_is_asked_for(case, launches))
+    ranked = severity.rank(case, edit, effects and effects[0], is_asked_for=is_asked_for)
     if effects and effects[0].kind in RISKS:
         causes = (effects[1], *causes)
     return CaseSummary(
@@ -91,8 +99,12 @@ def _summary(
     )
 
 
-def _is_asked_for(case: Case, launches: Sides[Launch | None]) -> bool:
-    """Whether the kernel's text was edited, or what launches it, so that another result may be meant."""
+def _is_asked_for(case: Case, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
+    """Whether the kernel's text was edited, or what launches it, so that another result may be meant. Nothing
+    else can be the reason where one compiler is given other launches.
+    """
+    if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
+        return True
     is_edited = launches.base and launches.head and launches.base.source_digest != launches.head.source_digest
     asks = {Component.PROGRAM, *([Component.FRONTEND] if is_edited else [])}
     return case.origin is not None and bool(case.origin.charged) and asks.issuperset(case.origin.charged)

@@ -18,7 +18,7 @@ from irdiff.compare import cases, loops, statistics
 from irdiff.compare.edits import Edit
 from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
-from irdiff.model import Case, CaseSummary, EffectClass, Effects, Fact, StageStatus, Verdict
+from irdiff.model import Case, CaseSummary, ChangeGroup, EffectClass, Effects, Fact, StageStatus, Verdict
 from irdiff.stages import Stage
 
 
@@ -27,6 +27,8 @@ class Severity(StrEnum):
 
     BROKEN = "broken"
     WRONG_RESULT = "wrong-result risk"
+    OTHER_RESULT = "may give other results"
+    """As the edited kernels or their launches ask for: no error of a compiler."""
     RESOURCES = "resources"
     LOOP = "instruction mix in loops"
     UNKNOWN = "not understood"
@@ -193,7 +195,7 @@ TABLE: tuple[SeverityRow, ...] = (
 """The order is that of the classes. Reasons are shown with each group."""
 
 
-def gravity(ranked: Ranked | CaseSummary) -> tuple[int, float]:
+def gravity(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[int, float]:
     """The graver of two is the larger: by its class, then by its score."""
     return class_gravity(ranked.severity), ranked.score
 
@@ -216,10 +218,12 @@ def rank(
     if held and held[-1][0].severity is Severity.MOTION:  # what moves in a loop does what it did
         held = [(row, measure) for row, measure in held if row.name not in _MOVES]
     said = effects.said[0] if effects and effects.said else ""
-    if is_asked_for and effects and effects.kind in RISKS:
+    severity = held[0][0].severity if held else Severity.OTHER
+    if is_asked_for and held and held[0][0].name in RISKS:
+        severity = Severity.OTHER_RESULT
         said = f"the edited source or program asks for something else: {said}"
     return Ranked(
-        severity=held[0][0].severity if held else Severity.OTHER,
+        severity=severity,
         score=round(sum(row.weight * measure for row, measure in held), 3),
         reasons=tuple(f"{row.name}: {row.reason or said}" for row, _ in held),
     )

@@ -8,7 +8,7 @@ have says how many have it. Code stands in backticks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.compare import cases
@@ -64,31 +64,29 @@ def of_case(case: Case, found: Sequence[Cause]) -> str:
 
 
 def of_group(rows: Sequence[CaseCauses]) -> str:
-    """At most MAX_TITLE characters; a part that would not fit is left out whole. Never empty."""
+    """At most MAX_TITLE characters: edits that do not fit are counted, figures left out. Never empty."""
     if any(row.kind is CauseKind.FAILURE for _, found in rows for row in found):
         return _of_failures(rows)
     shared = _shared(rows)
-    words = list(_cause_words(shared, len(rows)))
-    said = ", ".join(words)
-    members = [case for case, _ in rows]
-    moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
-    is_risk = any(found[0].kind is CauseKind.EFFECT for found in shared)
-    room = len(moved[0]) + 2 if moved and len(words) > 1 and not is_risk else 0
-    first = min(len(words[0]) if words else 0, MAX_TITLE)
-    of_causes = _joined(words, "", ", ", max(MAX_TITLE - room, first))
-    return _joined(moved[:_MAX_FIGURES], of_causes, ", ", MAX_TITLE) or "other code"
+    title, members = _of_causes(list(_cause_words(shared, len(rows)))), [case for case, _ in rows]
+    moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, title)]
+    shown: list[str] = []
+    for figure in moved[:_MAX_FIGURES]:
+        longer = "; ".join(filter(None, (title, ", ".join([*shown, figure]))))
+        shown += [figure] if len(longer) <= MAX_TITLE else []
+    return "; ".join(filter(None, (title, ", ".join(shown)))) or "other code"
 
 
-def _joined(parts: Iterable[str], text: str, comma: str, limit: int) -> str:
-    first = bool(text)
-    for part in parts:
-        longer = f"{text}{'; ' if first else comma if text else ''}{part}"
-        if len(longer) > limit:
-            if not text:
-                text = shortened(part, limit)
-            continue
-        text, first = longer, False
-    return text
+def _of_causes(words: Sequence[str]) -> str:
+    """The first ones, and how many others there are."""
+    others = ""
+    for count in range(_MAX_CAUSES if len(words) <= _MAX_CAUSES else _MAX_CAUSES - 1, 0, -1):
+        left = len(words) - count
+        others = f", {'one other edit' if left == 1 else f'{left} other edits'}" if left > 0 else ""
+        text = ", ".join(words[:count]) + others
+        if len(text) <= MAX_TITLE:
+            return text
+    return shortened(words[0], MAX_TITLE - len(others)) + others
 
 
 # what is known besides the texts
@@ -110,7 +108,7 @@ def _of_failures(rows: Sequence[CaseCauses]) -> str:
     details = {row.detail for _, found in rows for row in found if row.kind is CauseKind.FAILURE}
     if len(details) > 1:
         detail = VARYING.sub("…", detail)
-    return _joined([f"{subject}: {detail}" if detail else subject], "", "", MAX_TITLE)
+    return shortened(f"{subject}: {detail}" if detail else subject, MAX_TITLE)
 
 
 def _known(case: Case, edit: Edit | None, said: Collection[str]) -> tuple[Cause, ...] | None:
@@ -168,9 +166,8 @@ def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:
-    shown = shared[: _MAX_CAUSES if len(shared) <= _MAX_CAUSES else _MAX_CAUSES - 1]
     subjects: set[str] = set()
-    for found in shown:
+    for found in shared:
         words = _words(found, in_all=len(found) == cases_count)
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
@@ -178,8 +175,6 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
         if len(found) < cases_count:
             words = _of_some(words, f"in {len(found)} of {cases_count} cases", found[0].kind)
         yield words
-    if len(shared) > len(shown):
-        yield f"{len(shared) - len(shown)} other edits"
 
 
 def _of_some(words: str, cases: str, kind: CauseKind) -> str:

@@ -30,7 +30,8 @@ class DistinctEdit:
             return ""
         names = first_few([PurePosixPath(path).name for path in self.files], _SHOWN)
         cases = sum(len(group.members) for group in self.groups)
-        return f"edit of {names}: {counted(len(self.groups), 'group')}, {counted(cases, 'case')}"
+        groups = f"{len(self.groups)} groups, " if len(self.groups) > 1 else ""
+        return f"edit of {names}: {groups}{counted(cases, 'case')}"
 
 
 def of(run: Run) -> list[DistinctEdit]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from irdiff.group.titles import VARYING
 from irdiff.model import Case, Verdict
 
-NO_MESSAGE = "no message"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SharedError:
@@ -39,7 +37,7 @@ def errors(cases: Iterable[Case]) -> list[SharedError]:
 
 
 def _error(case: Case) -> str:
-    return case.error or (NO_MESSAGE if case.verdict in (Verdict.BROKEN, Verdict.FAILING) else "")
+    return case.error or ("no message" if case.verdict in (Verdict.BROKEN, Verdict.FAILING) else "")
 
 
 def unstable_words(case: Case) -> str:

@@ -6,7 +6,7 @@ overrides that show other code than there is, and lines that a GitHub runner tak
 
     one line    several lines
     clean       clean_lines      plain text without control or invisible characters
-    terminal    terminal_lines   for a terminal or a job's log
+    terminal                     for a terminal or a job's log
     markdown                     for Markdown text, also in a table cell or a heading
     code        fence            for Markdown code: what to use for ids and names, readers copy them
     github_html                  for HTML within Markdown, such as `<summary>`
@@ -25,11 +25,11 @@ import json
 import re
 from collections.abc import Iterable
 
-from irdiff.diffs.visible import LINE_LIMIT, MAX_COMBINING, clean, clean_lines
+from irdiff.diffs.visible import LINE_LIMIT, clean, clean_lines
 
 __all__ = [
-    "LINE_LIMIT", "MAX_COMBINING", "clean", "clean_lines", "code", "fence", "github_html", "html", "markdown",
-    "script_json", "terminal", "terminal_lines", "url",
+    "LINE_LIMIT", "clean", "clean_lines", "code", "fence", "github_html", "html", "markdown",
+    "script_json", "terminal", "url",
 ]  # fmt: skip
 
 _ZERO_WIDTH_SPACE = "\u200b"
@@ -40,10 +40,6 @@ _RUNNER_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
 def terminal(text: object, *, limit: int = LINE_LIMIT) -> str:
     """For a terminal, and for the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
     return _RUNNER_COMMAND.sub(lambda match: match[0] + "\\", clean(text, limit=limit))
-
-
-def terminal_lines(text: object, *, limit: int = LINE_LIMIT, max_lines: int = 400) -> list[str]:
-    return [terminal(line, limit=limit) for line in clean_lines(text, limit=limit, max_lines=max_lines)]
 
 
 _MARKDOWN = {

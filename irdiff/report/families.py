@@ -1,4 +1,4 @@
-"""Blast radius by family (matmul, attention, …), by kernel and by target. Pure.
+"""Blast radius by family (matmul, attention, …) or kernel, and by target. Pure.
 
 A family is the folder of a workload: `matmul` of `matmul/pointer`. As in the radius of a target, what is
 counted is changed ÷ compared; what did not compile at head is in neither number and is said beside it.
@@ -6,6 +6,7 @@ counted is changed ÷ compared; what did not compile at head is in neither numbe
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ class Share:
         return ", ".join(found + ([f"{broken} broken"] if broken else []))
 
     @property
+    def workload(self) -> str:
+        """What the names of all their workloads begin with."""
+        return os.path.commonprefix([case.workload for case in self.cases])  # noqa: RUF071 - no paths
+
+    @property
     def parts(self) -> list[tuple[str, int]]:
         """How many cases each colour has, as its class in `report.css` and a count."""
         counts = Counter(map(css_class, self.cases))
@@ -47,34 +53,37 @@ class Share:
 @dataclass(frozen=True, kw_only=True)
 class Family:
     name: str
-    by_target: tuple[Share, ...]
-    """The shares of the targets, in the order of the run."""
-    total: Share
+    cells: tuple[Share, ...]
+    """The shares of the targets, in the order of the run, and that of all."""
 
 
 def of(workload: str) -> str:
     return workload.partition("/")[0]
 
 
-def table(run: Run, row_of: Callable[[Case], str] = lambda case: of(case.workload)) -> list[Family]:
-    """The families by name, or other rows."""
-    rows: dict[str, dict[str, list[Case]]] = {}
+def compared(run: Run) -> list[Family]:
+    """The families with something to say, or the kernels where all is of one; none where that is one, too."""
+    shown: list[Family] = []
+    for row_of in (lambda case: of(case.workload), lambda case: case.kernel):
+        if len(shown) < 2:
+            shown = [row for row in _table(run, row_of) if row.cells[-1].words]
+    return shown if len(shown) > 1 else []
+
+
+def _table(run: Run, row_of: Callable[[Case], str]) -> list[Family]:
+    rows: dict[str, list[Case]] = {}
     for case in run.cases:
-        rows.setdefault(row_of(case), {}).setdefault(case.target, []).append(case)
+        rows.setdefault(row_of(case), []).append(case)
     return [
         Family(
             name=name,
-            by_target=tuple(Share(found.get(target.name, ())) for target in run.targets),
-            total=Share([case for cases in found.values() for case in cases]),
+            cells=(
+                *(Share([case for case in cases if case.target == target.name]) for target in run.targets),
+                Share(cases),
+            ),
         )
-        for name, found in sorted(rows.items())
+        for name, cases in sorted(rows.items())
     ]
-
-
-def compared(run: Run) -> list[Family]:
-    """The families with something to say; none where all is of one family: the targets' radius says that."""
-    shown = [row for row in table(run) if row.total.words]
-    return shown if len(shown) > 1 else []
 
 
 def css_class(case: Case) -> str:

@@ -31,7 +31,6 @@ class NamedGroup:
     group: ChangeGroup
     title: str
     """What the edit is, without figures: for a line."""
-    risk: str
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
@@ -43,8 +42,7 @@ def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGr
             number=number,
             short=short[group.id],
             group=group,
-            title=", ".join(phrases.clauses(group, run)),
-            risk=phrases.risk(group.severity, run),
+            title=", ".join(phrases.clauses(group)),
         )
         for number, group in enumerate(groups, 1)
     ]

@@ -6,7 +6,7 @@ What is broken comes first. Nothing nondeterministic, broken or not compared is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
@@ -61,24 +61,24 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
     elif not run.cases:
         found.append("nothing was compared.")
     found += [
-        *_risky(run, distinct_edits.of(run) if edits is None else edits),
+        *_risky(distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run, changed),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
 
 
-def _risky(run: Run, edits: Sequence[DistinctEdit]) -> list[str]:
-    """Another result may be what an edit of kernels is for: of these it says what was edited."""
-    found = ([row for row in edit.groups if row.severity == Severity.WRONG_RESULT] for edit in edits)
-    risky = list(filter(None, found))
-    if not risky:
-        return []
-    which = f"{len(risky)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
-    if not phrases.of_kernels(run):
-        return [f"{which} may give a wrong result."]
-    words = [shortened(phrases.clauses(rows[0], run)[0].replace("`", ""), _TITLE) for rows in risky]
-    return [f"{which} may give other results: {first_few(words, _SHOWN)}."]
+def _risky(edits: Sequence[DistinctEdit]) -> Iterator[str]:
+    """Another result may be what is asked for: of these it says what was edited."""
+    for severity in (Severity.WRONG_RESULT, Severity.OTHER_RESULT):
+        risky = [[row for row in edit.groups if row.severity == severity] for edit in edits]
+        first = [rows[0] for rows in risky if rows]
+        which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
+        words = [shortened(phrases.clauses(row)[0].replace("`", ""), _TITLE) for row in first]
+        if first and severity == Severity.WRONG_RESULT:
+            yield f"{which} may give a wrong result."
+        elif first:
+            yield f"{which} {severity}: {first_few(words, _SHOWN)}."
 
 
 def _failed_programs(run: Run) -> list[str]:
@@ -115,7 +115,11 @@ def _nothing_changed(run: Run) -> str:
 
 
 def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
-    parts = [f"{len(cases)} nondeterministic: {words}" for words, cases in error_clusters.unstable(run.cases)]
+    unstable = error_clusters.unstable(run.cases)
+    parts = [
+        f"at least {len(cases)} {'is' if len(cases) == 1 else 'are'} nondeterministic: {words}"
+        for words, cases in unstable
+    ]
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import quantiles
 
 from irdiff.compare import statistics
 from irdiff.compare.statistics import Better, Statistic
-from irdiff.findings import FindingKind
-from irdiff.model import COMPARED_VERDICTS, Case, EffectClass, Run, Target, Verdict
+from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
 
 _LEAST_OUTLYING = 0.10
@@ -132,17 +132,6 @@ def by_family(run: Run) -> list[Movement]:
     return sorted(rows, key=lambda row: row.part)
 
 
-def only_scheduled(case: Case) -> bool:
-    """Whether only scheduling or register names moved: the same effects, and the same resources."""
-    effects = case.summary.effects if case.summary else None
-    same = any(finding.kind is FindingKind.SAME_INSTRUCTIONS for finding in case.findings)
-    same = same or (effects is not None and effects.kind is EffectClass.MOTION)
-    return same and all(row.of(case.facts.base) == row.of(case.facts.head) for row in _DIRECTED)
-
-
-_DIRECTED = tuple(row for row in statistics.STATISTICS if row.better is not Better.NEITHER)
-
-
 def _compared(run: Run, target: Target) -> list[Case]:
     return [case for case in run.cases if case.target == target.name and case.verdict in COMPARED_VERDICTS]
 
@@ -165,7 +154,8 @@ def summed(
 ) -> Movement:
     """Over the cases that are known, and so many that have the same code or are not known."""
     moved = [move for move in known if move.base != move.head]
-    relative = sorted([*(move.relative for move in known), *[0.0] * same])
+    relative = [*(move.relative for move in known), *[0.0] * same] or [0.0]
+    twentieths = quantiles(relative if len(relative) > 1 else 2 * relative, n=20, method="inclusive")
     return Movement(
         statistic=statistic,
         part=part,
@@ -175,7 +165,7 @@ def summed(
         unknown=unknown,
         affected=_total(moved),
         total=_total(known),
-        quantiles=tuple(quantile(relative, share) for share in (0, 0.05, 0.25, 0.5, 0.75, 0.95, 1)),
+        quantiles=(min(relative), *(twentieths[place] for place in (0, 4, 9, 14, 18)), max(relative)),
     )
 
 
@@ -193,16 +183,6 @@ def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
 
 def _total(moves: Sequence[StatisticMove]) -> tuple[float, float]:
     return sum(move.base for move in moves), sum(move.head for move in moves)
-
-
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value at the share of the ordered values, between the two nearest ones in proportion; 0 of none."""
-    if not ordered:
-        return 0.0
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
 # outliers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irdiff.compare import statistics
 from irdiff.group.severity import Severity
-from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run
+from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.words import shortened
 
 _WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
@@ -26,40 +26,29 @@ def of_kernels(run: Run) -> bool:
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
-def clauses(group: ChangeGroup, run: Run) -> list[str]:
+def clauses(group: ChangeGroup) -> tuple[str, ...]:
     """Of a title: what an edit is, without how often and where, and without the figures that follow.
 
-    Of an edit of kernels what was edited comes first, then what the code does differently for it.
+    Where another result is asked for, what asks for it comes before what the code does differently.
     """
     first, *edited = _CLAUSE.split(_WHERE.sub("", group.title.partition(";")[0]))
     is_effect = bool(group.reasons) and first in group.reasons[0]
-    return [*edited, first] if is_effect and of_kernels(run) else [first, *edited]
+    is_asked_for = is_effect and group.severity == Severity.OTHER_RESULT
+    return (*edited, first) if is_asked_for else (first, *edited)
 
 
-def risk(severity: str, run: Run) -> str:
-    """How reports call a severity: another result is an error of a compiler, but not of an edit."""
-    is_other = severity == Severity.WRONG_RESULT
-    return "may give other results" if is_other and of_kernels(run) else severity
-
-
-def fitted(title: str, room: int) -> str:
-    """The first clauses of a title that fit into so many characters, or the first, cut between two words."""
-    clauses = _CLAUSE.split(title)
-    shown = (", ".join(clauses[:count]) for count in range(len(clauses), 0, -1))
-    return next((text for text in shown if len(text) <= room), shortened(clauses[0], room))
-
-
-def first_reason(group: ChangeGroup) -> str:
-    """The first reason in full, and the names of the others."""
-    if not group.reasons:
-        return ""
-    others = ", ".join(reason.partition(":")[0] for reason in group.reasons[1:])
-    return group.reasons[0] + (f" (also: {others})" if others else "")
+def fitted(clauses: Sequence[str], room: int) -> str:
+    """As many clauses as fit, the first cut where it does not, and `…` for the others."""
+    for count in range(len(clauses), 0, -1):
+        text = ", ".join(clauses[:count]) + (", …" if count < len(clauses) else "")
+        if len(text) <= room:
+            return text
+    return shortened(clauses[0], room)
 
 
 def is_loud(group: ChangeGroup) -> bool:
     """Whether it may compute something else, or nothing at all."""
-    return group.severity in (Severity.BROKEN, Severity.WRONG_RESULT)
+    return group.severity in (Severity.BROKEN, Severity.WRONG_RESULT, Severity.OTHER_RESULT)
 
 
 def side(revision: Revision) -> str:
@@ -120,7 +109,9 @@ def number(value: Fact) -> str:
 
 
 def moved(case: Case, limit: int = 6) -> str:
-    """The facts that moved, the most telling first."""
+    """The facts of a changed case that moved, the most telling first."""
+    if case.verdict is not Verdict.CHANGED:
+        return ""
     rows = list(moved_facts(case.facts.base, case.facts.head).items())
     if not rows:
         return "code only: no resource or instruction count moved"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ _ASCII = str.maketrans(
 _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
+_GAP = "  "
 _LIMITS = replace(LISTED, unfolded=0, rows=12)
 _COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
@@ -146,8 +148,6 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     worst = [(row.name, row.worst) for row in shown.statistics if row.worst]
     far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in worst]
     yield from tables.lines(_columns("worst", ""), far, None) if far else ()
-    if shown.quiet:
-        yield _said(shown.quiet, _DIM)
 
 
 def _bar(row: StatisticRow) -> Text:
@@ -171,19 +171,21 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         if row.edit:
             risk = ""
             yield _line(row.edit)
-        if row.risk != risk:
-            risk = row.risk
+        if row.group.severity != risk:
+            risk = row.group.severity
             yield _line(risk, "bold red" if row.loud else "bold")
-        title = escape.terminal(row.title.replace("`", ""))
         place = Text(escape.terminal(row.culprit), _DIM)
-        words = phrases.fitted(title, room - len(place) - 2)
-        is_beside = not words.endswith("…")
-        words = words if is_beside else phrases.fitted(title, room)
-        line = Text.assemble((name.ljust(indent), _DIM), (words, "red" if row.loud else ""))
-        gap = room - len(words) - len(place) if width else 2
-        yield Text.assemble(line, " " * gap, place) if is_beside else line
-        if not is_beside:
-            yield Text.assemble(" " * indent, place)
+        clauses = [escape.terminal(clause.replace("`", "")) for clause in phrases.clauses(row.group)]
+        beside = room - len(place) - len(_GAP)
+        lines = [phrases.fitted(clauses, beside if len(clauses[0]) <= beside else room)]
+        if row.loud:  # with what may go wrong
+            lines = textwrap.wrap(", ".join(clauses), room)
+        lines += [""] if len(lines[-1]) > beside else []
+        for number, words in enumerate(lines, 1):
+            gap = max(room - len(words) - len(place), 0) if width else len(_GAP)
+            end = (" " * gap if words else "", place) if number == len(lines) else ()
+            start = name if number == 1 else ""
+            yield Text.assemble((start.ljust(indent), _DIM), (words, "red" if row.loud else ""), *end)
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
@@ -218,9 +220,6 @@ def _columns(*names: str) -> list[Column]:
 
 
 def _bump(shown: RunView) -> Iterator[Text]:
-    """Outliers, and what moved by family: of a bump."""
-    if not shown.is_bump:
-        return
     far = (_case(row.case_id, _BAD if row.worse else _GOOD, row.words) for row in shown.outliers)
     yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outliers")
     parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)

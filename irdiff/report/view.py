@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, Verdict
+from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, StageStatus, Verdict
 from irdiff.report import (
     commands,
     conclusion,
@@ -35,6 +35,7 @@ from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.resolve import packs
+from irdiff.stages import in_stage_order
 from irdiff.timing.results import Speed
 from irdiff.words import counted
 
@@ -76,6 +77,7 @@ VERDICTS = (
 )
 """In the order of reports."""
 _DIGITS = 16
+_SIGNS = {StageStatus.IDENTICAL: "·", StageStatus.EQUIVALENT: "=", StageStatus.CHANGED: "≠"}
 _FEWEST_LINES = 6
 """Of a diff that shows anything."""
 LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, rows=8)
@@ -148,14 +150,11 @@ class GroupLine(NamedGroup):
     edit: str
     """What stands above the first group of an edit of kernels."""
     loud: bool
-    cases: str
     targets: str
-    target_names: tuple[str, ...]
     culprit: str
     origin: str
     charged: str
     alike: str
-    reason: str
     smallest: Case
     css_class: str
     """Of its colour."""
@@ -186,8 +185,6 @@ class RunView:
     moved_targets: tuple[str, ...]
     """Those on which a statistic moved: the columns of `statistics`."""
     statistics: tuple[StatisticRow, ...]
-    quiet: str
-    """How many changed cases moved in nothing that counts."""
     groups: tuple[GroupLine, ...]
     edits: str
     """How many there are: `2 distinct edits, in 7 groups`."""
@@ -199,11 +196,11 @@ class RunView:
     endings: tuple[Ending, ...]
     """Nondeterministic, failing, fixed, added, removed."""
     movements: Listed[Movement]
-    is_bump: bool
     outliers: Listed[Outlier]
-    """Of a bump, as what follows."""
+    """Of a bump, as what follows, which packs have too."""
     by_family: Listed[Movement]
-    families: tuple[Family, ...]
+    families: Listed[Family]
+    """Or kernels, where all are of one family."""
     radius: tuple[tuple[str, Radius, Share], ...]
     """Of each target, and its cases by the stage in which their changes begin."""
     commands: tuple[str, ...]
@@ -242,21 +239,19 @@ def of(
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
-        quiet=_quiet(_with(run, Verdict.CHANGED)),
         groups=lines,
         edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
-        groups_left=_left(row.risk for row in groups[limits.groups :]),
+        groups_left=_left(row.group.severity for row in groups[limits.groups :]),
         unknown=_unknown(run, limits),
         runtime=listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
         movements=listed(movements, 2 * limits.rows),
-        is_bump=as_.is_bump,
         outliers=listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
         by_family=listed(
             moved.by_family(run) if as_.is_bump or packs.projects(run.head.note) else (), 2 * limits.rows
         ),
-        families=tuple(families.compared(run)[: 2 * limits.rows]),
+        families=listed(families.compared(run), 2 * limits.rows),
         radius=tuple(
             (name, found, Share([case for case in run.cases if case.target == name]))
             for name, found in phrases.in_target_order(run)
@@ -290,12 +285,6 @@ def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tu
     )
 
 
-def _quiet(changed: Sequence[Case]) -> str:
-    count = sum(map(moved.only_scheduled, changed))
-    words = "only the order of instructions or the names of registers moved."
-    return f"In {count} of {counted(len(changed), 'changed kernel')} {words}" if count else ""
-
-
 # groups
 
 
@@ -322,14 +311,11 @@ def _group_lines(
             **vars(row),
             edit=heading,
             loud=phrases.is_loud(group),
-            cases=counted(count, "case"),
             targets=phrases.members_by_target(group, cases),
-            target_names=tuple(sorted({cases[name].target for name in group.members})),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
-            reason=phrases.first_reason(group),
             smallest=smallest,
             css_class=families.css_class(smallest),
             facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),
@@ -375,6 +361,31 @@ def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:
 
 
 # details
+
+
+def case_rows(run: Run, groups: Iterable[NamedGroup]) -> list[list[object]]:
+    """Cells and colour of every case: what broke first, the rest in the order of `VERDICTS` and of groups."""
+    number_of = {name: row.number for row in groups for name in row.group.members}
+    last = len(run.groups) + 1
+
+    def place(case: Case) -> tuple[int, int, str]:
+        return VERDICTS.index(case.verdict), number_of.get(case.id, last), case.id
+
+    return [_case_row(case, number_of.get(case.id)) for case in sorted(run.cases, key=place)]
+
+
+def _case_row(case: Case, number: int | None) -> list[object]:
+    signs = (name + _SIGNS[status] for name, status in in_stage_order(case.stages) if status in _SIGNS)
+    return [
+        case.id,
+        case.verdict.value,
+        error_clusters.unstable_words(case),
+        phrases.place(case.origin.stage, case.origin.pass_name) if case.origin else "",
+        " ".join(signs),
+        phrases.moved(case, limit=4) or case.error or "",
+        number,
+        families.css_class(case),
+    ]
 
 
 def _commands(run: Run, rows: Sequence[GroupLine], as_: Shown) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from irdiff.compare import radius
 from irdiff.errors import UsageError
-from irdiff.group import titles
+from irdiff.group import severity, titles
 from irdiff.model import (
     Case,
     ChangedFile,
@@ -135,7 +135,7 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     """
     if len(parts) == 1:
         return parts[0]
-    gravest = max(parts, key=lambda part: (part.score, part.representative))
+    gravest = max(parts, key=lambda part: (*severity.gravity(part), part.representative))
     shortest = min(parts, key=lambda part: (len(part.edit), part.representative))
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}

@@ -9,6 +9,7 @@ import pytest
 from irdiff.compare import abstraction, edits
 from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
+from irdiff.group.severity import Severity
 from irdiff.model import Bits, CaseSummary, Cause, CauseKind, Component, EffectClass, Effects, Sides, Verdict
 from irdiff.store import sha256
 from tests.unit import runs
@@ -253,22 +254,24 @@ def test_groups_come_by_class_then_score_then_size():
 
 
 @pytest.mark.parametrize(
-    ("charged", "edited", "is_asked_for"),
+    ("charged", "edited", "same_compiler", "severity"),
     [
-        (Component.PROGRAM, "source", True),
-        (Component.FRONTEND, "edited", True),
-        (Component.FRONTEND, "source", False),
-        (Component.TTGIR_PASSES, "edited", False),
+        (Component.PROGRAM, "source", False, Severity.OTHER_RESULT),
+        (Component.FRONTEND, "edited", False, Severity.OTHER_RESULT),
+        (Component.FRONTEND, "source", False, Severity.WRONG_RESULT),
+        (Component.TTGIR_PASSES, "edited", False, Severity.WRONG_RESULT),
+        (Component.TTGIR_PASSES, "edited", True, Severity.OTHER_RESULT),
+        (Component.TTGIR_PASSES, "source", True, Severity.WRONG_RESULT),
     ],
 )
 def test_another_result_that_an_edited_source_asks_for_is_no_error_of_a_compiler(
-    charged, edited, is_asked_for
+    charged, edited, same_compiler, severity
 ):
     launches = Sides(base="source", head=edited).map(
-        lambda of: runs.launch("a/x:a@sm_90", source_digest=sha256(of.encode()))
+        lambda of: runs.launch("a/x:a@sm_90", source_digest=sha256(of.encode()), digest=of)
     )
     effects = Effects(kind=EffectClass.FLOAT, stage="ptx", said=("constant 2 → 3",), bits=Bits.MAY_DIFFER)
     cause = Cause(kind=CauseKind.EFFECT, subject="constant", count=1, in_loops=0, ahead="", detail="2 → 3")
-    found = describe(case(origin=origin("ttir", None, charged)), None, launches, (effects, cause)).summary
-    words = "the edited source or program asks for something else: " if is_asked_for else ""
-    assert found.reasons[0] == f"floating point: {words}constant 2 → 3"
+    made = case(origin=origin("ttir", None, charged))
+    found = describe(made, None, launches, (effects, cause), same_compiler=same_compiler)
+    assert found.summary.severity == severity
