@@ -55,7 +55,7 @@ def compare_texts(
 
 def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Compiled:
     """A side with the stages that a user wants to see and those that the verdict rests on."""
-    kept = {*wanted, *MACHINE_STAGES, Stage.PTX, _ends_in(side), _ends_in(other)}
+    kept = {*wanted, *MACHINE_STAGES, *MACHINE_STAGES.values(), Stage.PTX, _ends_in(side), _ends_in(other)}
     return replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
 
 

@@ -45,7 +45,7 @@ def of_text(edit: Edit) -> tuple[Cause, ...]:
     """What differs in the text of a launch: `one more option num_stages`, `grid [4, 1] → [8, 1]`."""
     found: dict[str, Sides[list[str]]] = {}
     for line in edit.lines:
-        subject, _, value = line.text.strip().partition(": ")
+        subject, _, value = line.text.strip().replace("autotuner's ", "autotuner ", 1).partition(": ")
         sides = found.setdefault(subject, Sides(base=[], head=[]))
         (sides.head if line.sign == "+" else sides.base).append(value)
     return tuple(_of_lines(subject, *sides) for subject, sides in found.items())

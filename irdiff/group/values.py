@@ -16,6 +16,7 @@ from irdiff.words import shortened
 
 _MAX_VALUES = 12
 _TOKEN = re.compile(r"-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|->|\S")
+_FLOAT = re.compile(r"-?\d+\.\d+e[+-]\d+")
 _LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
 _PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
 _MAX_PART = 60
@@ -43,7 +44,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
             count=count,
             in_loops=in_loops[name, detail],
             ahead="",
-            detail=detail.replace(" ,", ","),
+            detail=_FLOAT.sub(lambda found: str(float(found[0])), detail.replace(" ,", ",")),
         )
 
 

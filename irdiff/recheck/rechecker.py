@@ -261,11 +261,11 @@ class Rounds:
             return ()
         whole = {question.case_id for question in self.answers if question.depth is Depth.WHOLE}
         assembled = {question.case_id for question in self.answers} - whole
-        more = f", and {len(assembled)} were assembled again" if assembled else ""
+        more = f"; {len(assembled)} more were only assembled again" if assembled else ""
         unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
         return (
             f"recheck: {len(whole)} of {len(self.cases)} changed cases, at least one of each change group, "
-            f"were made again on each side with randomized addresses{more}",
+            f"were compiled again on each side with randomized addresses{more}",
             *(
                 f"recheck: {name} did not answer (its time or memory ran out, or its worker died), so "
                 "a compiler's chance is not ruled out there"

@@ -39,6 +39,8 @@ def may_fail(case: Case, run: Run) -> bool:
 
 
 def _is_broken(case: Case) -> bool:
-    """Whether it compiled before, or is new, and does not compile."""
-    is_new = case.verdict is Verdict.FAILING and case.launches.base is None and case.failures.base is None
-    return is_new or case.verdict is Verdict.BROKEN
+    return case.verdict is Verdict.BROKEN or is_new_and_fails(case)
+
+
+def is_new_and_fails(case: Case) -> bool:
+    return case.verdict is Verdict.FAILING and case.launches.base is None and case.failures.base is None

@@ -12,7 +12,7 @@ from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
 from irdiff.group.severity import Severity
 from irdiff.model import Case, Component, Run, Verdict
-from irdiff.report import distinct_edits, edit_coverage, error_clusters, phrases
+from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few, shortened
@@ -53,6 +53,9 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
         all_cases = counted(compared + len(broken), "kernel")
         verb = "compiles" if len(broken) == 1 else "compile"
         found.append(f"{len(broken)} of {all_cases} no longer {verb}{_where(broken, run)}.")
+    if new := [row for row in run.cases if conclusion.is_new_and_fails(row) and not failed_program(row)]:
+        verb = "does" if len(new) == 1 else "do"
+        found.append(f"{counted(len(new), 'new kernel')} {verb} not compile{_where(new, run)}.")
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
@@ -62,7 +65,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
         found.append("nothing was compared.")
     found += [
         *_risky(distinct_edits.of(run) if edits is None else edits),
-        *_not_compared(run, changed),
+        *_not_compared(run),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
@@ -109,12 +112,10 @@ def _nothing_changed(run: Run) -> str:
     same = f"the code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
         return f"{same}, though launches read {counted(files, 'changed file')}."
-    if run.runtime:
-        return f"{same}; the runtime differs, and was not compared."
-    return f"{none}."
+    return f"{same}." if run.runtime else f"{none}."
 
 
-def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
+def _not_compared(run: Run) -> list[str]:
     unstable = error_clusters.unstable(run.cases)
     parts = [
         f"at least {len(cases)} {'is' if len(cases) == 1 else 'are'} nondeterministic: {words}"
@@ -126,13 +127,14 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts.append("cases of other shards are not in this run")
     if not edit_coverage.none_read(run):
         parts += edit_coverage.gaps(run)
-    if run.runtime and (changed or edit_coverage.files_read(run)):
+    if run.runtime:
         parts.append("the runtime differs, and was not compared")
     return [f"{part}." for part in parts]
 
 
 def _also(run: Run, opening: str) -> list[str]:
-    counts = Counter(case.verdict for case in run.cases if not failed_program(case))
+    known = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
+    counts = Counter(case.verdict for case in known)
     parts = [
         f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
         for verdict, (one, many, words) in _ALSO.items()

@@ -97,9 +97,9 @@ def place(stage: str, pass_name: str | None) -> str:
 
 
 def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
-    """`sm_90 ×12, gfx942 ×3`."""
+    """`gfx942, sm_90 ×12`."""
     counts = Counter(cases[member].target for member in group.members if member in cases)
-    return ", ".join(f"{target} ×{count}" for target, count in sorted(counts.items()))
+    return ", ".join(name + (f" ×{count}" if count > 1 else "") for name, count in sorted(counts.items()))
 
 
 def number(value: Fact) -> str:

@@ -61,5 +61,6 @@ def of_job(page: str | None) -> Shown:
 
 def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
     """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
-    hidden = f"{counted(cases, 'known case')} in {counted(groups, 'whole group')} not shown"
+    whole = f", among them all of {counted(groups, 'group')}" if groups else ""
+    hidden = f"Not shown: {counted(cases, 'known case')}{whole}"
     return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

@@ -78,6 +78,7 @@ VERDICTS = (
 """In the order of reports."""
 _DIGITS = 16
 _SIGNS = {StageStatus.IDENTICAL: "·", StageStatus.EQUIVALENT: "=", StageStatus.CHANGED: "≠"}
+_NOT_RECHECKED = "no case was compiled again (--no-recheck): any that changed may be nondeterministic"
 _FEWEST_LINES = 6
 """Of a diff that shows anything."""
 LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, rows=8)
@@ -338,7 +339,8 @@ def _left(risks: Iterable[str]) -> str:
 
 
 def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
-    notes = listed([*edit_coverage.sentences(run), *run.notes], limits.notes)
+    asked = [] if run.options.recheck or not run.groups else [_NOT_RECHECKED]
+    notes = listed([*edit_coverage.sentences(run), *run.notes, *asked], limits.notes)
     idle = listed([f"no case runs {place}" for place in edit_coverage.lines_not_run(run)], limits.rows)
     names = [f"renamed: {before} → {after}" for before, after in phrases.renamed(run)]
     renamed = listed(names, limits.rows)

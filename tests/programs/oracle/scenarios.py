@@ -113,16 +113,16 @@ def kernel_repository(place: Place) -> None:
     repo = checkouts.new_repository(place.folder / "kernels")
     checkouts.write(repo, {
         "irdiff.toml": comparing.PLAN, "src/mykernels/__init__.py": "",
-        **_kernel("scaled", "2.0"), **_kernel("shifted", "3.0"), **_kernel("kept", "4.0"), **_kernel("old_name", "5.0"),
-        **_kernel("warps", "6.0"),
+        **kernel("scaled", "2.0"), **kernel("shifted", "3.0"), **kernel("kept", "4.0"), **kernel("old_name", "5.0"),
+        **kernel("warps", "6.0"),
     })  # fmt: skip
     checkouts.commit(repo, "base")
     base = checkouts.git(repo, "rev-parse", "HEAD").strip()
     (repo / "src/mykernels/old_name.py").unlink()
     (repo / "bench/old_name.py").unlink()
     checkouts.write(repo, {
-        **_kernel("scaled", "2.5"), **_kernel("shifted", "3.0", extra="x = x + 1.0  # a comment"),
-        **_kernel("new_name", "5.0"), **_kernel("warps", "6.0", options=", num_warps=8"), "README.md": "words\n",
+        **kernel("scaled", "2.5"), **kernel("shifted", "3.0", extra="x = x + 1.0  # a comment"),
+        **kernel("new_name", "5.0"), **kernel("warps", "6.0", options=", num_warps=8"), "README.md": "words\n",
     })  # fmt: skip
     checkouts.commit(repo, "head")
     place.irdiff("compare", base, "HEAD", "--repo", repo, "--triton", HEAD, "--out", place.run)
@@ -138,15 +138,15 @@ def revision(place: Place) -> None:
 def broken(place: Place) -> None:
     repo = checkouts.new_repository(place.folder / "kernels")
     files = {
-        "irdiff.toml": comparing.PLAN, "src/mykernels/__init__.py": "", **_kernel("fine", "1.0"),
-        **_kernel("breaks", "2.0"), **_kernel("is_fixed", "2.0", extra="tl.static_assert(BLOCK == 7)"),
-        **_kernel("fails", "2.0", extra="tl.static_assert(BLOCK == 8)"), **_kernel("does_not_load", "3.0"),
+        "irdiff.toml": comparing.PLAN, "src/mykernels/__init__.py": "", **kernel("fine", "1.0"),
+        **kernel("breaks", "2.0"), **kernel("is_fixed", "2.0", extra="tl.static_assert(BLOCK == 7)"),
+        **kernel("fails", "2.0", extra="tl.static_assert(BLOCK == 8)"), **kernel("does_not_load", "3.0"),
     }  # fmt: skip
     checkouts.write(repo, files)
     checkouts.commit(repo, "base")
     base = checkouts.git(repo, "rev-parse", "HEAD").strip()
     checkouts.write(repo, {
-        **_kernel("breaks", "2.0", extra="tl.static_assert(BLOCK == 9)"), **_kernel("is_fixed", "2.0"),
+        **kernel("breaks", "2.0", extra="tl.static_assert(BLOCK == 9)"), **kernel("is_fixed", "2.0"),
         "bench/does_not_load.py": "raise RuntimeError('not today')\n",
     })  # fmt: skip
     checkouts.commit(repo, "head")
@@ -169,7 +169,7 @@ def _decompressed(path: Path) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())
 
 
-def _kernel(name: str, factor: str, *, extra: str = "", options: str = "") -> dict[str, str]:
+def kernel(name: str, factor: str, *, extra: str = "", options: str = "") -> dict[str, str]:
     kernel = KERNEL.format(name=name, factor=factor, extra=extra or "pass")
     workload = WORKLOAD.format(module=name, name=name, options=options)
     return {f"src/mykernels/{name}.py": kernel, f"bench/{name}.py": workload}

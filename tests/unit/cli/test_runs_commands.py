@@ -67,21 +67,19 @@ def test_pruning_keeps_what_it_is_told_to(runs):
     assert "0 removed" in call(runs_group, "prune", "--older-than", "1d")
 
 
-def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path):
+def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path, snapshot):
     run_list.remember(runs / NEW, runs)
     text = call(report_command, "last", "--known", OLD)
-    assert text.startswith("new since 20261121-100000: 1 of 1 kernel changed")
     assert "  2 g:beee  " in text, "a group has the number of the whole run"
     assert "g:aeee" not in text
     files = {kind: tmp_path / kind for kind in ("markdown", "html", "json")}
     words = (word for kind, path in files.items() for word in (f"--{kind}", str(path)))
     call(report_command, "last", "--known", OLD, *words)
     quiet = call(report_command, "last", "--known", OLD, "--quiet")
-    for part in (text.splitlines()[0], quiet, files["markdown"].read_text(), files["html"].read_text()):
-        assert "1 known case in 1 whole group not shown" in part
+    for part in (text, files["markdown"].read_text(), files["html"].read_text()):
+        assert quiet.strip() in part.replace("\\_", "_")
     assert files["json"].read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
-    first = call(report_command, OLD, "--known", NEW).splitlines()[0]
-    assert first == "new since 20261122-110000: nothing. 1 known case in 1 whole group not shown."
+    assert [quiet, call(report_command, OLD, "--known", NEW, "--quiet")] == snapshot
     for name in ("last", NEW, str(runs / NEW)):
         with pytest.raises(UsageError, match="nothing would be shown"):
             call(report_command, "last", "--known", name)

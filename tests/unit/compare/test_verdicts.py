@@ -112,6 +112,8 @@ def test_selected_stages_keep_those_that_the_verdict_rests_on():
     base, head = side(ttir="1", llir="1", ptx="2", asm="1"), side(ttir="1", llir="1", asm="2", npuasm="1")
     assert list(verdicts.with_stages(base, head, ("llir",)).artifacts) == ["llir", "ptx", "asm"]
     assert list(verdicts.with_stages(head, base, ("llir",)).artifacts) == ["llir", "asm", "npuasm"]
+    both = side(ttir="1", llir="1", amdgcn="1", hsaco="1")
+    assert list(verdicts.with_stages(both, both, ("ttir",)).artifacts) == ["ttir", "amdgcn", "hsaco"]
 
 
 TARGET = runs.target()

@@ -1,13 +1,14 @@
 """What people read of recorded runs of real compilers: snapshots, to be read aloud when they change.
 
-`tests/data/report` holds the runs: a release, one pass, a kernel library's option, a broken backend. Three
-more are parts of these: nothing changed, nothing reached, a base that does not compile. `pytest --snapshot-update` writes the snapshots anew.
+`tests/data/report` holds the runs (`python -m tests.programs.recordings`): a release, one pass, a kernel library's
+option, a broken backend, nothing changed, nothing reached. One more is a part of these: a base that does not compile.
+`pytest --snapshot-update` writes the snapshots anew.
 """
 
 import io
 import tempfile
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -33,28 +34,6 @@ def recorded(name):
         return run_folder.load(Path(folder))
 
 
-def _unchanged():
-    """The targets that the edited pass does not compile for."""
-    run = recorded("one-pass")
-    targets = tuple(target for target in run.targets if target.backend == "cuda")
-    cases = tuple(case for case in run.cases if case.target.startswith("sm_"))
-    return replace(
-        run, cases=cases, targets=targets, groups=(), notes=(), summary=radius.summarize(cases, targets)
-    )
-
-
-def _unreached():
-    """The launches of a repository that read nothing of what changed."""
-    run = recorded("kernel-option")
-    assert run.reach
-    cases = tuple(case for case in run.cases if case.verdict is Verdict.UNCHANGED and not case.renamed_from)
-    files = tuple(
-        replace(file, read_by=0, compiled_by=0) for file in run.reach.files if file.path.startswith("src/")
-    )
-    run = replace(run, cases=cases, groups=(), notes=(), summary=radius.summarize(cases, run.targets))
-    return replace(run, reach=replace(run.reach or pytest.fail(), files=files, read_by=0))
-
-
 def _mended():
     """A base that does not compile at all."""
     run = recorded("broken")
@@ -64,13 +43,9 @@ def _mended():
     return replace(run, cases=cases, groups=groups, notes=(), summary=radius.summarize(cases, run.targets))
 
 
+RECORDED = ("release", "one-pass", "kernel-option", "broken", "unchanged", "unreached")
 RUNS = {
-    "release": lambda: recorded("release"),
-    "one-pass": lambda: recorded("one-pass"),
-    "kernel-option": lambda: recorded("kernel-option"),
-    "broken": lambda: recorded("broken"),
-    "unchanged": _unchanged,
-    "unreached": _unreached,
+    **{name: partial(recorded, name) for name in RECORDED},
     "mended": _mended,
 }
 
