@@ -26,6 +26,8 @@ class Checked:
 
     id: str
     target: str
+    digest: str | None
+    """The input digest."""
     expected: bool
     compiled: bool
     message: str
@@ -105,6 +107,7 @@ def check(
             return Checked(
                 id=f"{launch.id}@{target.name}",
                 target=target.name,
+                digest=getattr(launch, "digest", None),
                 expected=launch.expected,
                 compiled=failed is None,
                 message=failed.message if failed else "",

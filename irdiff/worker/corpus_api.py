@@ -198,7 +198,8 @@ def storage_of(tensor):
     if isinstance(tensor, FakeTensor):
         return tensor.storage.number, tensor.offset, tensor.storage.fill
     if hasattr(tensor, "untyped_storage"):
-        return tensor.untyped_storage().data_ptr() or id(tensor), tensor.storage_offset(), "normal"
+        start = tensor.untyped_storage().data_ptr()
+        return start or id(tensor), (tensor.data_ptr() - start) // tensor.dtype.itemsize, "normal"
     return tensor.data_ptr(), 0, "normal"
 
 

@@ -280,6 +280,9 @@ _OPERATIONS = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one
 
 def _one_line(error):
     text = " ".join(str(error).split())
+    if isinstance(error, ImportError):
+        places = [(row.filename, row.lineno) for row in traceback.extract_tb(error.__traceback__)]
+        text += "".join([f" ({name}:{line})" for name, line in places if name[0] != "<"][-1:])
     return f"{type(error).__name__}: {text}"[:500]
 
 

@@ -23,6 +23,7 @@ def load(root, name, folder=".", imports=()):
     root. The process must stay in the root for sources to be found again.
     """
     os.chdir(root)
+    _Finder.family = name.partition("/")[0]
     _import_below(root, [folder, *imports])
     path = os.path.normpath(os.path.join(folder, name + ".py"))
     with open(path, encoding="utf-8") as file:
@@ -49,6 +50,15 @@ def is_for_this_release(root, name, folder="."):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             found.update((row.id, node.value.value) for row in node.targets if isinstance(row, ast.Name))
     return corpus_api.is_within(triton.__version__, found.get("SINCE"), found.get("UNTIL"))
+
+
+class _Finder(importlib.machinery.FileFinder):
+    family = ""
+
+    def find_spec(self, fullname, target=None):
+        """Finds no package in the folder of another pack: a project may be called so."""
+        is_pack = os.path.isfile(os.path.join(self.path, fullname, "pack.toml"))
+        return None if is_pack and fullname != self.family else super().find_spec(fullname, target)
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -80,7 +90,7 @@ def import_packages(site, names):
 def _hook(root, folders):
     loader = type("Loader", (_Loader,), {"root": root})
     known = importlib.machinery
-    finder = known.FileFinder.path_hook(
+    finder = _Finder.path_hook(
         (known.ExtensionFileLoader, known.EXTENSION_SUFFIXES),
         (loader, known.SOURCE_SUFFIXES),
         (known.SourcelessFileLoader, known.BYTECODE_SUFFIXES),

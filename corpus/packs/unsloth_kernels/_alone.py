@@ -32,7 +32,6 @@ class Answers(types.ModuleType):
         return function or (lambda inner: inner)
 
 
-sys.modules["torchao"] = None  # the pack of that name is no torchao
 os.environ["UNSLOTH_TRITON_FAST_LAUNCH"] = "0"
 torch._C._cuda_getCurrentRawStream = lambda index: 0
 for name in (

@@ -1,6 +1,7 @@
 """What a worker finds, compiles and leaves for a request, with a Triton of one file."""
 
 import py_compile
+import re
 import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -239,7 +240,9 @@ def test_a_launch_that_fails_fails_alone(worker):
     assert [row["label"] for row in result["launches"]] == ["b", "d"]
     missing, ir, wordy = result["failures"]
     assert len(wordy["message"]) == 500
-    assert missing["transient"] and "No module named 'not_installed'" in missing["message"]
+    assert missing["transient"] and re.search(
+        r"No module named 'not_installed' \(f/w\d+.py:\d+\)$", missing["message"]
+    )
     assert not ir["transient"] and "use launch_ir in LAUNCHES" in ir["message"]
     failed = worker.serve("compile", launch=f"{worker.name}:d", digest=None)
     assert (failed["outcome"], failed["stage"], failed["transient"]) == ("error", "ttir", False)
@@ -248,6 +251,17 @@ def test_a_launch_that_fails_fails_alone(worker):
     assert "was captured before and is not there now" in gone["message"]
     again = worker.serve("compile", launch=f"{worker.name}:a", digest=None)
     assert "ModuleNotFoundError" in again["message"] and again["transient"]
+
+
+def test_the_folder_of_another_pack_is_no_package(worker):
+    for name in ("other", "f"):
+        (worker.root / name).mkdir(exist_ok=True)
+        (worker.root / name / "pack.toml").touch()
+    worker.write(
+        "import f\ntry:\n    import other\nexcept ImportError:\n    LAUNCHED = 1\n",
+        '"a": launch(scale[(LAUNCHED,)], *ARGUMENTS, BLOCK=32)',
+    )
+    assert worker.launches()["a"]["grid"] == [1, 1, 1]
 
 
 def test_a_launch_that_is_another_each_time_is_not_compiled(worker):
