@@ -39,7 +39,7 @@ _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "tar
 _KIND_COLUMNS = tuple(Column(name=name) for name in ("operation", "gate", "later tiers alone", "none"))
 _FEWEST = 3
 """How many cases of a pass are enough."""
-_PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", "launches", "compiled"))
+_PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", *packs.Seen.model_fields))
 
 
 @click.group("corpus")
@@ -111,13 +111,8 @@ def packs_command(*, corpus: Path | None, config: Config) -> None:
     cells = []
     for name in packs.names(folder):
         pack = packs.read(folder / PACKS / name)
-        seen = pack.seen
-        counts = (
-            (str(seen.launches), f"{seen.compiled} {seen.date} {seen.toolchain} {seen.target}")
-            if seen
-            else ("?", "")
-        )
-        cells.append([Text(word) for word in (name, pack.packages[0], *counts)])
+        seen = pack.seen.model_dump().values() if pack.seen else "?" * len(packs.Seen.model_fields)
+        cells.append([Text(str(word)) for word in (name, pack.packages[0], *seen)])
     screen.print_table(_PACK_COLUMNS, cells)
 
 

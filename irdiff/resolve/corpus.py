@@ -85,7 +85,7 @@ def load(root: Path) -> Corpus:
     root = root.expanduser().absolute()
     if not root.is_dir():
         raise CorpusError(f"there is no corpus folder {root}", hint="name one with --corpus DIR")
-    packs = {path.parent for path in root.glob(f"{PACKS}/*/{PACK_FILE}")}
+    packs = {path.parents[1] for path in root.glob(f"{PACKS}/*/{PACK_FILE}")}
     return of_files(root, (path for path in root.rglob("*") if packs.isdisjoint(path.parents)))
 
 

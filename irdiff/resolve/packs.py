@@ -39,11 +39,13 @@ class Seen(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    launches: int
+    distinct: int
+    """By input digest; those that do not compile have none, and count too."""
+    compiled: int
     date: date
     toolchain: str
     target: str
-    launches: int
-    compiled: int
 
 
 class Pack(BaseModel):
@@ -108,7 +110,8 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
             raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(known)}")
     folder = root / PACKS
     packs = tuple(sorted(set(chosen)))
-    return corpora.of_files(folder, (path for name in packs for path in (folder / name).rglob("*")), packs)
+    own = (path for name in packs for path in (folder / name).rglob("*"))
+    return corpora.of_files(folder, (*folder.glob("_*.py"), *own), packs)
 
 
 def named_by(case_id: str, root: Path) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Attention over a paged cache, quantized products, norms, activations and rotary embeddings, as vLLM calls them."""
 
 import torch
+from _models import models
 from conch.ops.activation.gelu_tanh_and_mul import gelu_tanh_and_mul
 from conch.ops.activation.silu_and_mul import silu_and_mul
 from conch.ops.attention.paged_attention import paged_attention
@@ -15,13 +16,7 @@ from conch.ops.vllm.reshape_and_cache import reshape_and_cache
 from irdiff_corpus import launch
 
 BLOCK = 16
-MODELS = {  # heads, heads of keys, elements of a head, hidden, intermediate
-    "llama3-8b": (32, 8, 128, 4096, 14336),
-    "llama3-70b": (64, 8, 128, 8192, 28672),
-    "qwen3-32b": (64, 8, 128, 5120, 25600),
-    "qwen3-4b": (32, 8, 128, 2560, 9728),
-    "gemma3-4b": (8, 4, 256, 2560, 10240),
-}
+MODELS = models("llama3-8b", "llama3-70b", "qwen3-32b", "qwen3-4b", "gemma3-4b")
 
 
 def normal(*shape, dtype=torch.bfloat16):
@@ -29,12 +24,12 @@ def normal(*shape, dtype=torch.bfloat16):
 
 
 def cache(model, blocks):
-    _, heads, width, _, _ = MODELS[model]
+    _, heads, width, *_ = MODELS[model]
     return [normal(blocks, BLOCK, heads, width) for _ in range(2)]
 
 
 def decode(model, batch, length):
-    heads, _, width, _, _ = MODELS[model]
+    heads, _, width, *_ = MODELS[model]
     blocks = length // BLOCK
     table = torch.arange(batch * blocks, dtype=torch.int32).reshape(batch, blocks)
     lengths = torch.full((batch,), length, dtype=torch.int32)
@@ -42,7 +37,7 @@ def decode(model, batch, length):
 
 
 def prefill(model, batch, length):
-    heads, _, width, _, _ = MODELS[model]
+    heads, _, width, *_ = MODELS[model]
     blocks = length // BLOCK
     table = torch.arange(batch * blocks, dtype=torch.int32).reshape(batch, blocks)
     lengths = torch.full((batch,), length, dtype=torch.int32)
@@ -54,7 +49,7 @@ def prefill(model, batch, length):
 
 
 def norms(model, tokens):
-    *_, hidden, _ = MODELS[model]
+    hidden = MODELS[model].hidden
     x, weight = normal(tokens, hidden), normal(hidden)
     rms_norm(x, weight, 1e-6)
     fused_add_rms_norm(x, normal(tokens, hidden), weight, 1e-6)
@@ -62,26 +57,26 @@ def norms(model, tokens):
 
 
 def activations(model, tokens):
-    *_, intermediate = MODELS[model]
+    intermediate = MODELS[model].intermediate
     silu_and_mul(normal(tokens, 2 * intermediate))
     gelu_tanh_and_mul(normal(tokens, 2 * intermediate))
 
 
 def rotary(model, tokens):
-    heads, of_keys, width, _, _ = MODELS[model]
+    heads, of_keys, width, *_ = MODELS[model]
     positions = torch.arange(tokens)
     table = normal(8192, width)
     rotary_embedding(positions, normal(tokens, heads * width), normal(tokens, of_keys * width), width, table)
 
 
 def quantize(model, tokens):
-    *_, hidden, _ = MODELS[model]
+    hidden = MODELS[model].hidden
     scaled_fp8_quant(normal(tokens, hidden), normal(1, dtype=torch.float32))
     scaled_int8_quant(normal(tokens, hidden), normal(1, dtype=torch.float32))
 
 
 def weights_of(bits, model, tokens):
-    *_, hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     packed = torch.zeros(hidden * bits // 32, intermediate, dtype=torch.int32)
     scales = normal(hidden // 128, intermediate, dtype=torch.float16)
     x = normal(tokens, hidden, dtype=torch.float16)
@@ -89,14 +84,14 @@ def weights_of(bits, model, tokens):
 
 
 def scaled(dtype, model, tokens):
-    *_, hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     a = torch.zeros(tokens, hidden, dtype=dtype)
     b = torch.zeros(hidden, intermediate, dtype=dtype)
     scaled_gemm(a, b, normal(tokens, 1, dtype=torch.float32), normal(intermediate, 1, dtype=torch.float32), torch.bfloat16)
 
 
 def store(model, tokens):
-    _, heads, width, _, _ = MODELS[model]
+    _, heads, width, *_ = MODELS[model]
     key_value = [normal(tokens, heads, width) for _ in range(2)]
     reshape_and_cache(*key_value, *cache(model, 128), torch.arange(tokens), "auto", None, None)
 

@@ -3,22 +3,13 @@ vocabulary. Softcapping goes through torch.compile, which cannot be asked as if 
 """
 
 import torch
+from _models import MODELS
 from cut_cross_entropy import linear_cross_entropy
 from irdiff_corpus import launch
 
-MODELS = {  # vocabulary, hidden
-    "llama3-8b": (128256, 4096),
-    "llama3-70b": (128256, 8192),
-    "qwen3-4b": (151936, 2560),
-    "qwen3-32b": (151936, 5120),
-    "gemma3-4b": (262144, 2560),
-    "mistral-7b": (32768, 4096),
-    "deepseek-v3": (129280, 7168),
-}
-
 
 def train(model, tokens, dtype, options):
-    vocabulary, hidden = MODELS[model]
+    *_, hidden, _, vocabulary = MODELS[model]
     states = torch.zeros(1, tokens, hidden, dtype=dtype).requires_grad_()
     table = torch.zeros(vocabulary // 8, hidden, dtype=dtype).requires_grad_()
     labels = torch.zeros(1, tokens, dtype=torch.int64)

@@ -1,6 +1,7 @@
 """Blockwise float8 training, forward and backward products and quantization, and the inference kernels."""
 
 import torch
+from _models import models
 from irdiff_corpus import launch
 from torchao.kernel.blockwise_quantization import (
     blockwise_fp8_gemm,
@@ -11,12 +12,7 @@ from torchao.kernel.blockwise_quantization import (
 from torchao.prototype.blockwise_fp8_training import kernels
 from torchao.prototype.quantized_training.int8_mm import scaled_int8_mm_cuda
 
-MODELS = {  # hidden, intermediate
-    "llama3-8b": (4096, 14336),
-    "llama3-70b": (8192, 28672),
-    "qwen3-4b": (2560, 9728),
-    "deepseek-v3": (7168, 18432),
-}
+MODELS = models("llama3-8b", "llama3-70b", "qwen3-4b", "deepseek-v3")
 FP8 = torch.float8_e4m3fn
 
 
@@ -25,7 +21,7 @@ def column_major(*shape, dtype):
 
 
 def gemm_forward(model, tokens):
-    hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     a, b = torch.zeros(tokens, hidden, dtype=FP8), column_major(hidden, intermediate, dtype=FP8)
     scales = column_major(tokens, hidden // 128, dtype=torch.float32)
     of_b = column_major(hidden // 128, intermediate // 128, dtype=torch.float32)
@@ -33,14 +29,14 @@ def gemm_forward(model, tokens):
 
 
 def gemm_weights(model, tokens):
-    hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     a, b = torch.zeros(intermediate, tokens, dtype=FP8), torch.zeros(tokens, hidden, dtype=FP8)
     scales = column_major(intermediate, tokens // 128, dtype=torch.float32)
     kernels.triton_fp8_gemm_1x128_128x1(a, column_major(tokens, hidden, dtype=FP8), scales, torch.zeros(tokens // 128, hidden))
 
 
 def quantize(model, tokens):
-    hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     x, weight = torch.zeros(tokens, hidden, dtype=torch.bfloat16), torch.zeros(intermediate, hidden, dtype=torch.bfloat16)
     kernels.triton_fp8_blockwise_act_quant_lhs(x)
     kernels.triton_fp8_blockwise_act_quant_rhs(x)
@@ -50,7 +46,7 @@ def quantize(model, tokens):
 
 
 def inference(model, tokens):
-    hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     x, weight = torch.zeros(tokens, hidden, dtype=torch.bfloat16), torch.zeros(intermediate, hidden, dtype=torch.bfloat16)
     q, s = fp8_blockwise_act_quant(x)
     of_weight, of_scale = fp8_blockwise_weight_quant(weight)
@@ -59,7 +55,7 @@ def inference(model, tokens):
 
 
 def int8(model, tokens):
-    hidden, intermediate = MODELS[model]
+    *_, hidden, intermediate, _ = MODELS[model]
     a, b = torch.zeros(tokens, hidden, dtype=torch.int8), torch.zeros(hidden, intermediate, dtype=torch.int8)
     scaled_int8_mm_cuda(a, b, torch.zeros(tokens, dtype=torch.bfloat16), torch.zeros(intermediate, dtype=torch.bfloat16))
 

@@ -1,6 +1,7 @@
 """Norms, rotary embeddings, gated activations and the loss of fine-tuning, forward and backward."""
 
 import torch
+from _models import models
 import unsloth_kernels._alone  # noqa: F401, I001
 from irdiff_corpus import launch
 from unsloth.kernels.cross_entropy_loss import fast_cross_entropy_loss
@@ -15,13 +16,7 @@ from unsloth.kernels.rms_layernorm import fast_rms_layernorm
 from unsloth.kernels.rope_embedding import fast_rope_embedding
 from unsloth.kernels.swiglu import swiglu_DWf_DW_dfg_kernel, swiglu_fg_kernel
 
-MODELS = {  # heads, heads of keys, elements of a head, hidden, intermediate, vocabulary
-    "llama3-8b": (32, 8, 128, 4096, 14336, 128256),
-    "llama3-70b": (64, 8, 128, 8192, 28672, 128256),
-    "qwen3-4b": (32, 8, 128, 2560, 9728, 151936),
-    "mistral-7b": (32, 8, 128, 4096, 14336, 32768),
-    "gemma3-4b": (8, 4, 256, 2560, 10240, 262208),
-}
+MODELS = models("llama3-8b", "llama3-70b", "qwen3-4b", "mistral-7b", "gemma3-4b")
 
 
 def zeros(*shape, dtype):
@@ -33,7 +28,7 @@ def backward(output):
 
 
 def norms(model, tokens, dtype):
-    hidden = MODELS[model][3]
+    hidden = MODELS[model].hidden
     norm = torch.nn.LayerNorm(hidden, eps=1e-6, dtype=dtype)
     for gemma in (False, True):
         backward(fast_rms_layernorm(norm, zeros(1, tokens, hidden, dtype=dtype), gemma))
@@ -49,7 +44,7 @@ def rotary(model, tokens, dtype):
 
 
 def activations(model, tokens, dtype):
-    intermediate = MODELS[model][4]
+    intermediate = MODELS[model].intermediate
     for forward, of_gradients in (
         (swiglu_fg_kernel, swiglu_DWf_DW_dfg_kernel),
         (geglu_exact_forward_kernel, geglu_exact_backward_kernel),
@@ -61,7 +56,7 @@ def activations(model, tokens, dtype):
 
 
 def loss(model, tokens, dtype):
-    logits = zeros(1, tokens, MODELS[model][5], dtype=dtype)
+    logits = zeros(1, tokens, MODELS[model].vocabulary, dtype=dtype)
     softcap = 30.0 if model.startswith("gemma") else 0
     fast_cross_entropy_loss(logits, torch.zeros(1, tokens, dtype=torch.int64), softcap).backward()
 
