@@ -1,7 +1,5 @@
 """Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
 
-import subprocess
-
 import pytest
 
 from tests.integration.commits.checkouts import commit, edit, git, write
@@ -124,15 +122,3 @@ def test_different_llvms_are_said_loudly(irdiff, adopted):
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
     assert "ATTENTION" in result.stderr
     assert any("different LLVMs" in note for note in result.run["notes"])
-
-
-def test_bare_repository_and_worktree(irdiff, adopted, tmp_path):
-    edit(adopted, SEMANTIC, "class ", "# new\nclass ")
-    commit(adopted, "Python only")
-    bare, tree = tmp_path / "bare.git", tmp_path / "tree"
-    subprocess.run(["git", "clone", "-q", "--bare", adopted, bare], check=True)
-    done = irdiff("compare", "main~1", "main", "--repo", str(bare), *CASES)
-    assert done.verdicts() == {"unchanged": 1}, done.stderr
-    git(adopted, "worktree", "add", "-q", "--detach", str(tree), "HEAD")
-    done = irdiff("compare", "HEAD~1", ".", *CASES, cwd=tree)
-    assert done.verdicts() == {"unchanged": 1}, done.stderr

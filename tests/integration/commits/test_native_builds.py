@@ -181,17 +181,6 @@ def test_a_wheel_that_does_not_start_is_kept(project, build):
     assert Path(caught.value.log_path).is_file()
 
 
-def test_kept_trees_have_a_bound(project, build, monkeypatch):
-    monkeypatch.setattr(native, "MAX_TREES", 1)
-    for number in range(2):
-        write(project, {"lib/native.c": f"#error number {number}\n"})
-        commit(project, f"Fails {number}")
-        with pytest.raises(ToolchainError):
-            build("HEAD")
-    sources = [build.config.toolchains / f"{name}.tree/source/lib/native.c" for name in build.kept]
-    assert [path.read_text()[-2:-1] for path in sources] == ["1"], "the oldest goes"
-
-
 def _start(project, config, sleep_s, **more):
     environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), "STAND_IN_SLEEP_S": str(sleep_s), **more}
     words = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"]
@@ -242,35 +231,6 @@ def at_work(config):
         with contextlib.suppress(OSError):
             found += [path] if config.toolchains in (path / "cwd").readlink().parents else []
     return found
-
-
-def test_a_suspended_build_goes_on(project, build, tmp_path):
-    """Nothing here is timed: the build waits for the test, and the test for what the kernel says."""
-    os.mkfifo(tmp_path / "gate")
-    running = _start(project, build.config, 0, STAND_IN_GATE=str(tmp_path / "gate"))
-    with (tmp_path / "gate").open("w"):  # opens when the build has come there
-        for _ in range(20):
-            running.send_signal(signal.SIGTSTP)
-            _, status = os.waitpid(running.pid, os.WUNTRACED)
-            assert os.WIFSTOPPED(status)
-            while set(_states(build)) != {"T"}:
-                time.sleep(0.001)
-            running.send_signal(signal.SIGCONT)
-            while "T" in _states(build):
-                time.sleep(0.001)
-    _, stderr = running.communicate()
-    assert running.returncode == 0, stderr.decode()
-
-
-def _states(build):
-    """Of what works in the exported source, but for the leader, which hands signals on."""
-    states = []
-    for path in at_work(build.config):
-        with contextlib.suppress(OSError):
-            state, _, _, session, *_ = (path / "stat").read_text().rpartition(")")[2].split()
-            if "source" in (path / "cwd").readlink().parts and session != path.name:
-                states.append(state)
-    return states
 
 
 def test_two_at_once_build_once(project, build):

@@ -151,8 +151,12 @@ def test_detached_head_and_default_base(repo, here):
     assert not repository.is_dirty(store)
 
 
-def test_bare_repository(repo, here, tmp_path):
-    bare = tmp_path / "bare.git"
+def test_bare_repository_and_worktree(repo, here, tmp_path):
+    tree, bare = tmp_path / "tree", tmp_path / "bare.git"
+    git(repo, "worktree", "add", "-q", "--detach", str(tree), "HEAD")
+    write(tree, {"a.txt": "edited\n"})
+    assert [contents(tree, spec, here)["a.txt"] for spec in (".", "HEAD")] == ["edited\n", "one\n"]
+    assert contents(repo, ".", here)["a.txt"] == "one\n"
     subprocess.run(["git", "clone", "-q", "--bare", repo, bare], check=True)
     assert contents(bare, "main", here)["a.txt"] == "one\n"
     store = repository.open_store(bare, here)

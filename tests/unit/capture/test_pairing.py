@@ -82,12 +82,6 @@ def test_what_one_side_launches_or_fails_to(launch, base, head, wanted):
     assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
 
 
-@pytest.mark.parametrize("expected", [False, True])
-def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch, expected):
-    (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
-    assert row.head is not None and row.head.expected is expected
-
-
 @pytest.mark.parametrize(
     ("base", "head", "moved"),
     [
@@ -244,16 +238,6 @@ def test_kernels_that_share_only_their_frame_are_two(launch):
     assert renames.match([before], [after], text, head) == {}
     same_file = replace(after, source_path=before.source_path)
     assert renames.match([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
-
-
-def test_each_kernel_is_matched_once_and_launches_by_label(launch):
-    old = [make(launch, "a/old", "k", label) for label in ("fp16", "fp32")]
-    new = [make(launch, "a/new", "k2", label) for label in ("fp32", "bf16")]
-    new += [make(launch, "a/newer", "k3", "fp16")]
-    found = renames.match(old, new, text, text)
-    assert len(set(found.values())) == len(found)
-    assert found["a/old:fp32"] == "a/new:fp32"
-    assert "a/newer:fp16" not in found.values(), "one kernel is one kernel"
 
 
 def test_pairs_are_joined_for_every_target(launch):

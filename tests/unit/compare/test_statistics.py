@@ -31,14 +31,6 @@ def test_blocks_and_what_limits_them(row):
     assert (number, found["occupancy_limit"]) == (row["blocks"], row["limit"])
 
 
-@pytest.mark.parametrize(
-    ("vgprs", "expected"),
-    [(1, 8), (64, 8), (65, 7), (72, 7), (73, 6), (128, 4), (129, 3), (256, 2), (257, 1), (512, 1)],
-)
-def test_amd_allocates_8_registers_of_512_at_a_time(vgprs, expected):
-    assert occupancy.facts({"vgprs": vgprs, "sgprs": 30, "warps": 1}, CDNA3)["waves_per_simd"] == expected
-
-
 @pytest.mark.parametrize("facts", [{}, {"registers": 0, "warps": 4}, {"registers": "many", "warps": 4}])
 def test_what_is_not_known_gives_no_occupancy(facts):
     assert occupancy.facts(facts, HOPPER) == {}

@@ -7,7 +7,7 @@ from operator import itemgetter
 import pytest
 
 from irdiff.capture import pairing
-from irdiff.compare import cases, radius, verdicts
+from irdiff.compare import cases, verdicts
 from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, FailureKind, Sides, StageStatus, Verdict
@@ -169,16 +169,6 @@ def test_equal_inputs_are_compared_by_their_launch_alone(pair, launch, differs):
     assert (case.origin and case.origin.stage) == ("launch" if differs else None)
     assert told(case.findings) == ("not-compiled:same-input",)
     assert case.artifacts.head["launch"] == pair.head.launched
-
-
-def test_radius_counts_only_what_was_compared(pair):
-    changed = replace(cases.blank(pair, Verdict.CHANGED), stages={"ttir": StageStatus.CHANGED})
-    same = replace(cases.blank(pair, Verdict.UNCHANGED), stages={"ttir": StageStatus.ABSENT})
-    summary = radius.summarize([changed, same, cases.blank(pair, Verdict.BROKEN)], [TARGET])
-    assert (summary.cases, summary.compared) == (3, 2)
-    row = summary.radius["sm_90"]
-    assert (row.changed, row.compared, row.fraction) == (1, 2, 0.5)
-    assert (row.stages["ttir"].changed, row.stages["ttir"].compared) == (1, 1)
 
 
 @pytest.mark.parametrize("row", golden("reasons")["reason"], ids=itemgetter("expected"))

@@ -206,9 +206,3 @@ def test_nested_values_and_options_of_one_side():
     same = replace(run.cases[0], verdict=Verdict.UNCHANGED)
     counted = launch_changes.of_run(replace(run, cases=(*run.cases * 2, same)))
     assert [(str(change), count) for change, count in counted] == [(change, 2) for change in changes(run)]
-
-
-def test_equal_launches_and_missing_ones_have_none():
-    assert changes(launched({}, {})) == []
-    run = launched({}, {"options": {"a": "1"}})
-    assert changes(replace(run, launches=dict(list(run.launches.items())[:1]))) == []

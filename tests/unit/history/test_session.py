@@ -73,14 +73,6 @@ def test_each_machine_code_is_held_against_the_newest_once(file, tmp_path):
     assert session.load(tmp_path / "3.6.0..3.7.0") is None
 
 
-def test_runs_of_other_targets_that_came_later_take_nothing_away(file, tmp_path):
-    alone = made(file, tmp_path / "alone")
-    for base, head in itertools.pairwise(LABELS):
-        run = histories.run(base, head, runs.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
-        added(tmp_path, replace(run, targets=(runs.target("gfx942"),)), tmp_path / head, [])
-    assert made(file, tmp_path / "both") == alone
-
-
 def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file, tmp_path):
     with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
         session.write(lines.read(history, "releases"), [runs.target("gfx942")], tmp_path / "out")

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from irdiff.cli.ab_command import ab_command
 from irdiff.cli.compare_command import compare_command
 from irdiff.errors import UsageError
-from irdiff.model import Verdict
 from irdiff.report import commands, group_names
 from tests.unit import runs
 from tests.unit.runs import group, large_run
@@ -80,15 +79,6 @@ def test_every_option_is_kept_or_dropped(command):
             assert sum(names <= part for part in known) == 1, names
 
 
-@pytest.mark.parametrize(
-    ("verdict", "words"),
-    [(Verdict.CHANGED, ["explain", "diff"]), (Verdict.BROKEN, ["explain"]), (Verdict.ADDED, ["explain"])],
-)
-def test_a_diff_is_offered_where_both_sides_gave_code(verdict, words):
-    case = runs.case("matmul/tma:fp16@sm_90", verdict)
-    assert commands.story("last", "g:b140", case) == [f"irdiff {word} last g:b140" for word in words]
-
-
 def of_ids(*ids):
     groups = tuple(group(name, f"a/b:{n}@sm_90") for n, name in enumerate(ids))
     return replace(large_run(4, 0), groups=groups)
@@ -111,11 +101,6 @@ def test_a_short_id_is_longer_where_two_begin_alike_and_their_beginning_is_refus
     with pytest.raises(UsageError) as raised:
         group_names.find(run, "g:c0ff")
     assert "g:c0ffee0, g:c0ffee1" in raised.value.hint
-
-
-@pytest.mark.parametrize("text", ["", "g:", "0", "3", "-1", "g:beef", "matmul", "²"])
-def test_other_words_mean_no_group(text):
-    assert group_names.find(of_ids("c0ffee0000000000", "b140ee1111111111"), text) is None
 
 
 def test_what_a_forged_run_calls_a_group_is_no_command():

@@ -88,11 +88,6 @@ def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("x" * 1000) == "x" * 399 + "…"
 
 
-def test_lines_are_bounded_and_say_so():
-    assert escape.clean_lines("a\r\nb\n\tc\n") == ["a", "b", "    c"]
-    assert escape.clean_lines("\n".join("abc"), max_lines=2) == ["a", "b", "… 1 more lines"]
-
-
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 def test_a_runner_obeys_no_terminal_line(text):
@@ -131,10 +126,6 @@ def test_code_is_one_code_span(frame, text):
     expected = re.sub(r"\s+", " ", escape.clean(text).strip())
     assert expected in re.sub(r"\s+", " ", seen.all)
     assert not MENTION.search(seen.prose)
-
-
-def test_ids_stay_fit_for_copying():
-    assert escape.code("matmul/tma:fp16-4096@sm_90") == "`matmul/tma:fp16-4096@sm_90`"
 
 
 @SAME_EVERY_TIME

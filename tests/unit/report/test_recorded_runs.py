@@ -78,12 +78,6 @@ def test_a_bump_is_what_was_read(snapshot):
     )
 
 
-def test_a_comment_of_a_release_is_short_and_folds_after_a_screen():
-    text = FORMS["comment.md"](recorded("release"))
-    assert len(text) <= markdown.COMMENT
-    assert len(text.partition("<details>")[0].splitlines()) <= 45
-
-
 @pytest.mark.parametrize("name", RUNS)
 def test_what_is_not_known_is_in_the_verdict(name):
     """Whatever verdict cases have, and whoever disagrees: its number is in the first sentence or two."""

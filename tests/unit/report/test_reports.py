@@ -16,7 +16,7 @@ from irdiff.compare import runtime
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
 from irdiff.model import RuntimeEdit, Verdict
-from irdiff.report import group_names, html, markdown, terminal
+from irdiff.report import html, markdown, terminal
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.runs import findings
@@ -76,15 +76,6 @@ def test_hostile_strings_make_no_markup():
     assert page.count("<details") == page.count("</details>")
 
 
-@pytest.mark.parametrize("form", ["markdown", "html", "pipe"])
-def test_every_group_has_its_number_and_its_short_id(form):
-    run = runs.large_run(60, 6)
-    text = re.sub(r"&#58;", ":", FORMS[form](run))
-    for row in group_names.named(run):
-        assert row.short in text
-        assert re.search(rf"\b{row.number}\b", text)
-
-
 # Markdown
 
 
@@ -113,11 +104,6 @@ def test_the_picture_is_whole_and_fetches_nothing():
     assert ET.fromstring(picture).tag.endswith("svg")
     assert "url(http" not in picture.replace(" ", "")
     assert "@font-face" not in picture
-
-
-def test_an_id_is_whole():
-    long = f"family/{'w' * 90}:label@sm_90"
-    assert long in printed(runs.run(runs.case(long, Verdict.BROKEN, error="x")), is_terminal=True)
 
 
 (NOTE,) = runtime.notes([RuntimeEdit(path="triton/runtime/jit.py", diff=())])

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from irdiff.worker import importable, written_files
+from irdiff.worker import written_files
 from irdiff.worker.importable import Importable, only_defines
 from tests.texts import text_of
 from tests.unit.worker import tiny_triton
@@ -285,17 +285,3 @@ def test_anything_else_is_copied(repository, module_name, name, why):
 )
 def test_programs_that_run_when_they_are_imported(text, quiet):
     assert only_defines(text) is quiet
-
-
-@pytest.mark.parametrize(
-    ("name", "file", "module"),
-    [
-        ("__main__", "bench/run.py", "run"),
-        ("__main__", "bench/run-all.py", None),
-        ("pkg", "src/pkg/__init__.py", "pkg"),
-        ("pkg.ops", "pkg/ops.py", "pkg.ops"),
-        ("pkg.ops", "elsewhere/ops.py", None),
-    ],
-)
-def test_a_file_is_known_by_the_name_that_leads_to_it(name, file, module):
-    assert importable._named(name, file) == module
