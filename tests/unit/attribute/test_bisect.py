@@ -82,20 +82,17 @@ def test_commits_that_do_more_than_change_the_code(code, commits, skipped, verdi
     assert (found.commits, found.skipped, found.case.verdict) == (commits, skipped, verdict)
 
 
-@pytest.mark.parametrize(
-    ("search", "words", "mistake", "hint"),
-    [
+def test_what_cannot_be_searched():
+    for search, words, mistake, hint in (
         (Search(ttir=lambda c: str(c >= "c")), (), "the machine code is the same", "for --stage: ttir"),
         (Search(), ("a", "h", "ttir"), "the ttir is the same at a and h", ""),
         (Search(code=lambda _: "no never"), (), "is the same", ""),
         (Search(code=lambda _: None), (), "there is no case matmul/tma:fp16", "corpus list --case"),
-    ],
-)
-def test_what_cannot_be_searched(search, words, mistake, hint):
-    with pytest.raises(UsageError, match=mistake) as caught:
-        search.find(*words)
-    assert hint in (caught.value.hint or "")
-    assert len(search.built) <= 2
+    ):
+        with pytest.raises(UsageError, match=mistake) as caught:
+            search.find(*words)
+        assert hint in (caught.value.hint or "")
+        assert len(search.built) <= 2
 
 
 NAMES = [f"c{number}" for number in range(16)]

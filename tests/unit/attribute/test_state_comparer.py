@@ -1,7 +1,5 @@
 """More is the same for attribution than for verdicts, and what cannot be read is the same only to the byte."""
 
-import pytest
-
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
 
@@ -23,22 +21,21 @@ MARKED = lowered(*LATE, attributes=" attributes {ttg.mark = 1 : i32}")
 OTHER = lowered(CONSTANT.format(0, 2), "%1 = llvm.x : i32", "llvm.use %0, %1 : i32")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same", "below_mlir"),
-    [
+def test_what_is_the_same():
+    for one, other, same, below_mlir in (
         (state("%a = ttg.x : i32", "ttg.y %a"), state("%0 = ttg.x : i32", "ttg.y %0"), True, True),
         (state(SIZED), state(SIZED.replace(", allocation.size = 8 : i32", "")), True, True),
-        *((state("ttg.x"), state(*other), False, False)
-          for other in (("ttg.y",), ("ttg.x", "ttg.x"), (), ("ttg.x {a = 1 : i32}",))),
+        *(
+            (state("ttg.x"), state(*other), False, False)
+            for other in (("ttg.y",), ("ttg.x", "ttg.x"), (), ("ttg.x {a = 1 : i32}",))
+        ),
         (EARLY, lowered(*LATE), False, True),
         (EARLY, OTHER, False, False),
         (EARLY, lowered("%1 = llvm.x : i32"), False, False),
         (lowered(*LATE), MARKED, False, True),
         (State.of("P", b"not IR"), State.of("Q", b"not IR"), True, True),
         (State.of("P", b"not IR"), State.of("P", b"nor this"), False, False),
-    ],
-)  # fmt: skip
-def test_what_is_the_same(one, other, same, below_mlir):
-    comparer = StateComparer()
-    assert comparer.same(one, other) is same
-    assert comparer.same_below_mlir(one, other) is below_mlir
+    ):
+        comparer = StateComparer()
+        assert comparer.same(one, other) is same
+        assert comparer.same_below_mlir(one, other) is below_mlir

@@ -1,6 +1,5 @@
 """A cluster that loses, refuses or forgets batches, and the notes of that. The comparison itself follows."""
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -82,41 +81,21 @@ def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
     assert list(config.cache.iterdir()) == [], "the token is gone"
 
 
-@pytest.fixture
-def batch(asked, config, tmp_path):
+def test_a_machine_refuses_what_is_not_the_same_here(asked, config, tmp_path, monkeypatch):
+    known = {side.toolchain.spec: side.toolchain for side in asked.sides}
+    filled = []
+    monkeypatch.setattr(dask_cluster.pipeline, "fill", lambda *given: filled.append(given))
+    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda spec, _: known[spec])
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
     places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
-    return Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)
-
-
-@pytest.fixture
-def filled(monkeypatch, asked):
-    """What a machine works on: toolchains are found as they are, nothing is compiled."""
-    known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    made = []
-
-    @contextmanager
-    def opened(_, config, report, *, warm):
-        yield replace(config)
-
-    monkeypatch.setattr(dask_cluster.pipeline, "opened", opened)
-    monkeypatch.setattr(dask_cluster.pipeline, "fill", lambda *given: made.append(given))
-    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda spec, _: known[spec])
-    monkeypatch.setattr(dask_cluster, "Workers", lambda _: object())
-    for name, empty in (("_warm", {}), ("_opened", [])):
-        monkeypatch.setattr(dask_cluster, name, empty)
-    return made
-
-
-def test_a_machine_refuses_what_is_not_the_same_here(batch, filled, monkeypatch):
-    workload = batch.asked.sides.base.corpus.root / "f" / "one.py"
+    batch = Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)
+    workload = asked.sides.base.corpus.root / "f" / "one.py"
     assert "not the same folder" in dask_cluster.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")
     assert "another corpus" in dask_cluster.work(batch)
     workload.write_text("LAUNCHES = {}\n")
-    other = replace(runs.side("base").toolchain, digest="0" * 64)
-    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda *_: other)
+    known["head"] = known["base"] = replace(known["base"], digest="0" * 64)
     for _ in range(2):
         assert "another toolchain here" in dask_cluster.work(batch)
     far = replace(batch, token=None, store_url="s3://bucket/path")

@@ -4,8 +4,6 @@ import random
 import time
 from collections import Counter
 
-import pytest
-
 from irdiff.compare import abstraction, alignment, edits, loops
 
 
@@ -37,9 +35,8 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize(
-    ("lines", "wanted"),
-    [
+def test_what_makes_an_edit_this_change():
+    for lines, wanted in (
         ("+ttng.fence|+ttng.fence|-ttng.fence", "+ttng.fence"),
         ("+ttng.fence|-ttng.fence", "+ttng.fence|-ttng.fence"),
         ("+ttng.fence|-tt.load|+tt.load", "+ttng.fence"),
@@ -51,19 +48,14 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():
         ("+flags: nofree|+asm ld.global|-tt.load|+tt.load", "+asm ld.global|+flags: nofree"),
         ("-layout #linear|+layout #blocked|-tt.make_range", "+layout #blocked|-layout #linear"),
         ("-layout #linear|-ttg.convert_layout", "-layout #linear|-ttg.convert_layout"),
-    ],
-)
-def test_what_makes_an_edit_this_change(lines, wanted):
-    assert abstraction.essence(Counter(lines.split("|"))) == tuple(wanted.split("|"))
+    ):
+        assert abstraction.essence(Counter(lines.split("|"))) == tuple(wanted.split("|"))
 
 
-@pytest.mark.parametrize(
-    ("stage", "base", "head", "what"),
-    [
+def test_a_line_in_other_registers_is_an_edit_of_these():
+    for stage, base, head, what in (
         ("amdgcn", "v_add_f32_e32 v1, v2, v3", "v_add_f32_e32 v7, v2, v4", "registers"),
         ("amdgcn", "v_add_f32_e32 v1, v2, v3", "v_add_f32_e32 v1, v2, s3", "float"),
         ("ptx", "add.f32 %f1, %f2, %f3;", "add.f32 %f4, %f2, %f9;", "operands"),
-    ],
-)
-def test_a_line_in_other_registers_is_an_edit_of_these(stage, base, head, what):
-    assert list(abstraction.abstract(edits.between(stage, [base], [head]))) == [f"-{what}", f"+{what}"]
+    ):
+        assert list(abstraction.abstract(edits.between(stage, [base], [head]))) == [f"-{what}", f"+{what}"]

@@ -36,9 +36,8 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
     assert checks.annotate(replace(run, launches=launches), "corpus") == ()
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
+def test_conclusion():
+    for verdicts, expected in (
         ([], Conclusion.FAILURE),
         ([Verdict.UNCHANGED, Verdict.ABSORBED], Conclusion.SUCCESS),
         ([Verdict.UNCHANGED, Verdict.FAILING], Conclusion.NEUTRAL),
@@ -46,8 +45,6 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
         ([Verdict.UNCHANGED, Verdict.REMOVED], Conclusion.NEUTRAL),
         ([Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED], Conclusion.FAILURE),
         ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
-    ],
-)
-def test_conclusion(verdicts, expected):
-    run = runs.run(*(runs.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
-    assert conclusion.of(run) is expected
+    ):
+        run = runs.run(*(runs.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
+        assert conclusion.of(run) is expected

@@ -157,9 +157,8 @@ def test_broken_cases_group_by_their_message_and_come_first():
 CUT = failing("cannot fit 0x1f of '/x/y' in 64")
 
 
-@pytest.mark.parametrize(
-    ("subject", "lines"),
-    [
+def test_without_texts_a_case_is_described_by_what_is_known_to_differ():
+    for subject, lines in (
         (
             case(verdict=Verdict.BROKEN, failures=Sides(base=None, head=CUT)),
             ["+error in ttgir: cannot fit … of … in …"],
@@ -186,11 +185,9 @@ CUT = failing("cannot fit 0x1f of '/x/y' in 64")
             case(origin=origin("asm"), findings=runs.findings("reordered-only", "not-compared:asm,ttir")),
             ["+not-compared:asm,ttir"],
         ),
-    ],
-)
-def test_without_texts_a_case_is_described_by_what_is_known_to_differ(subject, lines):
-    found = describe(subject, None)
-    assert (list(found.counts), found.size) == (lines, 1)
+    ):
+        found = describe(subject, None)
+        assert (list(found.counts), found.size) == (lines, 1)
 
 
 # what a group says

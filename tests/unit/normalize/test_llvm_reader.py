@@ -33,22 +33,19 @@ def test_an_intrinsic_of_another_signature_is_read_as_a_function_and_spelling_is
     assert told(found.findings) == ("equal-as-llvm-prints", f"opaque-intrinsic:{_NAME}")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
+def test_what_differs_still_differs():
+    for old, new in (
         ("i32 16, i32 %y", "i32 4, i32 %y"),
         ("i32 %y, i32 0", "i32 %x, i32 0"),
         (_NAME, _NAME.replace("async.lds", "async.lds.other")),
         (", !alias.scope !0", ""),
         ("-inf", "+inf"),
         ("i1 false", "i1 true"),
-    ],
-)
-def test_what_differs_still_differs(old, new):
-    assert old in _HEAD
-    changed = _HEAD.replace(old, new)
-    assert reprint(changed).text
-    assert not equivalent("llir", _BASE, changed, reprint=reprint).equal
+    ):
+        assert old in _HEAD
+        changed = _HEAD.replace(old, new)
+        assert reprint(changed).text
+        assert not equivalent("llir", _BASE, changed, reprint=reprint).equal
 
 
 def test_what_is_broken_otherwise_is_not_read():

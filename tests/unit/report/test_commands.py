@@ -18,9 +18,8 @@ from tests.unit.runs import group, large_run
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "wanted"),
-    [
+def test_it_names_the_kernels_of_each_side():
+    for base, head, wanted in (
         ((OLD, ""), (NEW, ""), f"{OLD} {NEW}"),
         ((NEW, "HEAD~3 1a2b3c4"), (NEW, "5d6e7f8"), f"1a2b3c4 5d6e7f8 --triton {NEW}"),
         ((OLD, "HEAD~3 1a2b3c4"), (NEW, "HEAD 5d6e7f8"), "1a2b3c4 5d6e7f8"),
@@ -29,14 +28,12 @@ OLD, NEW = "triton==3.8.0", "triton==3.9.0"
         # both compilers take the kernels of the working tree, then as now
         ((OLD, "working tree 1a2b3c4"), (NEW, "working tree 1a2b3c4"), f"{OLD} {NEW}"),
         ((NEW, "main 1a2b3c4"), (NEW, "working tree 5d6e7f8"), None),
-    ],
-)
-def test_it_names_the_kernels_of_each_side(base, head, wanted):
-    case = runs.case("matmul/tma:fp16@sm_90")
-    sides = [replace(runs.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
-    run = replace(runs.run(case), base=sides[0], head=sides[1])
-    told = commands.again(run, case)
-    assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
+    ):
+        case = runs.case("matmul/tma:fp16@sm_90")
+        sides = [replace(runs.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
+        run = replace(runs.run(case), base=sides[0], head=sides[1])
+        told = commands.again(run, case)
+        assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
 
 
 def again(*words):
@@ -48,9 +45,8 @@ def again(*words):
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
+def test_what_chose_the_cases_is_typed_again():
+    for words, wanted in (
         ("a b --corpus my/corpus --tier gate -j4 -q --json=-", f"{OLD} {NEW} --corpus my/corpus "),
         ("a b --pack liger --pack=fla --case mat* --shard 1/4", f"{OLD} {NEW} --pack liger --pack fla "),
         ("a b --with torch --configs 2 --target sm_90", f"{OLD} {NEW} --with torch --configs 2 "),
@@ -63,10 +59,8 @@ def again(*words):
         # `last` is another run by then, and what is not known may choose cases
         ("a b --from last:base", None),
         ("a b --of-another-version x", None),
-    ],
-)
-def test_what_chose_the_cases_is_typed_again(words, wanted):
-    assert again(*shlex.split(words)) == wanted
+    ):
+        assert again(*shlex.split(words)) == wanted
 
 
 @pytest.mark.parametrize("command", [compare_command, ab_command], ids=["compare", "ab"])

@@ -70,15 +70,6 @@ def _rendered(markdown):
     return _Text(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown))
 
 
-@SAME_EVERY_TIME
-@given(DEFAULT_OPTIONS)
-def test_clean_shows_one_line_without_anything_invisible(text):
-    shown = escape.clean(text)
-    assert len(shown) <= escape.LINE_LIMIT
-    assert shown.isprintable()
-    shown.encode()
-
-
 def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("\x1b[31mred\x00\u202e") == r"\x1b[31mred\x00\u202e"
     assert escape.clean("\ud800") == r"\ud800"
@@ -86,14 +77,6 @@ def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("z" + "\u0301" * 5).count(r"\u0301") == 3
     assert escape.clean("a\nb") == "a b"
     assert escape.clean("x" * 1000) == "x" * 399 + "…"
-
-
-@SAME_EVERY_TIME
-@given(DEFAULT_OPTIONS)
-def test_a_runner_obeys_no_terminal_line(text):
-    line = escape.terminal(text)
-    assert not line.lstrip().startswith("::")
-    assert "##[" not in line
 
 
 @SAME_EVERY_TIME
@@ -138,25 +121,20 @@ def test_nothing_ends_a_fence(lines):
 
 @SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
-def test_html_has_no_markup(text):
-    assert _Text(escape.html(text)).tags == []
-    assert _Text(f'<a title="{escape.html(text)}">').tags == ["a"]
-    assert _Text(escape.html(text)).all == escape.clean(text)
-
-
-@SAME_EVERY_TIME
-@given(DEFAULT_OPTIONS)
-def test_html_in_a_comment_is_only_text(text):
+def test_whatever_a_text_says_it_is_a_line_and_no_markup_and_nothing_that_a_runner_obeys(text):
+    clean = escape.clean(text)
+    assert len(clean) <= escape.LINE_LIMIT and clean.isprintable()
+    clean.encode()
+    line = escape.terminal(text)
+    assert not line.lstrip().startswith("::") and "##[" not in line
+    shown = escape.html(text)
+    assert (_Text(shown).tags, _Text(shown).all) == ([], clean)
+    assert _Text(f'<a title="{shown}">').tags == ["a"]
     shown = escape.github_html(text)
     assert not re.search(r"[<>`*_\[\]|\\@]", shown)
     seen = _rendered(f"<details><summary>{shown}</summary>\n\nx\n\n</details>")
     assert seen.tags == ["details", "summary", "p"]
     assert not MENTION.search(seen.all)
-
-
-@SAME_EVERY_TIME
-@given(DEFAULT_OPTIONS)
-def test_json_in_a_script_cannot_end_it(text):
     content = escape.script_json({"a": text})
     assert not re.search("[<>&]", content)
     assert json.loads(content) == {"a": text}

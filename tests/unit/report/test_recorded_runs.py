@@ -44,10 +44,7 @@ def _mended():
 
 
 RECORDED = ("release", "one-pass", "kernel-option", "broken", "unchanged", "unreached")
-RUNS = {
-    **{name: partial(recorded, name) for name in RECORDED},
-    "mended": _mended,
-}
+RUNS = {**{name: partial(recorded, name) for name in RECORDED}, "mended": _mended}
 
 
 def _printed(run, width):

@@ -69,9 +69,8 @@ def write(path, text):
     path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "is_open"),
-    [
+def test_requirements():
+    for text, name, is_open in (
         ("torch", "torch", True),
         ("Flash_Attn [cuda]", "flash-attn", True),
         ("torch==2.13.0+cpu", "torch", False),
@@ -79,14 +78,12 @@ def write(path, text):
         ("mine @ file:///w/mine.whl", "mine", False),
         *((text, None, None) for text in ("", "tri ton", "--index-url=x", "-r file", "triton", "a;b")),
         ("pytorch_triton==3", None, None),
-    ],
-)
-def test_requirements(text, name, is_open):
-    if name is None:
-        with pytest.raises(UsageError):
-            extra_packages.name_of(text)
-    else:
-        assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (name, is_open)
+    ):
+        if name is None:
+            with pytest.raises(UsageError):
+                extra_packages.name_of(text)
+        else:
+            assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (name, is_open)
 
 
 def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(tmp_path, uv):

@@ -40,17 +40,11 @@ def plan(**changes):
     return LaunchPlan(**(facts | changes))
 
 
-def launched(**changes):
-    api, made = FakeHip(), plan(**changes)
-    device = HipDevice(1, api)
-    function = device.load(b"\x7fELF", made)
-    device.launch(function, made, ParameterBlock(made, CONTENTS), 99)
-    return api
-
-
 def test_loading_and_launching():
     for cooperative, name in ((False, "hipModuleLaunchKernel"), (True, "hipModuleLaunchCooperativeKernel")):
-        api = launched(cooperative=cooperative)
+        api, made = FakeHip(), plan(cooperative=cooperative)
+        device = HipDevice(1, api)
+        device.launch(device.load(b"\x7fELF", made), made, ParameterBlock(made, CONTENTS), 99)
         assert api.calls[-1][:10] == (name, "function", 7, 2, 1, 256, 1, 1, 1024, 99)
         assert api.seen == CONTENTS
     for call in ("hipSetDevice", "hipModuleLoadData", "hipModuleGetFunction"):
@@ -59,10 +53,9 @@ def test_loading_and_launching():
 
 
 def test_what_amd_gpus_do_not_have_is_refused():
+    made, device = plan(cluster=2), HipDevice(0, FakeHip())
     with pytest.raises(DeviceError, match="clusters"):
-        launched(cluster=2)
-    spec = TensorMap(
-        element_type=6, element_bytes=2, swizzle=3, block_shape=(16, 64), shape=(32, 128), strides=(128, 1)
-    )
+        device.launch(device.load(b"\x7fELF", made), made, ParameterBlock(made, CONTENTS), 99)
+    sizes = {"element_type": 6, "element_bytes": 2, "swizzle": 3, "block_shape": (16, 64)}
     with pytest.raises(DeviceError, match="no CUtensorMap"):
-        HipDevice(0, FakeHip()).tensor_map(spec, 4096)
+        device.tensor_map(TensorMap(**sizes, shape=(32, 128), strides=(128, 1)), 4096)

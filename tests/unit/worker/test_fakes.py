@@ -42,9 +42,8 @@ def test_dtypes_read_as_torch_prints_them():
         corpus_api.tensor((1,), "fp12")
 
 
-@pytest.mark.parametrize(
-    ("facts", "target", "version", "expected"),
-    [
+def test_where_a_launch_is_meant_to_compile():
+    for facts, target, version, expected in (
         ({}, "sm_90", "3.2.0", True),
         ({"targets": "gfx*"}, "sm_90", "3.9.0", False),
         ({"targets": ("sm_100", "gfx9*")}, "gfx950", "3.9.0", True),
@@ -58,10 +57,8 @@ def test_dtypes_read_as_torch_prints_them():
         ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.0+git1234", False),
         ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.1", True),
         ({"failing": {"sm_100": "3.6.0"}}, "sm_90", "3.6.0", True),
-    ],
-)
-def test_where_a_launch_is_meant_to_compile(facts, target, version, expected):
-    assert corpus_api.launch(print, **facts).expects(target, version) is expected
+    ):
+        assert corpus_api.launch(print, **facts).expects(target, version) is expected
 
 
 class Kernel:
@@ -90,17 +87,14 @@ def test_what_cannot_be_launched_says_how_to_write_it():
         corpus_api.launch(print, tier="nightly")
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides", "offset", "expected"),
-    [
+def test_extent_is_what_the_view_reaches():
+    for shape, strides, offset, expected in (
         ((4, 8), (8, 1), 0, 32),
         ((4, 8), (1, 4), 0, 32),
         ((4, 8), (64, 2), 10, 10 + 3 * 64 + 7 * 2 + 1),
         ((0, 8), (8, 1), 5, 5),
-    ],
-)
-def test_extent_is_what_the_view_reaches(shape, strides, offset, expected):
-    assert fills.extent({"shape": shape, "strides": strides, "storage_offset": offset}) == expected
+    ):
+        assert fills.extent({"shape": shape, "strides": strides, "storage_offset": offset}) == expected
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*.py")), ids=lambda path: path.stem)

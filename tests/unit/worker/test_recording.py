@@ -273,15 +273,12 @@ def test_anything_else_is_copied(repository, module_name, name, why):
     assert found.module_of(value) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "quiet"),
-    [
+def test_programs_that_run_when_they_are_imported():
+    for text, quiet in (
         ('"""A."""\nimport a\nX = f()\ndef g(): pass\nif __name__ == "__main__":\n    g()\n', True),
         ("try:\n    import a\nexcept ImportError:\n    a = None\n", True),
         ("def g(): pass\ng()\n", False),
         ("for x in y:\n    pass\n", False),
         ("if flag:\n    run()\n", False),
-    ],
-)
-def test_programs_that_run_when_they_are_imported(text, quiet):
-    assert only_defines(text) is quiet
+    ):
+        assert only_defines(text) is quiet

@@ -8,8 +8,6 @@ class Slow(build_ext):
         print("[1/3] Configuring", flush=True)
         if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
             subprocess.Popen(["sleep", "61"], process_group=0)
-        if gate := os.environ.get("STAND_IN_GATE"):  # until the test closes it
-            subprocess.run(["cat", gate], process_group=0, check=True)
         time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
         print("[2/3] Building C object native.c.o", flush=True)
         super().run()
