@@ -65,7 +65,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
         found.append("nothing was compared.")
     found += [
         *_risky(distinct_edits.of(run) if edits is None else edits),
-        *_not_compared(run),
+        *_not_compared(run, changed),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
@@ -103,7 +103,7 @@ def _failed_programs(run: Run) -> list[str]:
 def _nothing_changed(run: Run) -> str:
     """Says that only kernels did not change, where what runs on the host did, or may have."""
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
-    kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
+    kernels = f"{others}{counted(run.summary.compared, 'kernel')}".replace("other 1 ", "other ")
     none = f"none of {kernels} changed" if run.summary.compared > 1 else f"{kernels} did not change"
     if edit_coverage.none_read(run):
         return f"{none}, but no launch reads what changed: this run says nothing about it."
@@ -115,7 +115,8 @@ def _nothing_changed(run: Run) -> str:
     return f"{same}." if run.runtime else f"{none}."
 
 
-def _not_compared(run: Run) -> list[str]:
+def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
+    """Of a run without changes that reads nothing of the edit, `_nothing_changed` says that."""
     unstable = error_clusters.unstable(run.cases)
     parts = [
         f"at least {len(cases)} {'is' if len(cases) == 1 else 'are'} nondeterministic: {words}"
@@ -125,8 +126,8 @@ def _not_compared(run: Run) -> list[str]:
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):
         parts.append("cases of other shards are not in this run")
-    if not edit_coverage.none_read(run):
-        parts += edit_coverage.gaps(run)
+    if changed or not run.summary.compared or edit_coverage.files_read(run):
+        parts += edit_coverage.not_reached(run)
     if run.runtime:
         parts.append("the runtime differs, and was not compared")
     return [f"{part}." for part in parts]

@@ -26,9 +26,10 @@ _FENCE = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class StatisticMove:
-    """One statistic of one case."""
+    """One statistic of one case, or the sum of several."""
 
     case_id: str
+    """Empty for several."""
     base: float
     head: float
     unit: str
@@ -39,8 +40,15 @@ class StatisticMove:
         return (self.head - self.base) / (self.base or abs(self.head) or 1.0)
 
     @property
+    def percent(self) -> str:
+        share = round(100 * self.relative, 1)
+        return "" if not self.base else f"{share:+.1f} %" if share else "0 %"
+
+    @property
     def words(self) -> str:
-        return span(self.base, self.head, self.unit)
+        """`120 → 240 B (+100.0 %)`."""
+        percent = f" ({self.percent})" if self.base and self.head != self.base else ""
+        return f"{self.base:,.0f} → {self.head:,.0f}{f' {self.unit}' if self.unit else ''}{percent}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +64,10 @@ class Movement:
     same: int
     unknown: int
     """Changed cases whose facts do not say."""
-    affected: tuple[float, float]
-    """Totals of the cases in which it moved, base and head."""
-    total: tuple[float, float]
-    """Totals of all changed cases."""
+    affected: StatisticMove
+    """Over the cases in which it moved."""
+    total: StatisticMove
+    """Over all changed cases."""
     quantiles: tuple[float, ...]
     """Relative change: least, 5th, 25th, 50th, 75th and 95th percentile, greatest."""
 
@@ -73,18 +81,6 @@ class Movement:
     def far(self) -> tuple[str, ...]:
         """The quantiles in words."""
         return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
-
-    @property
-    def affected_words(self) -> str:
-        return span(*self.affected, self.statistic.unit)
-
-    @property
-    def affected_percent(self) -> str:
-        return _percent(*self.affected)
-
-    @property
-    def total_words(self) -> str:
-        return span(*self.total, self.statistic.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,19 +96,6 @@ class Outlier:
 def counts(worse: int, better: int) -> str:
     """`6 worse, 7 better`."""
     return ", ".join(f"{count} {word}" for count, word in ((worse, "worse"), (better, "better")) if count)
-
-
-def span(base: float, head: float, unit: str = "") -> str:
-    """`120 → 240 B (+100 %)`."""
-    percent = f" ({_percent(base, head)})" if base and head != base else ""
-    return f"{base:,.0f} → {head:,.0f}{f' {unit}' if unit else ''}{percent}"
-
-
-def _percent(base: float, head: float) -> str:
-    if not base:
-        return ""
-    share = round(100 * (head - base) / base, 1)
-    return f"{share:+.1f} %" if share else "0 %"
 
 
 def by_target(run: Run) -> list[Movement]:
@@ -163,8 +146,8 @@ def summed(
         better=_farthest(move for move in moved if not statistic.worsened(move.base, move.head)),
         same=same + len(known) - len(moved),
         unknown=unknown,
-        affected=_total(moved),
-        total=_total(known),
+        affected=_total(statistic, moved),
+        total=_total(statistic, known),
         quantiles=(min(relative), *(twentieths[place] for place in (0, 4, 9, 14, 18)), max(relative)),
     )
 
@@ -181,8 +164,9 @@ def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
     return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
 
 
-def _total(moves: Sequence[StatisticMove]) -> tuple[float, float]:
-    return sum(move.base for move in moves), sum(move.head for move in moves)
+def _total(statistic: Statistic, moves: Sequence[StatisticMove]) -> StatisticMove:
+    base, head = sum(move.base for move in moves), sum(move.head for move in moves)
+    return StatisticMove(case_id="", base=base, head=head, unit=statistic.unit)
 
 
 # outliers

@@ -11,7 +11,9 @@
 """
 
 import datetime
+import functools
 import io
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from rich.console import Console
 from irdiff import gate
 from irdiff.cli import compare_command
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare import radius
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
 from irdiff.gate.outputs import junit
@@ -37,6 +40,7 @@ from irdiff.model import (
     FailureKind,
     FileChange,
     Reach,
+    RuntimeEdit,
     Sides,
     Verdict,
 )
@@ -146,6 +150,48 @@ def test_a_gate_that_passes_says_what_no_case_reaches(what):
     assert outcome.passed and conclusion.of(run) is Conclusion.NEUTRAL
     for form in (outputs.text, outputs.markdown, outputs.as_json, lambda row: sarif(row, run), junit):
         assert words in form(outcome)
+
+
+def _with(name, verdict, **changes):
+    case = build.case(f"a/{name}:1@sm_90", verdict, **changes)
+
+    def added(run):
+        cases = (*run.cases, case)
+        return replace(run, cases=cases, summary=radius.summarize(cases, run.targets))
+
+    return added
+
+
+ENDED = replace(build.FAILURE, stage="capture")
+UNREAD = replace(IDLE, read_by=0, not_run=())
+UNKNOWN = {
+    "broken": _with("b", Verdict.BROKEN),
+    "failing": _with("f", Verdict.FAILING),
+    "new and failing": _with("n", Verdict.FAILING, launches=NEW.launches, failures=NEW.failures),
+    "unsupported": _with("u", Verdict.UNSUPPORTED),
+    "removed": _with("r", Verdict.REMOVED),
+    "program": _with("p", Verdict.FAILING, workload="program/p", failures=Sides(base=ENDED, head=ENDED)),
+    "not compared": _with("c", Verdict.CHANGED, findings=build.findings("not-compared:ttir,asm")),
+    "unchanged, unstable": _with("s", Verdict.UNCHANGED, nondeterministic=("head",)),
+    "failing, unstable": _with("t", Verdict.FAILING, nondeterministic=("base",)),
+    "shard missing": lambda run: replace(run, options=SHARD),
+    "runtime": lambda run: replace(run, runtime=(RuntimeEdit(path="triton/runtime/jit.py", diff=()),)),
+    "idle function": lambda run: replace(run, reach=Reach(files=(IDLE,), read_by=1)),
+    "unread file": lambda run: replace(run, reach=Reach(files=(IDLE, UNREAD), read_by=1)),
+    "idle line": lambda run: replace(run, edited_lines=COUNTED),
+}
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+@pytest.mark.parametrize("verdict", [None, Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED])
+def test_a_first_line_has_what_is_not_known_whatever_else_it_has(what, verdict):
+    start = build.run(*([build.case("a/q:1@sm_90", verdict)] if verdict else []))
+    others = [name for name in UNKNOWN if name != what and {name, what} != {"idle function", "unread file"}]
+    for chosen in (some for count in range(3) for some in itertools.combinations(others, count)):
+        run = functools.reduce(lambda found, name: UNKNOWN[name](found), chosen, start)
+        worse = UNKNOWN[what](run)
+        assert headline.of(worse) != headline.of(run), chosen
+        assert conclusion.of(worse) is not Conclusion.SUCCESS, chosen
 
 
 @every_run
