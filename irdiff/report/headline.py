@@ -81,7 +81,7 @@ def _risky(edits: Sequence[DistinctEdit]) -> Iterator[str]:
         if first and severity == Severity.WRONG_RESULT:
             yield f"{which} may give a wrong result."
         elif first:
-            yield f"{which} {severity}: {first_few(words, _SHOWN)}."
+            yield f"{which} {severity}: {first_few(list(dict.fromkeys(words)), _SHOWN)}."
 
 
 def _failed_programs(run: Run) -> list[str]:
