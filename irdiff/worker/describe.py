@@ -51,11 +51,12 @@ def _described_file(src):
 def _described(captured):
     src = captured.src
     constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
+    path = captured.function.fn.__code__.co_filename
     return {
         "kernel": kernel_name(captured),
         "source_digest": sha256(texts.text_of_source(captured.function)),
-        "source_path": _relative(captured.function.fn.__code__.co_filename),
-        "sources": sorted(map(_relative, captured.made.sources)) if captured.made else [],
+        "source_path": _relative(path),
+        "sources": sorted(map(_relative, captured.made.sources if captured.made else [path])),
         "arguments": _arguments(captured, constexprs),
         "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
         "constexprs": constexprs,

@@ -144,6 +144,8 @@ class _Interception:
                 made = frontend.run(src, target, options)
             except Exception as raised:
                 error = raised
+        else:  # which says what it compiles
+            noted.note(src.fn.fn.__code__)
         reached = Reached(src, target, options, made, error)
         if _running:
             raise reached

@@ -160,7 +160,8 @@ def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(work
         (False, True),
         (True, False),
     ]
-    assert worker.launches(select={"frontend": False})["b"]["digest"] is None
+    alone = worker.launches(select={"frontend": False})["b"]
+    assert alone["digest"] is None and alone["sources"] == [alone["source_path"]]
 
 
 def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
