@@ -157,10 +157,11 @@ def _at(address: str, commit: str) -> str | None:
 def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) -> list[str]:
     """What no file can do, in the order to do it."""
     own = []
-    if not is_compiler and init_toml.look_around(folder).has_workloads:
-        own = ["Read irdiff.toml: the folder of workloads, and where Triton is pinned."]
+    plan = None if is_compiler else kernel_repository.plan_above(folder)
+    if (plan and plan.program) or (not is_compiler and init_toml.look_around(folder).has_workloads):
+        own = [f"Read {kernel_repository.FILE}: what launches the kernels, and where Triton is pinned."]
     elif not is_compiler:
-        own = ["Record workloads: `irdiff capture script.py`, and name their folder in irdiff.toml."]
+        own = [f'In {kernel_repository.FILE}, in place of workloads: program = "bench/run.py", which launches.']
     environment = (
         "Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu with required "
         "reviewers. GitHub makes a missing one without."
