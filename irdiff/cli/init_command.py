@@ -161,7 +161,7 @@ def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) 
     if (plan and plan.program) or (not is_compiler and init_toml.look_around(folder).has_workloads):
         own = [f"Read {kernel_repository.FILE}: what launches the kernels, and where Triton is pinned."]
     elif not is_compiler:
-        own = [f'In {kernel_repository.FILE}, in place of workloads: program = "bench/run.py", which launches.']
+        own = [f'In {kernel_repository.FILE}, name what launches the kernels: program = "bench/run.py".']
     environment = (
         "Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu with required "
         "reviewers. GitHub makes a missing one without."
