@@ -45,7 +45,7 @@ def main(python: str = sys.executable) -> int:
     here = _without_numbers({launch["kernel"] for launch in found.run["launches"].values()})
     for name in sorted(there | here):
         print(f"{there[name]:4} on the GPU  {here[name]:4} compared  {name}")
-    print(f"{there.total():4} on the GPU  {here.total():4} compared, of them {len(written)} by hand: {target}")
+    print(f"{there.total():4} on the GPU  {here.total():4} compared, {len(written)} by hand: {target}")
     return int(there != here)
 
 
