@@ -76,6 +76,7 @@ def made_elsewhere(done):
     return none_here and not any("made here" in note for note in done.run["notes"])
 
 
+@pytest.mark.wide
 def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(machines, irdiff, cache):
     with meanwhile(lambda: machines.kill(SCHEDULER), cache, after="catalog"):
         done = irdiff(*WORDS, *ONE, "--cluster", machines.url)

@@ -139,7 +139,16 @@ def _own_cache(cache, monkeypatch):
 
 
 WIDE = (
-    *("fixed", "failing", "program", "IR files that change", "assemblers", "cluster"),
+    *(
+        "fixed",
+        "failing",
+        "program",
+        "IR files that change",
+        "assemblers",
+        "cluster",
+        "merged",
+        "same compiler",
+    ),
     "all unchanged, base from the cache",
 )
 

@@ -302,15 +302,7 @@ def protocol(**changes):
 
 
 def check(status=OutputStatus.EQUAL, side=None, message=""):
-    return blank(
-        OutputCheck,
-        status=status,
-        side=side,
-        message=message,
-        max_ulp=0,
-        relative_norm=0.0,
-        base_repeats=True,
-    )
+    return blank(OutputCheck, status=status, side=side, message=message, base_repeats=True)
 
 
 def gpu(uuid="GPU-1", **changes):

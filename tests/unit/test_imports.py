@@ -2,9 +2,7 @@
 
 import ast
 import functools
-import re
 import sys
-import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -31,13 +29,8 @@ NOT_PURE = {
 
 
 @functools.cache
-def tree(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@functools.cache
 def nodes(path):
-    return tuple(ast.walk(tree(path)))
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 @functools.cache
@@ -130,43 +123,3 @@ def test_a_class_name_means_one_thing():
 def test_environment_is_read_in_one_place():
     ours = [path for path in MODULES if not in_worker(path)]
     assert {path.name for path in ours if "os.environ" in path.read_text(encoding="utf-8")} <= {"config.py"}
-
-
-ROOT = PACKAGE.parent
-DISTRIBUTIONS = {
-    "cuda": "cuda-bindings", "git": "gitpython", "github": "pygithub", "pydantic_core": "pydantic",
-}  # fmt: skip
-"""Import name → distribution, where the two differ."""
-ELSEWHERE = {"hip"}
-"""Of ROCm: hip-python is matched to its release, and comes from AMD's own index."""
-
-
-def names(requirements):
-    return {re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
-
-
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-CORE = names(PROJECT["dependencies"])
-EXTRAS = {name for rows in PROJECT["optional-dependencies"].values() for name in names(rows)}
-
-
-def distributions(found):
-    heads = set()
-    for node in found:
-        if isinstance(node, ast.Import):
-            heads |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            heads.add(str(node.module).partition(".")[0])
-    others = heads - {"irdiff", "irdiff_worker"} - ELSEWHERE - set(sys.stdlib_module_names)
-    return {DISTRIBUTIONS.get(name, name.lower()) for name in others}
-
-
-def test_what_is_imported_is_declared_and_locked_and_who_asks_for_an_extra_imports_it():
-    """The program starts without any extra: `timing` and `history` alone import theirs at the top of a module."""
-    ours = [path for path in MODULES if not in_worker(path)]
-    assert set().union(*(distributions(nodes(path)) for path in ours)) == CORE | EXTRAS
-    assert not CORE & EXTRAS
-    early = {path for path in ours if distributions(tree(path).body) & (EXTRAS - CORE)}
-    assert {path.relative_to(PACKAGE).parts[0] for path in early} <= {"timing", "history"}
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    assert {name.lower() for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)} >= CORE

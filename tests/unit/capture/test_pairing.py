@@ -200,16 +200,9 @@ BODY = """def NAME(x, out, n, BLOCK):
 """
 
 
-def make(launch, workload, kernel, label="c", source=""):
-    return replace(
-        launch,
-        id=f"{workload}:{label}",
-        workload=workload,
-        kernel=kernel,
-        label=label,
-        source_digest=source or f"{workload}/{kernel}",
-        source_path=f"{workload}.py",
-    )
+def make(workload, kernel, label="c", source=""):
+    digest = source or f"{workload}/{kernel}"
+    return runs.launch(f"{workload}:{label}@sm_90", kernel=kernel, source_digest=digest)
 
 
 def text(launch):
@@ -220,16 +213,16 @@ def nothing(launch):
     return ""
 
 
-def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed(launch):
-    moved = make(launch, "a/old", "k", source="s"), make(launch, "b/new", "k", source="s")
-    renamed = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+def test_a_kernel_is_matched_by_its_source_or_its_text_and_else_not_guessed():
+    moved = make("a/old", "k", source="s"), make("b/new", "k", source="s")
+    renamed = make("a/old", "before"), make("b/new", "after")
     assert renames.match([moved[0]], [moved[1]], nothing, nothing) == {"a/old:c": "b/new:c"}
     assert renames.match([renamed[0]], [renamed[1]], text, text) == {"a/old:c": "b/new:c"}
     assert renames.match([renamed[0]], [renamed[1]], nothing, nothing) == {}
 
 
-def test_kernels_that_share_only_their_frame_are_two(launch):
-    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+def test_kernels_that_share_only_their_frame_are_two():
+    before, after = make("a/old", "before"), make("b/new", "after")
     other = BODY.replace("exp(value) / (1 + exp(value))", "sin(value) - 4 * sqrt(abs(cos(value)) + 2)")
 
     def head(row):
@@ -240,9 +233,9 @@ def test_kernels_that_share_only_their_frame_are_two(launch):
     assert renames.match([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
 
 
-def test_pairs_are_joined_for_every_target(launch):
+def test_pairs_are_joined_for_every_target():
     labels = ("fp16", "fp32")
-    before, after = ([make(launch, name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
+    before, after = ([make(name, name[2:], label) for label in labels] for name in ("a/old", "b/new"))
     pairs = [
         runs.pair(f"{row.id}@{name}", row if row in before else None, row if row in after else None)
         for name in ("sm_90", "gfx942")
@@ -255,10 +248,10 @@ def test_pairs_are_joined_for_every_target(launch):
         assert pair.base.id.partition(":")[2] == pair.head.id.partition(":")[2]
 
 
-def test_the_options_of_a_launch_tell_configs_apart(launch):
-    old = [replace(make(launch, "a/old", "k", source="s"), options={"num_warps": "4"})]
+def test_the_options_of_a_launch_tell_configs_apart():
+    old = [replace(make("a/old", "k", source="s"), options={"num_warps": "4"})]
     new = [
-        replace(make(launch, "b/new", "k", source="s"), id=f"b/new:c/k#{n}", options={"num_warps": warps})
+        replace(make("b/new", "k", source="s"), id=f"b/new:c/k#{n}", options={"num_warps": warps})
         for n, warps in ((1, "8"), (2, "4"))
     ]
     assert renames.match(old, new, text, text) == {"a/old:c": "b/new:c/k#2"}

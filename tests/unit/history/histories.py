@@ -43,17 +43,9 @@ def kept(path, *runs):
 
 def made(case_id, **facts):
     launch = build.launch(case_id)
-    return CompiledCase(
-        id=case_id,
-        workload=launch.workload,
-        kernel=launch.kernel,
-        target=launch.target,
-        tier=launch.tier,
-        failure=None,
-        facts=facts,
-        wall_s={"ttir": 0.5, "ptx": 0.25},
-        cpu_s={"ttir": 0.25, "ptx": 0.125},
-    )
+    names = {name: getattr(launch, name) for name in ("workload", "kernel", "target", "tier")}
+    times = {"wall_s": {"ttir": 0.5, "ptx": 0.25}, "cpu_s": {"ttir": 0.25, "ptx": 0.125}}
+    return build.blank(CompiledCase, id=case_id, facts=facts, **names, **times)
 
 
 def inventory(*cases):
