@@ -81,7 +81,7 @@ _EXTRAS = {
     "distributed": "cluster",
 }
 """The extra of irdiff that installs a package."""
-_ALLOCATIONS = 100_000
+_ALLOCATIONS = 1_000_000
 """After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
 700, a fifth of a large comparison's time goes there."""
 

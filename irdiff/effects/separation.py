@@ -7,6 +7,7 @@ kept apart at base and not at head. Where head keeps all of them apart, it is no
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from irdiff.effects import order
@@ -30,23 +31,49 @@ class Lost(NamedTuple):
 
 def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost:
     """By barriers like this."""
-    ours, theirs = _Separation(base, barrier), _Separation(head, barrier)
-    is_complete = ours.accesses.keys() == theirs.accesses.keys()
-    if len(ours.accesses) > _MAX_ACCESSES:
+    kind = kind_of(barrier)
+    ours, theirs = _accesses(base, kind), _accesses(head, kind)
+    is_complete = ours.keys() == theirs.keys()
+    if len(ours) > _MAX_ACCESSES:
         return Lost(None, False)
-    before, found = ours.together(), list[tuple[Event, Event]]()
-    for other, ahead in theirs.together().items():
-        for one in sorted(ahead - before.get(other, set())):
-            if {one, other} <= ours.accesses.keys():
-                pair = ours.accesses[one], ours.accesses[other]
-                acts = {event.effect.act for event in pair}
-                if _is_own(*pair):
-                    continue
-                if _may_race(base.values, *pair, barrier.operation.name):
-                    found.append(pair)
-                elif _ORDERS & acts:
-                    is_complete = False
+    bits = {number: 1 << place for place, number in enumerate(ours)}
+    before, found = _together(base, kind, bits), list[tuple[Event, Event]]()
+    for other, ahead in _together(head, kind, bits).items():
+        new = ahead & ~before.get(other, 0)
+        for one in (number for number, bit in bits.items() if new & bit) if new else ():
+            pair = ours[one], ours[other]
+            if _is_own(*pair):
+                continue
+            if _may_race(base.values, *pair, barrier.operation.name):
+                found.append(pair)
+            elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
+                is_complete = False
     return Lost(max(found, key=_is_told_first, default=None), is_complete)
+
+
+def _accesses(side: NumberedFunction, barrier: object) -> dict[int, Event]:
+    events = (event for block in side.blocks for event in block.events)
+    return {each.number: each for each in events if each.effect.act in _ACCESSES and kind_of(each) != barrier}
+
+
+def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) -> dict[int, int]:
+    """By access, those that may stand before it behind the last barrier, by their bits."""
+    entering, found = [0] * len(side.graph), dict[int, int]()
+    waiting = list(range(len(entering)))[::-1]
+    while waiting:
+        number = waiting.pop()
+        before = entering[number]
+        for event in side.blocks[number].events:
+            if event.number in bits:
+                found[event.number] = found.get(event.number, 0) | before
+                before |= bits[event.number]
+            elif kind_of(event) == barrier:
+                before = 0
+        for target in side.graph[number].targets:
+            if before & ~entering[target]:
+                entering[target] |= before
+                waiting.append(target)
+    return found
 
 
 def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool]:
@@ -60,41 +87,6 @@ def _is_own(one: Event, other: Event) -> bool:
 
 def kind_of(barrier: Event) -> tuple[object, ...]:
     return barrier.operation.name, barrier.guard, barrier.operands
-
-
-class _Separation:
-    def __init__(self, side: NumberedFunction, barrier: Event) -> None:
-        self._side, self._barrier = side, kind_of(barrier)
-        events = (event for block in side.blocks for event in block.events)
-        self.accesses = {
-            event.number: event
-            for event in events
-            if event.effect.act in _ACCESSES and kind_of(event) != self._barrier
-        }
-
-    def together(self) -> dict[int, set[int]]:
-        """By access, those that may stand before it behind the last barrier."""
-        entering: list[set[int]] = [set() for _ in self._side.graph]
-        found: dict[int, set[int]] = {}
-        waiting = list(range(len(entering)))[::-1]
-        while waiting:
-            number = waiting.pop()
-            leaving = self._through(number, entering[number], found)
-            for target in self._side.graph[number].targets:
-                if not leaving <= entering[target]:
-                    entering[target] |= leaving
-                    waiting.append(target)
-        return found
-
-    def _through(self, number: int, entering: set[int], found: dict[int, set[int]]) -> set[int]:
-        before = set(entering)
-        for event in self._side.blocks[number].events:
-            if kind_of(event) == self._barrier:
-                before.clear()
-            elif event.number in self.accesses:
-                found.setdefault(event.number, set()).update(before)
-                before.add(event.number)
-        return before
 
 
 def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
