@@ -60,6 +60,9 @@ def _unknown(subject: str) -> EffectDiffers:
 
 def _between(stage: str, values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
+    if any(each.startswith((ptx.THREADS, amdgcn.THREADS)) for each in (ours - theirs) + (theirs - ours)):
+        yield _unknown("the kernel runs with another number of threads")
+        return
     if ours != theirs:
         count = max((ours - theirs).total(), (theirs - ours).total())
         yield _unknown(f"{count} declaration{'s differ' if count > 1 else ' differs'}")

@@ -104,6 +104,8 @@ _COMPUTED = {
     for names, _, steps in [row.partition(":")]
     for name in names.split()
 }
+THREADS = ".max_flat_workgroup_size:"
+"""Begins the declaration of how many a block has."""
 _COUNTS = re.compile(
     r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
     r"|(?:- )?\.[sva]gpr\w*:|\.p2align"

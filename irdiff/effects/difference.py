@@ -240,7 +240,7 @@ class Differences:
         return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
 
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
-        made = [each for each in self._roots.made(root) if each]
+        made = [each for each in self._roots.made(root) if each and not root.is_cut]
         names, pair = [wording.code(each) for each in made], (root.base, root.head)
         if len(made) > 1 and len(set(names)) == 1 and any(MARK in each.name for each in made):
             return _early(made[0], made[1], pair)

@@ -94,14 +94,17 @@ class Lanes:
             case (("join" | "event" | "waited for" | "like"), *_):
                 return _ALL
         operands = key[1 + (key[0] in WITH_WIDTH) :]
-        found = self._any(operands)
-        if len(operands) == 2 and (made_by := values.made_by.get(number)) and made_by.commutes:
-            for one, other in (operands, operands[::-1]):
-                part = values.keys[other]
-                made = self._butterfly(part[1]) if part[0] == "part" else None
-                if made and made[0] == one:
-                    return found & ~made[1]
-        return found
+        made_by = values.made_by.get(number)
+        is_whole = made_by is not None and (made_by.associates or (made_by.commutes and len(operands) == 2))
+        for other in operands if is_whole else ():
+            part = values.keys[other]
+            made = self._butterfly(part[1]) if part[0] == "part" else None
+            if made is None:
+                continue
+            parts = values.joined(key[0], made[0]) if len(operands) > 2 else made[:1]
+            if {other, *parts} == {*operands}:
+                return self.varies(made[0]) & ~made[1]
+        return self._any(operands)
 
     def _any(self, numbers: Iterable[int]) -> int:
         found = 0

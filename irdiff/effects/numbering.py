@@ -202,6 +202,9 @@ class _Block:
             read = [self._function.flat(raw) for raw in read]
         operands = tuple([self._read(operand, read) for operand in operation.operands])
         if not operation.compute:
+            if operation.associates:
+                parts = (values.joined(operation.name, each) for each in operands)
+                operands = tuple(sorted({*itertools.chain.from_iterable(parts)}))
             number = values.node(operation.name, *_ordered(operation, operands))
             made_by.setdefault(number, operation)
             found = (number,) if count == 1 else self._parts(number, count)

@@ -74,6 +74,8 @@ class Operation:
     """A function of `Values` and its width, where the operation is one of these."""
     commutes: bool = False
     """Whether the first two operands may change places."""
+    associates: bool = False
+    """Whether neither order nor grouping of operands counts, nor how often one stands there: a maximum."""
     is_guarded: bool = False
     """Whether it does nothing without a predicate: the last register that it reads."""
     negated: bool = False
@@ -134,6 +136,7 @@ class Template:
 def instruction(
     name: str, results: tuple[str, ...] = (), operands: Iterable[Operand] = (),
     compute: tuple[str, int] | None = None, *, effect: Effect | None = None, commutes: bool = False,
+    associates: bool = False,
     masked: bool = False, is_float: bool = False,
 ) -> Instruction:  # fmt: skip
     reads: list[str] = []
@@ -148,8 +151,8 @@ def instruction(
     if effect and effect.address:
         effect = effect._replace(address=tuple([(slot(part), offset) for part, offset in effect.address]))
     operation = Operation(
-        name=name, operands=slots, compute=compute, commutes=commutes, masked=masked, effect=effect,
-        is_float=is_float,
+        name=name, operands=slots, compute=compute, commutes=commutes, associates=associates,
+        masked=masked, effect=effect, is_float=is_float,
     )  # fmt: skip
     return Instruction(operation, results, tuple(reads))
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from irdiff.effects.blocks import JUMP, Body
 from irdiff.effects.program import (
     COPY,
     Act,
+    CodeBlock,
     Effect,
     Function,
     Instruction,
@@ -64,6 +67,10 @@ _FLOAT = re.compile(
     r"|tcgen05\.mma)\b|testp"
 )
 _COMMUTES = re.compile(r"(?:add|mul|min|max|fma|mad|mul24|and|or|xor)\b(?!.*\.cc\b)")
+_ASSOCIATES = re.compile(r"m(?:ax|in)\.(?:ftz\.)?(?:NaN\.)?(?:b?f16(?:x2)?|f32|f64|[us](?:16(?:x2)?|32|64))$")
+"""The greatest of several numbers, a NaN left out or, with `.NaN`, the result; a result that is NaN has one
+form, and of two zeros, since these operands may change places, one is always the greater (PTX ISA, "max").
+AMD's quiet a signaling NaN in one step and leave it out in the next, so they are none of these."""
 _SYNC = re.compile(
     r"bar\b|barrier\b|fence\b|membar\b|mbarrier\b|griddepcontrol|cp\.async\.(?:bulk\.)?(?:commit_group"
     r"|wait_\w+|mbarrier\.)"
@@ -83,6 +90,10 @@ _IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
 _FIRST_WRITES = re.compile(
     r"wgmma\.mma_async|tcgen05\.ld|mbarrier\.(?:try_wait|test_wait|arrive|pending)|multimem\.ld|atom"
 )
+_REDUCES = re.compile(r"atom\.(?!.*(?:acq|\.cas|\.exch))")
+"""What `red` does as well, which gives no result (PTX ISA, "red")."""
+THREADS = "threads"
+"""Begins the declaration of how many a block has."""
 _ACTS = (
     (_CARRY, Act.OPAQUE), (_SYNC, Act.SYNC), (_MATRIX, Act.MATRIX), (_COPY, Act.COPY), (_LANES, Act.LANES),
     (re.compile(r"ldu?\.|ldmatrix"), Act.LOAD), (re.compile(r"st\.|stmatrix"), Act.STORE),
@@ -134,10 +145,12 @@ def read(lines: Sequence[str]) -> Program:
 
 
 def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
-    """Without directives that bound registers and threads, and parameters that nothing reads."""
+    """Without directives that bound registers and blocks, and parameters that nothing reads."""
     for code in declarations:
         is_unread = code.startswith(".param") and text.count(code.rstrip(",").split()[-1]) == 1
-        if not is_unread and not code.startswith((".reqntid", ".maxntid", ".maxnreg", ".minnctapersm")):
+        if code.startswith((".reqntid", ".maxntid")):
+            yield f"{THREADS} {math.prod(map(int, re.findall('[0-9]+', code)))}"
+        elif not is_unread and not code.startswith((".maxnreg", ".minnctapersm")):
             yield re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
 
 
@@ -168,7 +181,7 @@ class PtxReader:
             each.results[0] for each in copies if not asynchronous.isdisjoint(each.reads)
         } - asynchronous:  # fmt: skip
             asynchronous |= more
-        return Function(tuple(self._body.blocks), frozenset(asynchronous), ())
+        return Function(_without_unread(self._body.blocks, made), frozenset(asynchronous), ())
 
     def _statement(self, code: str) -> None:
         if code == "{":
@@ -212,6 +225,21 @@ class PtxReader:
             if self._scopes and not name.startswith("$L")
             else self._scope + name
         )
+
+
+def _without_unread(blocks: Sequence[CodeBlock], made: Sequence[Instruction]) -> tuple[CodeBlock, ...]:
+    """An atomic operation whose result nobody reads is a `red`."""
+    if not any(_REDUCES.match(each.operation.name) for each in made):
+        return tuple(blocks)
+    read = {*(name for each in made for name in each.reads), *(block.condition for block in blocks)}
+
+    def reduced(each: Instruction) -> Instruction:
+        name = each.operation.name
+        if not _REDUCES.match(name) or not read.isdisjoint(each.results):
+            return each
+        return each._replace(operation=replace(each.operation, name=f"red{name[4:]}"), results=())
+
+    return tuple(block._replace(instructions=tuple(map(reduced, block.instructions))) for block in blocks)
 
 
 @functools.lru_cache(maxsize=1 << 15)
@@ -334,7 +362,12 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
         values = (values[2], *values[:2]) if compute[0] == "select" else values
         return [instruction(name, results, values, compute)]
     commutes = facts.commutes and len(values) > 1 and is_plain
-    return [instruction(facts.name, results, values, commutes=commutes, is_float=facts.is_float)]
+    return [
+        instruction(
+            facts.name, results, values, commutes=commutes,
+            associates=commutes and bool(_ASSOCIATES.match(opcode)), is_float=facts.is_float,
+        )
+    ]  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1 << 12)

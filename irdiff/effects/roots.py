@@ -11,7 +11,7 @@ from irdiff.effects.program import Operation
 from irdiff.effects.values import WITH_WIDTH, Key
 
 _MAX_PAIRS = 50_000
-"""The most pairs of values that are looked at in all, however often; what is left then differs somewhere."""
+"""The most pairs of values that are looked at in all, however often."""
 Linear = tuple[int, tuple[tuple[int, int], ...]]
 _LINEAR = frozenset(["sum", "bits"])
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
@@ -28,6 +28,8 @@ class Root(NamedTuple):
     """Whether one side chooses between the other's value and something else."""
     is_guess: bool = False
     """Whether operands that may change places lie above it: which belongs to which is not known."""
+    is_cut: bool = False
+    """Whether the walk ended here: it differs somewhere below."""
 
 
 class Roots:
@@ -61,7 +63,10 @@ class Roots:
             if ours == theirs or pair in seen:
                 continue
             seen.add(pair)
-            step = self._steps.get(pair) if self._looked < _MAX_PAIRS else self._root(*pair)
+            if self._looked > _MAX_PAIRS:
+                yield Root(base, head, is_cut=True)
+                return
+            step = self._steps.get(pair)
             if step is None:
                 step = self._steps[pair] = self._step(*pair)
             if isinstance(step, Root):
@@ -140,6 +145,9 @@ class Roots:
         if one[:skipped] != other[:skipped] or sorted(ours) == sorted(theirs):  # they changed places
             return None
         common = set(ours) & set(theirs)
+        if (made := self._values.made_by.get(base)) and made.associates:
+            left = ([each for each in side if each not in common] for side in (ours, theirs))
+            return list(zip(*left, strict=True))
         if len(ours) == 2 and len(common) == 1 and ours[0] != theirs[0] and ours[1] != theirs[1]:
             return [(next(x for x in ours if x not in common), next(x for x in theirs if x not in common))]
         if len(ours) == 2 and self._names(ours) == self._names(theirs)[::-1] != self._names(theirs):

@@ -59,6 +59,11 @@ class Values:
         self.known_events: dict[Key, Any] = {}
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
 
+    def joined(self, name: str, value: int) -> tuple[int, ...]:
+        """What a value is made of by an operation that associates; itself, if it is of no such."""
+        key = self.keys[value]
+        return key[1:] if key[0] == name else (value,)
+
     def node(self, *key: Any) -> int:
         number = self._numbers.get(key)
         if number is None:
