@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -19,6 +20,12 @@ READERS: Mapping[str, Callable[[Sequence[str]], Program]] = {
     Stage.AMDGCN: amdgcn.read,
     Stage.LLIR: llir.read,
 }
+
+
+_SUMS_UP = re.compile(
+    r"(?:atom|red)\b.*\.add\..*f\d|\w+_atomic_(?:pk_)?add_(?:b?f|rtn_f)|ds_(?:pk_)?add_(?:b?f|rtn_b?f)"
+)
+"""Sums of floating point in memory: the order in which threads add is no program's."""
 
 
 class Compared(NamedTuple):
@@ -92,7 +99,8 @@ def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int
     if not kinds <= {EffectClass.COST}:
         return Bits.UNKNOWN
     is_final = stage == Stage.AMDGCN or (stage == Stage.PTX and not _may_be_contracted(values))
-    return Bits.SAME if is_final else Bits.UNKNOWN
+    has_order = not any(_SUMS_UP.match(operation.name) for operation in values.made_by.values())
+    return Bits.SAME if is_final and has_order else Bits.UNKNOWN
 
 
 def _may_be_contracted(values: Values) -> bool:

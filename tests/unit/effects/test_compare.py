@@ -43,6 +43,31 @@ def test_what_is_said_of_small_texts_forth_and_back():
     recorded("effects.txt", "".join(rows))
 
 
+@pytest.mark.parametrize(
+    ("declared", "kind"),
+    [
+        (".reqntid 128", EffectClass.MOTION),
+        (".maxntid 128, 1, 1", EffectClass.MOTION),
+        (".reqntid 256", EffectClass.UNKNOWN),
+    ],
+)
+def test_the_same_code_with_other_threads_does_not_the_same(declared, kind):
+    base, head = (
+        [
+            ".visible .entry k(",
+            ")",
+            threads,
+            "{",
+            "mov.u32 %r1, %tid.x;",
+            "st.global.b32 [%rd0], %r1;",
+            "ret;",
+            "}",
+        ]
+        for threads in (".reqntid 128", declared)
+    )
+    assert effects.compare(Stage.PTX, base, head).kind is kind
+
+
 def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others():
     values = Values()
     x, y, one, two, four = values.node("x"), values.node("y"), *(values.constant(n, 32) for n in (1, 2, 4))
