@@ -124,6 +124,8 @@ def read(lines: Sequence[str]) -> Program:
         label = _LABEL.match(code)
         if label and label.group(1) in symbols:
             name, body = label.group(1), Body()
+            if f".amdhsa_kernel {name}" in lines:
+                body.now.append(instruction("workitem.id.x", ("v0",)))  # Triton's blocks have one dimension
         elif not name or (code.startswith(".") and not label):
             if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
                 body.end("falls through", None, (), "")

@@ -68,12 +68,14 @@ def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
     name = event.operation.name
     is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
-    size = event.effect.size
+    size, ahead = event.effect.size, 0
     if is_copy:
         size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
     if two:
-        places = [int(each) for each in re.findall(r"offset[01]:(\d+)", name)]
-        size = (max(places, default=0) * (64 if two.group(1) else 1) + 1) * int(two.group(2)) // 8
+        width = int(two.group(2)) // 8
+        found = dict(re.findall(r"offset([01]):(\d+)", name))
+        places = [int(found.get(each, 0)) * width * (64 if two.group(1) else 1) for each in "01"]
+        size, ahead = abs(places[0] - places[1]) + width, min(places)
     if not size or not event.address or (event.effect.space != "shared" and not is_copy):
         return None
     address = event.address[0]
@@ -84,7 +86,7 @@ def extent(values: Values, event: Event) -> Extent | None:
     varying = values.bits(values.add(32, address, values.constant(constant, 32), -1))
     if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
         return None
-    return Extent(symbols[0] if symbols else -1, constant, varying, size)
+    return Extent(symbols[0] if symbols else -1, constant + ahead, varying, size)
 
 
 def _are_apart(values: Values, one: Event, other: Event) -> bool:
