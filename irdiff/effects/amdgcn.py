@@ -16,6 +16,7 @@ from typing import Any
 from irdiff.effects import waits
 from irdiff.effects.blocks import JUMP, Body
 from irdiff.effects.program import (
+    COPY,
     Act,
     Effect,
     Function,
@@ -82,6 +83,8 @@ _COMMUTES = re.compile(
     r"v_(?:pk_)?(?:add|mul|fma|max|min)_f|v_(?:mul_hi|mul_u32|mul_i32|max_[ui]|min_[ui]|mad_u64)|s_mul_hi"
     r"|s_m(?:in|ax)_"
 )
+_SINGLES = re.compile(r"v_(pk_)?(add|sub|subrev|mul|fma|fmac|fma[am]k)_f32$")
+_PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
 _WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
 _COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
 _STEPS = """
@@ -259,8 +262,34 @@ class _Reader:
             mask = self._source(parts[3])
             one, other = (self._source(part) for part in parts[1:3])
             self._add(name, _registers(parts[0]), (mask, other, one), ("select", 0), masked=True)
+        elif (found := _SINGLES.match(name)) and not (found[1] or modifiers or "|" in "".join(changes)):
+            self._single(found[2], _registers(parts[0])[0], parts[1:], masked=True)
+        elif found and found[1] and (halves := _halves(parts[1:], modifiers)):
+            results = [self._new() for _ in halves]
+            for result, half in zip(results, halves, strict=True):
+                self._single(found[2], result, half, masked=False)
+            for register, result in zip(_registers(parts[0]), results, strict=True):
+                self._add("mov", (register,), (result,), COPY, masked=True)
         else:
             self._plain(name, parts, modifiers, changes)
+
+    def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
+        """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
+        signs = [text[0] == "-" and not _NUMBER.match(text) for text in texts]
+        operands = [self._source(text[sign:]) for text, sign in zip(texts, signs, strict=True)]
+        if word == "fmac":
+            operands, signs = [*operands, result], [*signs, False]
+        if word.startswith("sub"):
+            signs[word == "sub"] ^= True
+        word = word[:3]
+        if word in ("add", "sub"):
+            word = "sub" if signs[0] != signs[1] else "add"
+            operands = operands[::-1] if signs[0] and not signs[1] else operands
+            signs = [signs[0] and signs[1]]
+        else:  # the product's, and that of what is added
+            signs = [signs[0] != signs[1], *signs[2:]]
+        name = " ".join([f"v_{word}_f32", *itertools.compress(("1-", "3-"), signs)])
+        self._add(name, (result,), operands, masked=masked, commutes=word != "sub")
 
     def _steps(self, name: str, parts: Sequence[str], steps: Sequence[tuple[Any, ...]]) -> None:
         sources = [self._source(part) for part in parts[1:]]
@@ -368,6 +397,23 @@ class _Reader:
 
 
 # words of one line
+
+
+def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
+    """The operands of both instructions that a packed one is (MI300 ISA, "VOP3P"); empty if not known."""
+    rows = [_PACKED.match(each) for each in modifiers]
+    chosen, found = {row[1]: row[2].split(",") for row in rows if row}, list[list[str]]()
+    for place, names in enumerate((("op_sel", "neg_lo"), ("op_sel_hi", "neg_hi"))):
+        which, signs = (
+            chosen.get(name, [str(n)] * len(sources)) for name, n in zip(names, (place, 0), strict=True)
+        )
+        pairs = [_registers(text) or (text,) * (text[0] != "-") for text in sources]
+        if not all(rows) or any(int(at) >= len(pair) for pair, at in zip(pairs, which, strict=True)):
+            return []
+        found.append(
+            ["-" * int(sign) + pair[int(at)] for pair, at, sign in zip(pairs, which, signs, strict=True)]
+        )
+    return found
 
 
 @functools.lru_cache(maxsize=1 << 14)
