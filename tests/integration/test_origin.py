@@ -15,7 +15,7 @@ PLANTED = {row["name"]: row for row in golden("planted-causes")["planted"]}
     "name",
     [
         pytest.param(name, marks=pytest.mark.wide)
-        if name in ("a pass added", "a pass moved", "another option")
+        if name in ("a pass added", "a pass moved", "another option", "another LLVM flag")
         else name
         for name in PLANTED
     ],
