@@ -112,7 +112,7 @@ def unified_attention_int64_kernel(
 
 def unified_attention(
     q, k, v, table, lengths, starts, window=0, softcap=0.0, block_m=16, tile=32, warps=4, stages=2,
-    kernel=unified_attention_kernel,
+    kernel=unified_attention_kernel, **options,
 ):
     tokens, heads, d = q.shape
     page, kv_heads = k.shape[1], k.shape[2]
@@ -122,7 +122,7 @@ def unified_attention(
     kernel[(tokens // block_q + count, kv_heads)](
         out, q, k, v, table, lengths, starts, d**-0.5, count, table.stride(0), q.stride(0), q.stride(1),
         *k.stride(), *v.stride(), GROUP=group, PAGE=page, WINDOW=window, SOFTCAP=softcap,
-        BLOCK_Q=block_q, BLOCK_M=block_m, TILE=tile, D=d, num_warps=warps, num_stages=stages,
+        BLOCK_Q=block_q, BLOCK_M=block_m, TILE=tile, D=d, num_warps=warps, num_stages=stages, **options,
     )
     return out
 
@@ -161,7 +161,6 @@ def row(dtype, queries, lengths, heads, kv_heads, d, page=16, **facts):
 
 QUERIES, LENGTHS = [512, 1, 77, 1, 1, 300, 1, 1024], [512, 900, 500, 2048, 33, 1300, 4000, 1024]
 
-# triton #11249: spills of unified attention on gfx950; see the README for what the releases do
 LAUNCHES = {
     # vllm #18161: from 3.3.0 on an annotated stride of 1 is no constant any more, and loads of keys and values
     # that lie side by side become loads of single elements
@@ -171,5 +170,9 @@ LAUNCHES = {
     "bf16-mixed-d128": row("bf16", QUERIES, LENGTHS, 32, 8, 128, block_m=64, tier="gate"),
     "bf16-decode-d128": row("bf16", [1] * 16, [2000 + 77 * i for i in range(16)], 32, 4, 128),
     "fp16-window-softcap-d64": row("fp16", QUERIES, LENGTHS, 16, 2, 64, window=512, softcap=30.0, block_m=32),
+    # aiter #4137: spills of a prefill with wide heads, which is asked to leave room for a second wave
+    "bf16-prefill-d256-two-waves": row(
+        "bf16", [4096], [8192], 32, 2, 256, block_m=128, stages=1, targets="gfx9*", waves_per_eu=2
+    ),
     "bf16-d256-page64": row("bf16", QUERIES, LENGTHS, 16, 8, 256, page=64, tile=64, block_m=64, stages=1),
 }

@@ -136,10 +136,11 @@ def check_command(*, selection: CaseArguments, spec: str, json_path: Path | None
     for target in targets:
         mine = [row for row in rows if row.target == target.name]
         compiled = sum(row.compiled for row in mine)
-        surprising, seconds = sum(row.surprising for row in mine), sum(row.compile_s for row in mine)
+        surprising, distinct = sum(row.surprising for row in mine), {row.digest for row in mine} - {None}
+        seconds = sum(row.compile_s for row in mine)
         click.echo(
             f"{side.toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, "
-            f"{len({row.digest or row.id for row in mine})} distinct, {surprising} surprises, {seconds:.1f} s"
+            f"{len(distinct)} distinct, {surprising} surprises, {seconds:.1f} s"
         )
     return ExitCode.ANSWER_IS_NO if surprises else ExitCode.DONE
 

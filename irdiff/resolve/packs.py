@@ -41,7 +41,7 @@ class Seen(BaseModel):
 
     launches: int
     distinct: int
-    """By input digest; those that do not compile have none, and count too."""
+    """By input digest; what the frontend refuses has none."""
     compiled: int
     date: date
     toolchain: str
