@@ -39,7 +39,6 @@ _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "tar
 _KIND_COLUMNS = tuple(Column(name=name) for name in ("operation", "gate", "later tiers alone", "none"))
 _FEWEST = 3
 """How many cases of a pass are enough."""
-_PACK_COLUMNS = tuple(Column(name=name) for name in ("pack", "project", *packs.Seen.model_fields))
 
 
 @click.group("corpus")
@@ -113,7 +112,7 @@ def packs_command(*, corpus: Path | None, config: Config) -> None:
         pack = packs.read(folder / PACKS / name)
         seen = pack.seen.model_dump().values() if pack.seen else "?" * len(packs.Seen.model_fields)
         cells.append([Text(str(word)) for word in (name, pack.packages[0], *seen)])
-    screen.print_table(_PACK_COLUMNS, cells)
+    screen.print_table([Column(name=name) for name in ("pack", "project", *packs.Seen.model_fields)], cells)
 
 
 @corpus_group.command("check")

@@ -78,18 +78,11 @@ def site(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> P
 
 def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Environment:
     wanted = sorted({requirement.strip() for requirement in requirements}, key=name_of)
-    variables = environments.uv_environment(config)
-    # torch's index first, unless the user's uv has a place for builds
-    ways = [["--torch-backend", "cpu"], []]
-    if variables.get("UV_TORCH_BACKEND"):
-        ways = [[]]
-    elif variables.get("UV_FIND_LINKS"):
-        ways.reverse()
 
     def fill(path: Path, log: Path) -> dict[str, Any]:
         excluded = path / "excluded.txt"
         excluded.write_text("".join(f"{name}\n" for name in _TRITONS), encoding="utf-8")
-        try_each([["--excludes", str(excluded), *way] for way in ways], wanted, path, log, config)
+        install(["--excludes", str(excluded)], wanted, path, log, config)
         return {"spec": f"with:{','.join(wanted)}", "version": "", "digest": recorded_digest(path)}
 
     version = "".join(map(str, python_version(toolchain.python, config)))
@@ -97,17 +90,21 @@ def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config
     return environments.make(name, config, fill, python=toolchain.python)
 
 
-def try_each(
-    ways: Sequence[Sequence[str]], wanted: Sequence[str], path: Path, log: Path, config: Config
-) -> None:
-    """Installs with the first list of options that works. Raises the ToolchainError of the last one."""
-    for number, options in enumerate(ways, 1):
-        size = "a gigabyte for torch" if "cpu" in options else "4 GB for a torch that is no CPU build"
+def install(options: Sequence[str], wanted: Sequence[str], path: Path, log: Path, config: Config) -> None:
+    """Installs, torch's index first, unless the user's uv has a place for builds. Raises ToolchainError."""
+    variables = environments.uv_environment(config)
+    ways = [["--torch-backend", "cpu"], []]
+    if variables.get("UV_TORCH_BACKEND"):
+        ways = [[]]
+    elif variables.get("UV_FIND_LINKS"):
+        ways.reverse()
+    for way in ways:
+        size = "a gigabyte for torch" if way else "4 GB for a torch that is no CPU build"
         environments.show_progress(f"installing {', '.join(wanted)}, once: minutes, and {size}")
         try:
-            return environments.install(path, wanted, log, config, *options)
+            return environments.install(path, wanted, log, config, *options, *way)
         except ToolchainError:
-            if number == len(ways):
+            if way is ways[-1]:
                 raise
     return None
 

@@ -60,8 +60,6 @@ class Pack(BaseModel):
     """Import names of the packages whose kernels these are."""
     imports: tuple[str, ...] = ()
     """Modules that every workload imports. Importing them once for all is quicker."""
-    indexes: dict[str, str] = {}
-    """NAME → index that has this build of a package, asked after those that the user's uv knows."""
     python: str = "3.9"
     """The oldest Python that the packages know, as `3.10`."""
     seen: Seen | None = None
@@ -82,11 +80,8 @@ def read(folder: Path) -> Pack:
     for pin in found.packages:
         if not _PIN.fullmatch(pin):
             raise CorpusError(f"{path}: {pin!r} is no pin", hint="write it as in liger-kernel==0.8.5")
-    names = {pin.partition("==")[0] for pin in found.packages}
-    if "triton" in names:
+    if any(pin.startswith("triton==") for pin in found.packages):
         raise CorpusError(f"{path}: Triton comes from the toolchain", hint="leave it out of `packages`")
-    if unknown := set(found.indexes) - names:
-        raise CorpusError(f"{path}: `indexes` names {unknown.pop()!r}, which is not among `packages`")
     return found
 
 
@@ -153,10 +148,7 @@ def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], con
         )
 
     def fill(path: Path, log: Path) -> dict[str, Any]:
-        own = ["--index-strategy", "unsafe-best-match"]
-        own += [word for index in sorted(set(pack.indexes.values())) for word in ("--index", index)]
-        ways = [["--no-deps"], ["--no-deps", *own]]
-        extra_packages.try_each(ways if pack.indexes else ways[:1], pack.packages, path, log, config)
+        extra_packages.install(["--no-deps"], pack.packages, path, log, config)
         return {
             "spec": f"pack:{name}",
             "version": pack.packages[0].partition("==")[2],

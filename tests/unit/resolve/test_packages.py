@@ -13,14 +13,11 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
 from tests.unit import runs
 
-INDEX = "https://index.invalid/cpu"
-PACK = f"""
+PACK = """
 summary = "one"
 python = "3.10"
 packages = ["kernels-of-one==1.2.0", "torch==2.13.0+cpu"]
 kernels = ["one_kernels"]
-[indexes]
-torch = "{INDEX}"
 """
 CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
 TOOLCHAIN = runs.side("triton==9").toolchain
@@ -146,7 +143,7 @@ def test_the_packages_of_a_pack(root, uv):
     found = installed(root)
     assert installed(root).digest == found.digest != packs.load(root, ["one"]).digest
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
-    assert "--no-deps" in uv.pips[0] and INDEX not in uv.pips[0]
+    assert "--no-deps" in uv.pips[0] and "--torch-backend" in uv.pips[0]
     assert uv.calls[0][uv.calls[0].index("--python") + 1] == TOOLCHAIN.python
     kernels = found.packages["one"].site / "one_kernels"
     write(kernels / "__pycache__" / "norm.pyc", "bytecode")
