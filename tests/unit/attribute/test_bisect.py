@@ -1,4 +1,4 @@
-"""The search for a commit, in histories that are made up, with comparisons that know each commit's code."""
+"""The search for a commit in histories that are made up, by code and by time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

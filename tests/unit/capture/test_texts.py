@@ -1,4 +1,4 @@
-"""A kernel's text, read from the corpus that launches it."""
+"""A kernel's text, read from the corpus that launches it, and what is launched, without what both sides resolve alike."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a tool's results are filed under, and how a text is spelled for it."""
+"""What a tool's results are filed under, how a text is spelled for it, what it is asked for, and why it gives none."""
 
 import tomllib
 from dataclasses import dataclass, field, replace

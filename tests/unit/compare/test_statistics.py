@@ -1,4 +1,4 @@
-"""Statistics."""
+"""Statistics, and blocks a multiprocessor at the edges of the units that hardware allocates in."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ TARGETS = targets.load_all([Path(__file__).parents[3] / "targets"])
 HOPPER, CDNA3 = TARGETS["sm_90"], TARGETS["gfx942"]
 
 
+# of NVIDIA: answers of the CUDA driver on an H200; of AMD: by the documents that the module names
 @pytest.mark.parametrize("row", golden("occupancy")["kernel"], ids=str)
 def test_blocks_and_what_limits_them(row):
     found = occupancy.facts(row["facts"], TARGETS[row["target"]])

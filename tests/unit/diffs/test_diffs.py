@@ -1,4 +1,4 @@
-"""What a case is launched with at base and at head."""
+"""Which lines of two texts are the same, what a reader sees of the others, and what a case is launched with."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
+"""Commands in comments, and comments: what is taken, what is written, and that neither can be made to say anything else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is said of edits, figures and launches: of the rows of `golden/wording.toml` what `golden/wording.txt` has."""
+"""What is said of edits, figures and launches, and what ranks them: what `golden` holds of its rows, and titles of real runs."""
 
 import itertools
 import re
@@ -177,6 +177,7 @@ def test_lower_classes_weigh_less():
 
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
 assert NAMES
+"""Two real comparisons, whose titles `python -m tests.programs.titles` wrote."""
 
 
 @pytest.mark.parametrize("name", NAMES)

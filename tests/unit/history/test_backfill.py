@@ -1,4 +1,4 @@
-"""Which versions a backfill compiles and compares, and where it goes on."""
+"""How versions are named and sorted; which ones a backfill compiles and compares, and where it goes on."""
 
 from dataclasses import replace
 

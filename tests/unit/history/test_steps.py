@@ -1,4 +1,4 @@
-"""Where lines bend: steps of one reason."""
+"""Where lines bend: steps of one reason, change points of nights, and compile times by a line of their own."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What a side is asked to settle whether it agrees with itself."""
+"""Which changed cases are asked again, and what a side is asked to settle whether it agrees with itself."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command that compares a case again compares what the run compared, or there is none."""
+"""What a report says to type: a command that compares the same again, or none; and the names of groups."""
 
 import shlex
 from dataclasses import replace

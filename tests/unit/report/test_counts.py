@@ -1,4 +1,4 @@
-"""What a report counts over many cases: statistics and their outliers, shared errors, nondeterminism."""
+"""What a report counts over many cases: shared errors, nondeterminism, distinct edits, and causes by project."""
 
 from dataclasses import replace
 from pathlib import Path

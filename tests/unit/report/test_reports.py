@@ -1,4 +1,4 @@
-"""What every report keeps to, whatever the run: its size, its order, its honesty, and no markup of a stranger's."""
+"""What every report keeps to, whatever the run: its size, its honesty, and no markup of a stranger's."""
 
 import datetime
 import io

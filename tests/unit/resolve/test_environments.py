@@ -1,4 +1,4 @@
-"""Toolchains: only what irdiff made is removed, wherever the cache folder is."""
+"""Toolchains: only what irdiff made is removed. Native builds: what an LLVM is known by, and which compiler counts lines."""
 
 import fcntl
 import json

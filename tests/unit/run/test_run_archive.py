@@ -1,4 +1,4 @@
-"""Archives from an attacker: nothing is written outside the folder, nothing is unpacked past its bound."""
+"""Archives and reasons from an attacker: nothing is written outside the folder or unpacked past its bound, nothing is markup."""
 
 import gzip
 import io

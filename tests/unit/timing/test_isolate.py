@@ -1,4 +1,4 @@
-"""A GPU process from both ends: its parent with a child that is a pair of pipes, and how it answers."""
+"""A GPU process from both ends: its parent with a child that is a pair of pipes, how it answers, and what its host says."""
 
 import io
 import os

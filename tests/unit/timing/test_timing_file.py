@@ -1,4 +1,4 @@
-"""What `irdiff time` adds to a run folder: written, read, merged, and refused where it is not what it says."""
+"""What `irdiff time` times, and what it adds to a run folder: written, read, merged, refused where it is not what it says."""
 
 import json
 import tracemalloc

@@ -1,4 +1,4 @@
-"""The first reason that a compiler gives, whatever it prints before and after."""
+"""What is said of a request that gave no result: the first reason, whatever a compiler prints before and after."""
 
 import signal
 from operator import itemgetter
