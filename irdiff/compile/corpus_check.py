@@ -27,7 +27,6 @@ class Checked:
     id: str
     target: str
     digest: str | None
-    """The input digest."""
     expected: bool
     compiled: bool
     message: str

@@ -100,13 +100,11 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
     root = root.expanduser().absolute()
     known = names(root)
     chosen = known if ALL in chosen and known else chosen
-    for name in chosen:
-        if name not in known:
-            raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(known)}")
+    for name in sorted({*chosen} - {*known}):
+        raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(known)}")
     folder = root / PACKS
-    packs = tuple(sorted(set(chosen)))
-    own = (path for name in packs for path in (folder / name).rglob("*"))
-    return corpora.of_files(folder, (*folder.glob("_*.py"), *own), packs)
+    own = (path for name in {*chosen} for path in (folder / name).rglob("*"))
+    return corpora.of_files(folder, (*folder.glob("_*.py"), *own), tuple(sorted({*chosen})))
 
 
 def named_by(case_id: str, root: Path) -> tuple[str, ...]:
@@ -121,8 +119,8 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
         return corpus
     version = extra_packages.python_version(toolchain.python, config)
     found = {name: _installed(corpus.root / name, toolchain, version, config) for name in corpus.packs}
-    digests = {name: beside.digest for name, beside in found.items()}
-    return replace(corpus, packages=found, digest=key_of("packs/1", corpus.digest, digests))
+    digest = key_of("packs/1", corpus.digest, {name: beside.digest for name, beside in found.items()})
+    return replace(corpus, packages=found, digest=digest)
 
 
 def note(corpus: Corpus) -> str:
