@@ -449,12 +449,12 @@ def _attributed(case: Case, pair: Pair, asked: Comparison, steps: ComparisonStep
     """With where its change comes from, and the texts that show it best."""
     base, head = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
     launches = Sides(base=base, head=head)
-    row = CaseResult(case=case, launches=launches, description=None, edit=None, suspect=False)
+    row = CaseResult(case=case, launches=launches, description=None, edit=None, unstable=False)
     if not asked.options.attribute or not is_attributed(case):
         return row
     found = steps.attributor.attribute(_to_replay(row, pair, asked))
     case = attributed(case, replace(found, origin=interned(found.origin)))
-    return replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
+    return replace(row, case=case, edit=found.edit, unstable=found.unstable, transient=found.transient)
 
 
 # group
@@ -500,7 +500,7 @@ def _recheck(
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
     rows, pair_of = {row.id: row for row in results}, {pair.id: pair for pair in pairs}
-    suspected = (row.id for row in results if row.suspect)
+    suspected = (row.id for row in results if row.unstable)
     rounds = Rounds(cases, groups, steps.unstable, suspected)
 
     def one(question: Question) -> Answer:

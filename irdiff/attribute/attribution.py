@@ -41,7 +41,7 @@ class Attribution:
     edit: EditSource | None
     """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
     step: ResponsiblePass | None
-    suspect: bool
+    unstable: bool
     """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
     something other than what was compared."""
     transient: bool = False

@@ -106,7 +106,7 @@ class _CaseAttribution:
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
         self._charges: list[Charge] = []
-        self._suspect = self._transient = False
+        self._unstable = self._transient = False
 
     def attributed(self) -> Attribution:
         origin = self._failure() if self.case.verdict in FAILED else self._origin()
@@ -118,7 +118,7 @@ class _CaseAttribution:
             origin=origin,
             edit=edit,
             step=step,
-            suspect=self._suspect,
+            unstable=self._unstable,
             transient=self._transient,
         )
 
@@ -280,7 +280,7 @@ class _CaseAttribution:
         replayed = self.replayer.run(self.subject.replay(stage, compiler, text, dump=dump))
         self._transient |= replayed.transient
         if compiler == text and not replayed.error and not self._is_artifact(stage, replayed, text):
-            self._suspect = True
+            self._unstable = True
         return replayed
 
     def _both(self, stage: str, dump: Dump, text: str = "") -> Sides[Replayed]:

@@ -262,7 +262,7 @@ class _Reader:
             mask = self._source(parts[3])
             one, other = (self._source(part) for part in parts[1:3])
             self._add(name, _registers(parts[0]), (mask, other, one), ("select", 0), masked=True)
-        elif (found := _SINGLES.match(name)) and not (found[1] or modifiers or "|" in "".join(changes)):
+        elif (found := _SINGLES.match(name)) and not (found[1] or modifiers):
             self._single(found[2], _registers(parts[0])[0], parts[1:], masked=True)
         elif found and found[1] and (halves := _halves(parts[1:], modifiers)):
             results = [self._new() for _ in halves]
@@ -276,7 +276,12 @@ class _Reader:
     def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
         """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
         signs = [text[0] == "-" and not _NUMBER.match(text) for text in texts]
-        operands = [self._source(text[sign:]) for text, sign in zip(texts, signs, strict=True)]
+        operands: list[Operand] = []
+        for text, sign in zip(texts, signs, strict=True):
+            operands.append(self._source(text[sign:].strip("|")))
+            if "|" in text:  # the size of a float is what it is without the highest bit
+                self._add("size", (size := self._new(),), (operands[-1], 0x7FFFFFFF), ("and", 32))
+                operands[-1] = size
         if word == "fmac":
             operands, signs = [*operands, result], [*signs, False]
         if word.startswith("sub"):
@@ -407,8 +412,10 @@ def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str
         which, signs = (
             chosen.get(name, [str(n)] * len(sources)) for name, n in zip(names, (place, 0), strict=True)
         )
-        pairs = [_registers(text) or (text,) * (text[0] != "-") for text in sources]
+        pairs = [_registers(text) or (text,) for text in sources]
         if not all(rows) or any(int(at) >= len(pair) for pair, at in zip(pairs, which, strict=True)):
+            return []  # the upper half of a constant
+        if any(text[0] == "-" and int(sign) for text, sign in zip(sources, signs, strict=True)):
             return []
         found.append(
             ["-" * int(sign) + pair[int(at)] for pair, at, sign in zip(pairs, which, signs, strict=True)]

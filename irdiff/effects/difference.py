@@ -251,9 +251,7 @@ class Differences:
             and len({bool(_MATRIX.search(name)) for name in names}) == 1
         ):
             detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            is_packed = sum("v_pk_" in name for name in names) == 1 == len({*map(wording.unpacked, names)})
-            kind = UNKNOWN if is_packed else FLOAT
-            row = EffectDiffers(kind, f"{FLOAT_DIFFERS}: {detail}", pair)
+            row = EffectDiffers(FLOAT, f"{FLOAT_DIFFERS}: {detail}", pair)
             return self._respelled(made[0], made[-1], row)
         detail = ""
         if root.constants is not None:
@@ -366,8 +364,6 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
         return _early(ours, theirs, one.number)
     words = f"{wording.code(ours)} → {wording.code(theirs)}"
-    if ours.name.replace("atom.", "red.") == theirs.name.replace("atom.", "red."):
-        return EffectDiffers(UNKNOWN, f"{wording.noun(one)} gives or gives no result: {words}", one.number)
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}

@@ -13,6 +13,7 @@ from irdiff.effects.values import Values
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
+_COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
 _TWO = re.compile(r"ds_(?:read|write)2(st64)?_b(32|64)")
 """Accesses of AMD at two offsets."""
 
@@ -25,7 +26,7 @@ def meet(values: Values, one: Event, other: Event) -> bool:
         return False
     if acts & _IN_ORDER or not ours.space or not theirs.space:
         return True
-    return ours.space == theirs.space and not _are_apart(values, one, other)
+    return ours.space == theirs.space and not are_apart(values, one, other)
 
 
 def same_bytes(values: Values, one: Event, other: Event) -> bool:
@@ -89,18 +90,30 @@ def extent(values: Values, event: Event) -> Extent | None:
     return Extent(symbols[0] if symbols else -1, constant + ahead, varying, size)
 
 
-def _are_apart(values: Values, one: Event, other: Event) -> bool:
+def are_apart(values: Values, one: Event, other: Event) -> bool:
     (base, first, end), (behind, begin, last) = _place(values, one), _place(values, other)
     return base == behind != () and (end <= begin or last <= first)
 
 
 def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
-    """What accesses of one buffer have in common, and the first byte and the one after the last."""
-    if not event.address or not event.effect.size:
+    """What accesses of one buffer have in common, the first byte and the one after the last.
+
+    Columns of tensor memory, whose addresses are a lane in the upper and a column in the lower 16 bits.
+    """
+    columns = _COLUMNS.match(event.operation.name)
+    size = int(columns.group(1)) if columns else event.effect.size
+    if not event.address or not size:
         return (), 0, 0
-    width = 64 if event.effect.space in ("", "global") else 32
+    width = 64 if event.effect.space in ("", "global") and not columns else 32
     constant, terms = values.linear(width, event.address[-1])
-    return (event.address[:-1], terms), constant, constant + event.effect.size
+    if columns:
+        constant &= 0xFFFF
+        if "16x32bx2" in event.operation.name:  # the first operand says where the second half begins
+            second = values.value_of(event.operands[0])
+            if second is None:
+                return (), 0, 0
+            size += second
+    return (event.address[:-1], terms), constant, constant + size
 
 
 def exchanged(values: Values, base: Sequence[Event], head: Sequence[Event]) -> tuple[Event, Event] | None:

@@ -101,7 +101,7 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
         is_own = _word(one) == f"tcgen05.{fence.removeprefix('tcgen05.wait::')[:2]}"
         if is_own and other.operation.name.startswith("mbarrier.arrive"):
             return True
-        is_apart = not is_own or _are_other_columns(values, one, other)
+        is_apart = not is_own or order.are_apart(values, one, other)
         is_init = False
     elif "proxy" in fence:
         is_apart = _is_asynchronous(one) or not _is_asynchronous(other)
@@ -128,23 +128,6 @@ def _are_of_one_warp(values: Values, one: Event, other: Event) -> bool:
     is_own = {_word(one), _word(other)} <= {"tcgen05.ld", "tcgen05.st"}
     forms = [values.linear(32, each.address[-1])[1] for each in (one, other) if each.address]
     return is_own and len(forms) == 2 and forms[0] == forms[1]
-
-
-def _are_other_columns(values: Values, one: Event, other: Event) -> bool:
-    """Of tensor memory, whose addresses are a lane in the upper and a column in the lower 16 bits."""
-    found = []
-    for event in (one, other):
-        count = re.search(r"\.x(\d+)\.", event.operation.name)
-        if not count or not event.address:
-            return False
-        constant, terms = values.linear(32, event.address[-1])
-        has_halves = "16x32bx2" in event.operation.name  # the first operand says where the second begins
-        second = values.value_of(event.operands[0]) if has_halves else 0
-        if second is None:
-            return False
-        found.append((terms, constant & 0xFFFF, (constant & 0xFFFF) + second + int(count.group(1))))
-    (ours, first, end), (theirs, begin, last) = found
-    return ours == theirs and (end <= begin or last <= first)
 
 
 def _word(event: Event) -> str:

@@ -51,7 +51,6 @@ class Values:
         self._numbers: dict[Key, int] = {}
         self.keys: list[Key] = []
         self._masks: dict[int, int] = {}
-        self._computed: dict[tuple[str, int, tuple[int, ...]], int] = {}
         self.made_by: dict[int, Operation] = {}
         """What computes a value, the first that does."""
         self.known: dict[Key, tuple[int, ...]] = {}
@@ -72,11 +71,7 @@ class Values:
         return number
 
     def compute(self, name: str, width: int, operands: tuple[int, ...]) -> int:
-        key = name, width, operands
-        found = self._computed.get(key)
-        if found is None:
-            found = self._computed[key] = _FUNCTIONS[name](self, width, *operands)
-        return found
+        return _FUNCTIONS[name](self, width, *operands)
 
     def constant(self, value: int, width: int = 64) -> int:
         value &= (1 << width) - 1

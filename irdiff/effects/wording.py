@@ -32,11 +32,6 @@ def unsigned(name: str) -> str:
     return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
 
 
-def unpacked(name: str) -> str:
-    """AMD's vector instruction of one lane or two."""
-    return name.strip("`").split(" ")[0].replace("v_pk_", "v_")
-
-
 def code(each: Operation) -> str:
     name = each.name.split(MARK)[0].removeprefix("llvm.").replace("`", "'")
     return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"

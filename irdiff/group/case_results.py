@@ -49,7 +49,7 @@ class CaseResult:
     """None where no group takes the case."""
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
-    suspect: bool
+    unstable: bool
     """As of `Attribution`."""
     transient: bool = False
     """As of `Attribution`: another attempt may find more, so this is not kept."""
@@ -60,7 +60,7 @@ class CaseResult:
 
 
 _Found = tuple[Verdict, Mapping[str, StageStatus], tuple[Finding, ...], Origin | None, bool]
-"""Verdict, stages, findings, origin and `suspect`: what many cases have in common."""
+"""Verdict, stages, findings, origin and `unstable`: what many cases have in common."""
 _found, _described = TypeAdapter(_Found), TypeAdapter(Description | None)
 
 
@@ -118,7 +118,7 @@ def _digest_of_code() -> str:
 
 def _record(result: CaseResult) -> dict[str, Any]:
     case = result.case
-    found = case.verdict, case.stages, case.findings, case.origin, result.suspect
+    found = case.verdict, case.stages, case.findings, case.origin, result.unstable
     return {
         "found": _found.dump_json(found).decode(),
         "described": _described.dump_json(result.description).decode(),
@@ -130,7 +130,7 @@ def _record(result: CaseResult) -> dict[str, Any]:
 
 def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> CaseResult:
     found: _Found = read_once("found", record["found"], _found.validate_json)
-    verdict, stages, findings, origin, suspect = found
+    verdict, stages, findings, origin, unstable = found
     base, head = record["facts"]
     case = replace(
         cases.blank(pair, verdict),
@@ -152,5 +152,5 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
         launches=Sides(base=pair.base, head=pair.head),
         description=read_once("described", record["described"], _described.validate_json),
         edit=EditSource(**record["source"]) if record["source"] else None,
-        suspect=suspect,
+        unstable=unstable,
     )

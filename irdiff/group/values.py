@@ -15,7 +15,7 @@ from irdiff.stages import Stage
 from irdiff.words import shortened
 
 _MAX_VALUES = 12
-_TOKEN = re.compile(r"-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|->|\S")
+_TOKEN = re.compile(r"->|-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|\S")
 _FLOAT = re.compile(r"-?\d+\.\d+e[+-]\d+")
 _LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
 _PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
@@ -67,7 +67,7 @@ def _detail(stage: str, line: EditLine) -> str:
 
 def _one_sided(before: str, after: str, line: EditLine) -> str:
     only = before or after
-    if "- >" in only:  # the tokens of an arrow: a signature
+    if "->" in only:  # a signature
         return "with other types"
     return f"{'with' if after else 'without'} `{_with_parameters(only, line)}`"
 

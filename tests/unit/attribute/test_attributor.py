@@ -122,7 +122,7 @@ def test_the_pass_that_began_it_is_kept_with_what_enters_and_leaves_it(replayer)
 def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(replayer, again):
     for side, stage, of, made in TTGIR_DIFFERS:
         replayer.makes(side, stage, of, **{**made, "output": {"base": again, "head": THREE}[side]})
-    assert attribute(replayer, replayer.case(*TTGIR_ONLY)).suspect is (again == FOUR)
+    assert attribute(replayer, replayer.case(*TTGIR_ONLY)).unstable is (again == FOUR)
     assert all(replay.randomized for replay in replayer.replays)
 
 

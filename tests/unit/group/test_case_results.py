@@ -66,7 +66,7 @@ def judged(store, verdict=Verdict.CHANGED, **changes):
         launches=LAUNCHES,
         description=description if verdict is not Verdict.UNCHANGED else None,
         edit=EditSource(ir="mlir", base=store.put(b"entering"), head=store.put(b"leaving")),
-        suspect=True,
+        unstable=True,
     )
 
 
