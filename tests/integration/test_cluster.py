@@ -14,17 +14,8 @@ from tests import dask_machines
 from tests.dask_machines import wait_for
 
 pytestmark = pytest.mark.integration
-WORDS = [
-    "compare",
-    "triton==3.8.0",
-    "triton==3.9.0",
-    "--tier",
-    "gate",
-    "--target",
-    "sm_90",
-    "--target",
-    "gfx942",
-]
+BOTH = ("--target", "sm_90", "--target", "gfx942")
+WORDS = ["compare", "triton==3.8.0", "triton==3.9.0", "--tier", "gate", *BOTH]
 ONE = ("--case", "elementwise/vector_add")
 CASES = (*ONE, "--case", "normalization/softmax")
 SCHEDULER, WORKER, OTHER_WORKER = range(3)

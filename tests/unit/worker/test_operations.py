@@ -59,15 +59,9 @@ SETTINGS = {
     "variable": ('import os\ndef run():\n    os.environ["LLVM_SWITCH"] = "1"\n', True),
     "knob": ("def run():\n    triton.knobs.nvidia.level = 0\n", True),
     "where things are kept": ("def run():\n    triton.knobs.cache.folder = 'x'\n", None),
-    "function": (
-        "from triton.backends.tiny import REGISTRY\ndef run():\n    REGISTRY['stage'] = lambda: 'mine'\n",
-        False,
-    ),
-    "class": (
-        "from triton.compiler import code_generator\ndef run():\n    code_generator.Mine = type('Mine', (), {})\n",
-        False,
-    ),
-}
+    "function": ("from triton.backends.tiny import REGISTRY\ndef run():\n    REGISTRY['stage'] = lambda: 'mine'\n", False),
+    "class": ("from triton.compiler import code_generator as it\ndef run():\n    it.Mine = type('Mine', (), {})\n", False),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SETTINGS)
