@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
+from collections import Counter, defaultdict
 
 import triton
 
@@ -88,10 +90,8 @@ def shape_of_first(values):
 
 def numbered(names):
     """With `#1`, `#2`, … where several are the same."""
-    return [
-        f"{name}#{names[:place].count(name)}" if names.count(name) > 1 else name
-        for place, name in enumerate(names, 1)
-    ]
+    all_of, next_of = Counter(names), defaultdict(lambda: itertools.count(1))
+    return [f"{name}#{next(next_of[name])}" if all_of[name] > 1 else name for name in names]
 
 
 def specialization_of(captured):
