@@ -6,6 +6,7 @@ option, a broken backend, nothing changed, nothing reached. One more is a part o
 """
 
 import io
+import re
 import tempfile
 from dataclasses import replace
 from functools import cache, partial
@@ -73,6 +74,12 @@ def test_a_bump_is_what_was_read(snapshot):
         markdown.render(recorded("release"), NOWHERE, limit=20_000, as_=replace(PLAIN, is_bump=True))
         == snapshot
     )
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_row_of_a_table_has_the_cells_of_its_head(name):
+    for table in re.findall(r"(?:^\|.*\n)+", FORMS["comment.md"](RUNS[name]()), re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, table
 
 
 @pytest.mark.parametrize("name", RUNS)
