@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 
 import triton
 
@@ -90,7 +90,8 @@ def shape_of_first(values):
 
 def numbered(names):
     """With `#1`, `#2`, … where several are the same."""
-    all_of, next_of = Counter(names), defaultdict(lambda: itertools.count(1))
+    all_of = Counter(names)
+    next_of = {name: itertools.count(1) for name in all_of}
     return [f"{name}#{next(next_of[name])}" if all_of[name] > 1 else name for name in names]
 
 
