@@ -149,7 +149,7 @@ class Capturer:
                 ]
                 transient = any(row.get("transient") for row in rows)
             else:
-                failure = self._requests.failure(ended, result, folder)
+                failure = replace(self._requests.failure(ended, result, folder), stage="capture")
                 failures = [CaptureFailure(id=f"{request['workload']}:*", expected=True, failure=failure)]
                 ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 transient = result is None or ran_out or bool(result.get("transient"))
