@@ -9,7 +9,7 @@ from irdiff.normalize import equivalent
 from irdiff.normalize.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
 from tests.programs.mutation.artifacts import of_stage
 from tests.texts import text_of
-from tests.unit.findings import told
+from tests.unit.runs import told
 
 _OLD = """define i32 @f(i32 %x) {
   %y = call i32 @llvm.ctlz.i32(i32 %x)
