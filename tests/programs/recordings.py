@@ -70,12 +70,9 @@ def record(name: str) -> None:
     is_long = name == "release"
     place = Place(folder=folder, cache=cache) if is_long else scenarios.fresh_place(folder, cache)
     RECORDED[name](place)
-    text = (
-        (place.run / "run.json")
-        .read_text()
-        .replace(str(place.folder), "FOLDER")
-        .replace(str(folder), "FOLDER")
-    )
+    text = (place.run / "run.json").read_text()
+    for path, name_there in ((place.folder, "FOLDER"), (folder, "FOLDER"), (DATA.parents[2], "IRDIFF")):
+        text = text.replace(str(path), name_there)
     (DATA / f"{name}.json.zst").write_bytes(zstandard.ZstdCompressor(level=19).compress(text.encode()))
 
 
