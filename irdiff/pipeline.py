@@ -62,7 +62,7 @@ from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolv
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.stages import check_compared
-from irdiff.store import Store, interned, key_of
+from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -453,7 +453,7 @@ def _attributed(case: Case, pair: Pair, asked: Comparison, steps: ComparisonStep
     if not asked.options.attribute or not is_attributed(case):
         return row
     found = steps.attributor.attribute(_to_replay(row, pair, asked))
-    case = attributed(case, replace(found, origin=interned(found.origin)))
+    case = attributed(case, found)
     return replace(row, case=case, edit=found.edit, unstable=found.unstable, transient=found.transient)
 
 

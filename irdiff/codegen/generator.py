@@ -143,9 +143,9 @@ class Generator:
         )
 
     def _kept(self, parts: tuple[object, ...], attempt: str, make: Callable[[], _Made]) -> KeptResult:
-        """The result of `make`, which depends on `parts` alone. The attempt `fresh` ignores the store."""
+        """The result of `make`, which depends on `parts` alone."""
         key = key_of("tool/1", CODE, parts, attempt)
-        known = self._store.get_record("tool", key) if self._reuse and attempt != "fresh" else None
+        known = self._store.get_record("tool", key) if self._reuse else None
         if known is not None:
             kept = _adapter.validate_python(known)
             if all(self._store.has(row.digest) for row in kept.artifacts.values()):

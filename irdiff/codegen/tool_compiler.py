@@ -67,13 +67,11 @@ class ToolCompiler:
     def taken_from_store(self) -> int:
         return self.inner.taken_from_store + self._generator.taken
 
-    def compile(
-        self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None, fresh: bool = False
-    ) -> Outcome:
+    def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
         if substitute := self._substitutes.get(side.toolchain.digest):
-            named = f"randomized {attempt}" if attempt is not None else "fresh" if fresh else ""
+            named = f"randomized {attempt}" if attempt is not None else ""
             return self._compiled(substitute, side, launch, target, named)
-        return self.inner.compile(side, launch, target, attempt=attempt, fresh=fresh)
+        return self.inner.compile(side, launch, target, attempt=attempt)
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
@@ -89,8 +87,7 @@ class ToolCompiler:
         """The texts of the origin, a release or a run, with what the tool makes of them."""
         tool, origin = substitute.tool, substitute.origin
         if isinstance(origin, Toolchain):
-            of_origin = replace(side, toolchain=origin)
-            above = self.inner.compile(of_origin, launch, target, fresh=attempt == "fresh")
+            above = self.inner.compile(replace(side, toolchain=origin), launch, target)
         else:
             above = self._recorded(substitute, origin, launch, target)
         if isinstance(above, Failed) or not substitute.compiles(target):
@@ -169,8 +166,8 @@ class ToolCompiler:
 
 
 Compiler = WorkerCompiler | ToolCompiler
-"""A case that does not compile is a value. `fresh` ignores what the store has; each `attempt` uses another
-process, with addresses and hashes randomized."""
+"""A case that does not compile is a value. Each `attempt` uses another process, with addresses and hashes
+randomized."""
 
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:

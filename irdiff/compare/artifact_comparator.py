@@ -6,13 +6,14 @@ artifact is made once while there is room.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from irdiff import binaries, normalize
-from irdiff.errors import NormalizeError
+from irdiff.errors import NormalizeError, StoreError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
 from irdiff.parallel import LARGE_TEXT
@@ -25,10 +26,24 @@ _KEPT_CHARACTERS = 16 << 20
 """The most characters of canonical texts that are kept. The texts of one case have about a million."""
 _LARGE = 4 << 20
 _KEPT_ANSWERS = 100_000
+_ARTIFACTS = 20
 
 
-class DamagedArtifactError(Exception):
-    """An artifact that a record names cannot be read back; the case is compiled again."""
+class DamagedArtifactError(StoreError):
+    """An artifact that a record names cannot be read back. It is gone by then, and with it the record."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(f"the artifact {digest} of the cache is damaged", hint="irdiff store verify")
+
+
+def intact(ask: Callable[[], T]) -> T:
+    """Asks again, for as many artifacts as a case may have, where one turns out to be damaged: what made it
+    is no record any more, and is compiled anew.
+    """
+    for _ in range(_ARTIFACTS):
+        with contextlib.suppress(DamagedArtifactError):
+            return ask()
+    return ask()
 
 
 def made_by() -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases, facts, launchers, verdicts
-from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, intact
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Case,
@@ -27,7 +27,6 @@ from irdiff.model import (
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import interned
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
@@ -70,29 +69,31 @@ class CaseComparer:
             is_removed = name == "base" and pair.head is None
             if not isinstance(launch, Launch) or is_removed:
                 return None
-            made = self._compile(name, launch, pair.target, fresh=False)
+            made = self._compile(name, launch, pair.target)
             return made.failure if isinstance(made, Failed) else None
 
         return of_both(failure)
 
-    def compiled(self, pair: Pair, *, fresh: bool = False) -> Sides[Outcome]:
-        """The outcome of both sides; `fresh` ignores what the store has."""
+    def compiled(self, pair: Pair) -> Sides[Outcome]:
+        """The outcome of both sides."""
         launches = _launches(pair)
-        return of_both(lambda name: self._compile(name, launches.of(name), pair.target, fresh=fresh))
+        return of_both(lambda name: self._compile(name, launches.of(name), pair.target))
 
-    def _compile(self, name: str, launch: Launch, target: Target, *, fresh: bool) -> Outcome:
-        side = self.sides.of(name)
-        return self.compiler.compile(side, launch, target, fresh=fresh)
+    def _compile(self, name: str, launch: Launch, target: Target) -> Outcome:
+        return self.compiler.compile(self.sides.of(name), launch, target)
 
     def compare(self, pair: Pair, outcomes: Sides[Outcome]) -> tuple[Case, Sides[Outcome]]:
-        """The case, and the outcomes that it is of: where an artifact is damaged both sides compile again."""
+        """The case, and the outcomes that it is of: where an artifact is damaged its side compiles again."""
         try:
-            return self._compared(pair, outcomes, fresh=False), outcomes
+            return self._compared(pair, outcomes), outcomes
         except DamagedArtifactError:
-            made = self.compiled(pair, fresh=True)
-            return self._compared(pair, made, fresh=True), made
+            return intact(lambda: self._compared_again(pair))
 
-    def _compared(self, pair: Pair, outcomes: Sides[Outcome], *, fresh: bool) -> Case:
+    def _compared_again(self, pair: Pair) -> tuple[Case, Sides[Outcome]]:
+        outcomes = self.compiled(pair)
+        return self._compared(pair, outcomes), outcomes
+
+    def _compared(self, pair: Pair, outcomes: Sides[Outcome]) -> Case:
         ours, theirs = outcomes
         if isinstance(ours, Failed) or isinstance(theirs, Failed):
             failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
@@ -107,9 +108,9 @@ class CaseComparer:
                 verdicts.with_stages(ours, theirs, wanted),
                 verdicts.with_stages(theirs, ours, wanted),
             )
-        return self._judged(pair, Sides(base=ours, head=theirs), fresh=fresh)
+        return self._judged(pair, Sides(base=ours, head=theirs))
 
-    def _judged(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> Case:
+    def _judged(self, pair: Pair, both: Sides[Compiled]) -> Case:
         ours, theirs = both
         stages, findings = verdicts.compare_texts(ours, theirs, self.comparator.compare)
         stages = {Stage.LAUNCH: cases.launch_status(pair), **stages}
@@ -117,7 +118,7 @@ class CaseComparer:
         if binary is None:
             evidence = verdicts.of_last_texts(ours, theirs, stages)
         else:
-            evidence = self._of_binaries(binary, pair, both, stages, fresh=fresh)
+            evidence = self._of_binaries(binary, pair, both, stages)
         findings = (*findings, *_specialization_findings(pair), *evidence.findings)
         handed = self._handed_differently(both, pair.target)
         if handed:
@@ -129,8 +130,8 @@ class CaseComparer:
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
-            stages=interned(stages),
-            findings=interned(tuple(dict.fromkeys(findings))),
+            stages=stages,
+            findings=tuple(dict.fromkeys(findings)),
             artifacts=cases.artifacts(pair, both),
             compile_s=both.map(lambda side: side.stage_times_s),
         )
@@ -165,7 +166,7 @@ class CaseComparer:
     # machine code
 
     def _of_binaries(
-        self, binary: str, pair: Pair, both: Sides[Compiled], stages: verdicts.Statuses, *, fresh: bool
+        self, binary: str, pair: Pair, both: Sides[Compiled], stages: verdicts.Statuses
     ) -> verdicts.CodeEquality:
         ours, theirs = both
         same = self.comparator.same(binary, *(side.artifacts[binary].digest for side in both))
@@ -174,13 +175,13 @@ class CaseComparer:
         if not same and has_ptx and verdicts.same_assembler(ours, theirs):
             # Of the same text one assembler makes other code only by its own noise, or by names and numbers.
             text = self.comparator.compare(Stage.PTX, *(side.artifacts[Stage.PTX].digest for side in both))
-            if text.equal and self._may_make_the_same(pair, both, fresh=fresh):
+            if text.equal and self._may_make_the_same(pair, both):
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
         return verdicts.of_binaries(binary, stages, findings, same=same)
 
-    def _may_make_the_same(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> bool:
+    def _may_make_the_same(self, pair: Pair, both: Sides[Compiled]) -> bool:
         """Whether both sides made the same machine code once, in several compilations under randomized
         addresses.
         """
@@ -188,7 +189,7 @@ class CaseComparer:
         for name, launch in _launches(pair).items():
             side = self.sides.of(name)
             again = (
-                self.compiler.compile(side, launch, pair.target, attempt=attempt, fresh=fresh)
+                self.compiler.compile(side, launch, pair.target, attempt=attempt)
                 for attempt in range(_REPEATED_ASSEMBLIES)
             )
             for outcome in (both.of(name), *again):
@@ -202,7 +203,7 @@ class CaseComparer:
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         contents = {name: self.comparator.content(artifact.digest) for name, artifact in parts.items()}
-        return interned(facts.of_side(compiled, contents, target))
+        return facts.of_side(compiled, contents, target)
 
 
 def _launches(pair: Pair) -> Sides[Launch]:

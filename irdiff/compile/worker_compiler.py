@@ -72,23 +72,20 @@ class WorkerCompiler:
 
     # compilation
 
-    def compile(
-        self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None, fresh: bool = False
-    ) -> Outcome:
+    def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
         """One side of a case; each numbered attempt in another process, with addresses and hashes random."""
         kind = "compiled/1" if attempt is None else f"recompiled/1/{attempt}"
         key = self.key(kind, side, launch, target)
         with self._turn(key):
-            found = None if fresh else self._stored(key)
+            found = self._stored(key)
             if found is not None:
                 self.taken_from_store += attempt is None
                 return found
-            is_remembered = attempt is None and self.reuse and not fresh
-            more = self.assembled(side.toolchain) if is_remembered else {}
+            more = self.assembled(side.toolchain) if attempt is None and self.reuse else {}
             row = self._request(side, launch, target, **more)
             extra = side.corpus.extra_packages(launch.id, target)
             ask = partial(self.requests.ask, side.toolchain, extra, row, randomized=attempt is not None)
-            return self._run(key, ask, side.toolchain, replace=fresh)
+            return self._run(key, ask, side.toolchain)
 
     def count_lines(
         self, counting: Toolchain, side: Side, launch: Launch, target: Target, profile: Path
@@ -140,14 +137,12 @@ class WorkerCompiler:
             **more,
         }
 
-    def _run(
-        self, key: str | None, ask: Callable[[Path], EndedChild], toolchain: Toolchain, *, replace: bool
-    ) -> Outcome:
+    def _run(self, key: str | None, ask: Callable[[Path], EndedChild], toolchain: Toolchain) -> Outcome:
         with self.store.scratch() as folder:
             ended = ask(folder)
             result = read_result(folder)
             names = result["artifacts"] if result else artifacts_of_the_dead(folder)
-            artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
+            artifacts = {name: self._ingest(folder, name) for name in names}
             if result is None or result["outcome"] != "compiled":
                 failure = self.requests.failure(ended, result, folder)
                 transient = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
@@ -164,10 +159,9 @@ class WorkerCompiler:
             self.store.put_record("compiled", key, _outcome.dump_python(outcome, mode="json"))
         return outcome
 
-    def _ingest(self, folder: Path, name: str, *, replace: bool) -> Artifact:
+    def _ingest(self, folder: Path, name: str) -> Artifact:
         content = (folder / name).read_bytes()
-        digest = self.store.put(content, replace=replace)
-        return Artifact(stage=name, digest=digest, size_bytes=len(content))
+        return Artifact(stage=name, digest=self.store.put(content), size_bytes=len(content))
 
 
 def _place(side: Side, workload: str, target: Target) -> tuple[str, ...]:

@@ -8,13 +8,11 @@ Only cases that compiled on both sides are kept, and whose texts were read as th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_core import from_json
 
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import may_be_cured
@@ -25,6 +23,7 @@ from irdiff.model import (
     COMPARED_VERDICTS,
     Case,
     Compiled,
+    Fact,
     Launch,
     Options,
     Origin,
@@ -36,7 +35,7 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, digest_of_folders, key_of, read_once
+from irdiff.store import Store, digest_of_folders, key_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +58,22 @@ class CaseResult:
         return self.case.id
 
 
-_Found = tuple[Verdict, Mapping[str, StageStatus], tuple[Finding, ...], Origin | None, bool]
-"""Verdict, stages, findings, origin and `unstable`: what many cases have in common."""
-_found, _described = TypeAdapter(_Found), TypeAdapter(Description | None)
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """What a record holds."""
+
+    verdict: Verdict
+    stages: Mapping[str, StageStatus]
+    findings: tuple[Finding, ...]
+    origin: Origin | None
+    facts: Sides[Mapping[str, Fact]]
+    edit: str | None
+    source: EditSource | None
+    description: Description | None
+    unstable: bool
+
+
+_judged = TypeAdapter(_Judged)
 
 
 class CaseResults:
@@ -72,7 +84,7 @@ class CaseResults:
         self._is_used = options.use_cache and not options.stages
         """A run of some stages alone is rare, and is judged as it is."""
         made_with = [side.toolchain.digest for side in sides], options.attribute, llvm_process.version()
-        self._made_with = key_of("judged/3", _digest_of_code(), made_with)
+        self._made_with = key_of("judged/4", _digest_of_code(), made_with)
 
     def found(self, pair: Pair, outcomes: Sides[Outcome]) -> CaseResult | None:
         """As it was judged before; None where it was not, or a text that it names is gone."""
@@ -91,7 +103,7 @@ class CaseResults:
         if case.verdict not in COMPARED_VERDICTS or result.transient or may_be_cured(case.findings):
             return
         if key := self._key(pair, outcomes):
-            self._store.put_record("judged", key, _record(result))
+            self._store.put_record("judged", key, _judged.dump_python(_kept(result), mode="json"))
 
     def _key(self, pair: Pair, outcomes: Sides[Outcome]) -> str | None:
         launches = [side.key for side in (pair.base, pair.head) if isinstance(side, Launch)]
@@ -113,36 +125,34 @@ def _digest_of_code() -> str:
     )
 
 
-# the record: what many cases have in common stands in it as text, which is read once for all of them
-
-
-def _record(result: CaseResult) -> dict[str, Any]:
+def _kept(result: CaseResult) -> _Judged:
     case = result.case
-    found = case.verdict, case.stages, case.findings, case.origin, result.unstable
-    return {
-        "found": _found.dump_json(found).decode(),
-        "described": _described.dump_json(result.description).decode(),
-        "facts": [json.dumps(side) for side in case.facts],
-        "edit": case.edit,
-        "source": asdict(result.edit) if result.edit else None,
-    }
+    return _Judged(
+        verdict=case.verdict,
+        stages=case.stages,
+        findings=case.findings,
+        origin=case.origin,
+        facts=case.facts,
+        edit=case.edit,
+        source=result.edit,
+        description=result.description,
+        unstable=result.unstable,
+    )
 
 
 def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> CaseResult:
-    found: _Found = read_once("found", record["found"], _found.validate_json)
-    verdict, stages, findings, origin, unstable = found
-    base, head = record["facts"]
+    kept = _judged.validate_python(record)
     case = replace(
-        cases.blank(pair, verdict),
-        origin=origin,
-        stages=stages,
-        findings=findings,
-        facts=Sides(base=base, head=head).map(lambda text: read_once("plain", text, from_json)),
+        cases.blank(pair, kept.verdict),
+        origin=kept.origin,
+        stages=kept.stages,
+        findings=kept.findings,
+        facts=kept.facts,
         artifacts=cases.artifacts(pair, outcomes),
         compile_s=outcomes.map(lambda side: side.stage_times_s),
-        edit=record["edit"],
+        edit=kept.edit,
     )
-    if verdict is not Verdict.UNCHANGED:
+    if kept.verdict is not Verdict.UNCHANGED:
         metadata = outcomes.map(lambda side: side.metadata if isinstance(side, Compiled) else {})
         case = replace(case, metadata=metadata)
     assert isinstance(pair.base, Launch)
@@ -150,7 +160,7 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
     return CaseResult(
         case=case,
         launches=Sides(base=pair.base, head=pair.head),
-        description=read_once("described", record["described"], _described.validate_json),
-        edit=EditSource(**record["source"]) if record["source"] else None,
-        unstable=unstable,
+        description=kept.description,
+        edit=kept.source,
+        unstable=kept.unstable,
     )

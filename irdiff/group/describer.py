@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import DamagedArtifactError
 from irdiff.compare.edits import EditSource
@@ -11,7 +9,6 @@ from irdiff.effects import cases as effects_of
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Cause, Effects, Launch, Sides
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import interned
 
 
 class CaseDescriber:
@@ -33,8 +30,7 @@ class CaseDescriber:
         edit = self._reader.edit(source) if source else None
         with LARGE_TEXT:
             effects = self._effects(case)
-            found = describe(case, edit, launches, effects, same_compiler=self._same_compiler)
-        return _sharing(found)
+            return describe(case, edit, launches, effects, same_compiler=self._same_compiler)
 
     def _effects(self, case: Case) -> tuple[Effects, Cause] | None:
         text = self._reader.comparator.text
@@ -42,13 +38,6 @@ class CaseDescriber:
             return effects_of.of_case(case, lambda stage, digest: text(stage, digest).lines)
         except DamagedArtifactError:
             return None
-
-
-def _sharing(found: Description) -> Description:
-    """The same, which holds only once what is said of other cases too."""
-    return replace(
-        found, key=interned(found.key), counts=interned(found.counts), summary=interned(found.summary)
-    )
 
 
 def source_of(case: Case) -> EditSource | None:

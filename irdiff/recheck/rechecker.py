@@ -32,7 +32,7 @@ from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
 from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
-from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
 from irdiff.model import Case, ChangeGroup, Failed, Sides, Verdict
 from irdiff.normalize import llvm_process
@@ -125,7 +125,7 @@ class Rechecker:
         try:
             if stages is not None and all(self._makes_again(subject, side, stage) for stage in stages):
                 return True
-            return self._compiles_the_same(subject, side) and all(
+            return intact(lambda: self._compiles_the_same(subject, side)) and all(
                 self._is_steady(subject, side, stage) for stage in stages or ()
             )
         except _UnansweredError:
@@ -150,16 +150,10 @@ class Rechecker:
             raise _UnansweredError
         return replayed.output
 
-    def _compiles_the_same(self, subject: CaseToReplay, side: str) -> bool:
-        try:
-            return self._compiled_the_same(subject, side, fresh=False)
-        except DamagedArtifactError:
-            return self._compiled_the_same(subject, side, fresh=True)
-
-    def _compiled_the_same(self, subject: CaseToReplay, name: str, *, fresh: bool) -> bool:
+    def _compiles_the_same(self, subject: CaseToReplay, name: str) -> bool:
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
-        again = self._compiler.compile(side, launch, subject.target, attempt=0, fresh=fresh)
+        again = self._compiler.compile(side, launch, subject.target, attempt=0)
         if isinstance(again, Failed):
             if again.transient:
                 raise _UnansweredError

@@ -56,11 +56,9 @@ class Made:
     store: Store
     calls: list[tuple[str, Any]] = field(default_factory=list)
     """Each run of a tool, with the text that it read."""
-    fresh: list[bool] = field(default_factory=list)
     compiler: Any = None
 
-    def compile(self, *_, attempt=None, fresh=False):
-        self.fresh.append(fresh)
+    def compile(self, *_, attempt=None):
         texts = runs.kept(self.store, {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX})
         return runs.compiled(texts, metadata={"shared": 4}, assembler=Assembler(digest="p", flags=FLAGS))
 
@@ -102,9 +100,9 @@ def make(tmp_path, monkeypatch):
 def test_a_result_is_kept_for_this_text_tool_and_options_alone(make):
     one, other = substitute(tool()), substitute(tool(digest="other"))
     made = make(one, other)
-    for side, fresh, count in ((one, False, 2), (one, False, 2), (other, False, 4), (one, True, 6)):
-        made.outcome(side, fresh=fresh)
-        assert (len(made.calls), made.fresh[-1]) == (count, fresh)
+    for side, count in ((one, 2), (one, 2), (other, 4)):
+        made.outcome(side)
+        assert len(made.calls) == count
 
 
 def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make):

@@ -70,14 +70,15 @@ class FakeCompiler:
         plain = {"metadata": METADATA, "assembler": assembler, **fields}
         return runs.compiled(runs.kept(self.store, changes), **plain)
 
-    def compile(self, of, *_, attempt=None, fresh=False):
+    def compile(self, of, *_, attempt=None):
         side = of.toolchain.spec
         if attempt is not None:
             self.asked.append(f"{side} again")
             found = self.again.get(side, ())
             return found[attempt % len(found)] if found else self.outcomes[side]
-        self.asked.append(f"{side}{' fresh' if fresh else ''}")
-        return self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
+        self.asked.append(side)
+        again = f"{side} again" if self.asked.count(side) > 1 else side
+        return self.outcomes.get(again, self.outcomes[side])
 
     def case(self, base=None, head=None, *, sides=("base", "head"), stages=(), use_cache=True, pair=()):
         """The case of two sides, each an outcome or its artifacts."""
@@ -258,7 +259,7 @@ def test_what_one_side_alone_launches_is_compiled_there(compiler, launches, comp
 def test_a_damaged_artifact_is_compiled_again(compiler):
     whole = compiler.compiled(**WHOLE)
     gone = Artifact(stage="ptx", digest="0" * 64, size_bytes=1)
-    compiler.outcomes["base fresh"] = whole
+    compiler.outcomes["base again"] = whole
     damaged = replace(whole, artifacts={**whole.artifacts, "ptx": gone})
     assert compiler.case(damaged, {**WHOLE, "ptx": RENAMED_PTX}).verdict is Verdict.UNCHANGED
-    assert sorted(compiler.asked) == ["base", "base fresh", "head", "head fresh"]
+    assert sorted(compiler.asked) == ["base", "base", "head", "head"]

@@ -41,11 +41,11 @@ class Compilation:
         side = Side(toolchain=plain.pop("toolchain"), corpus=plain.pop("corpus"), note="")
         return (side, *plain.values())
 
-    def compile(self, *, reuse=True, fresh=False, **changes):
-        return self.compiler(reuse=reuse).compile(*self.words(**changes), fresh=fresh)
+    def compile(self, *, reuse=True, **changes):
+        return self.compiler(reuse=reuse).compile(*self.words(**changes))
 
-    def recompile(self, attempt=0, **more):
-        return self.compiler().compile(*self.words(), attempt=attempt, **more)
+    def recompile(self, attempt):
+        return self.compiler().compile(*self.words(), attempt=attempt)
 
     def asked(self, *calls):
         """How many requests each call makes."""
@@ -86,7 +86,6 @@ BESIDE = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d", packages={
         ({"corpus": BESIDE}, 0),
         ({"environment_digest": "of another worker"}, 0),
         ({"reuse": False}, 1),
-        ({"fresh": True}, 1),
     ],
 )
 def test_anything_else_is_compiled(case, given, again):
@@ -99,8 +98,8 @@ def test_anything_else_is_compiled(case, given, again):
 def test_a_compilation_in_another_process_is_filed_by_its_attempt(case):
     case.compile()
     attempts = [lambda n=n: case.recompile(n) for n in (0, 1, 0, 1)]
-    assert case.asked(*attempts, lambda: case.recompile(fresh=True)) == [1, 1, 0, 0, 1]
-    assert [row["randomized"] for row in case.requests.rows] == [False, True, True, True]
+    assert case.asked(*attempts) == [1, 1, 0, 0]
+    assert [row["randomized"] for row in case.requests.rows] == [False, True, True]
 
 
 def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(case):
@@ -164,8 +163,8 @@ def test_what_is_damaged_counts_as_absent(case, damage):
     assert case.compile() == compiled
 
 
-def test_who_trusts_nothing_writes_what_is_there_anew(case):
+def test_an_artifact_that_is_found_damaged_is_made_anew(case):
     digest = case.compile().artifacts["ttgir"].digest
     case.store.object_path(digest).write_bytes(b"damaged, and not empty")
-    assert case.asked(case.compile, lambda: case.compile(fresh=True)) == [0, 1]
+    assert case.asked(case.compile, lambda: case.store.get(digest), case.compile) == [0, 0, 1]
     assert case.store.get(digest) == b"module {}"
