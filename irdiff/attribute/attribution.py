@@ -63,6 +63,12 @@ class CaseToReplay:
         common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
         return [name for name in _ORDER if name in common]
 
+    @property
+    def made_of(self) -> list[object]:
+        """The digests of both toolchains, and of what they made, by stage."""
+        made = [{name: row.digest for name, row in side.items()} for side in self.case.artifacts]
+        return [[side.toolchain.digest for side in self.sides], made]
+
     def replay(
         self, stage: str, compiler: str, text: str = "", *, dump: Dump = Dump.NONE, attempt: int = 0
     ) -> Replay:

@@ -31,7 +31,7 @@ from irdiff.parallel import of_both
 from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
 from irdiff.store import key_of
 
-_VERSION = "origin/16"
+_VERSION = "origin/17"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _COMPONENTS: Mapping[str, Component] = {
     Stage.TTIR: Component.TTIR_PASSES,
@@ -67,8 +67,7 @@ class Attributor:
         key = key_of(
             _VERSION,
             made_by(),
-            [side.toolchain.digest for side in subject.sides],
-            [{name: a.digest for name, a in side.items()} for side in case.artifacts],
+            subject.made_of,
             [str(finding) for finding in case.findings],
             case.verdict,
             case.error,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import normalize, process
@@ -19,6 +19,7 @@ from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
 from irdiff.attribute.lit_text import Reduction
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import abstraction, edits
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.model import Sides
@@ -48,13 +49,9 @@ class PassRunner:
     """Runs the pass alone, by a worker of each side."""
 
     def __init__(
-        self, subject: CaseToReplay, stage: str, step: ResponsiblePass, requests: Requests, store: Store
+        self, subject: CaseToReplay, stage: str, step: ResponsiblePass, compiler: WorkerCompiler
     ) -> None:
-        self._subject = subject
-        self._stage = stage
-        self._step = step
-        self._requests = requests
-        self._store = store
+        self._subject, self._stage, self._step, self._compiler = subject, stage, step, compiler
         self.pipelines: dict[str, str | None] = {}
         """By side, the pipeline that ran; None where a side does not have the pass."""
 
@@ -63,20 +60,14 @@ class PassRunner:
         return [Sides(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
 
     def _run(self, name: str, texts: Sequence[str]) -> list[str | None]:
-        subject, target = self._subject, self._subject.target
-        side, launch = subject.sides.of(name), subject.launches.of(name)
+        subject, launch = self._subject, self._subject.launches.of(name)
         assert launch is not None, "a pass that is responsible ran on both sides"
-        wanted = Wanted(cases=(f"{launch.id}@{target.name}",))
-        with self._store.scratch() as folder:
+        with self._compiler.store.scratch() as folder:
             paths = [folder / f"input.{number}.ttgir" for number in range(len(texts))]
             for path, text in zip(paths, texts, strict=True):
                 path.write_text(text)
             row = {
                 "op": "one_pass",
-                "launch": launch.id,
-                **side.corpus.place,
-                "target": asdict(target),
-                "select": asdict(wanted.selection(launch.workload, target)),
                 "stage": self._stage,
                 "argument": self._step.argument,
                 "options": self._step.options,
@@ -84,7 +75,7 @@ class PassRunner:
                 "inputs": list(map(str, paths)),
                 "timeout_s": MAX_REDUCTION_S,
             }
-            self._requests.ask(side.toolchain, side.corpus.extra_packages(launch.id, target), row, folder)
+            self._compiler.ask(row, subject.sides.of(name), launch, subject.target, folder)
             result = read_result(folder) or {}
             pipeline = self.pipelines.setdefault(name, result.get("pipeline"))
             if result.get("outcome") == "compiled" and pipeline is None:
@@ -109,7 +100,9 @@ def generate(
         )
     stage = case.origin.stage if case.origin else Stage.TTGIR
     with closing(Workers(config)) as workers:
-        runner = PassRunner(subject, stage, step, Requests(config, workers), store)
+        launches = tuple(f"{launch.id}@{case.target}" for launch in subject.launches if launch)
+        requests, wanted = Requests(config, workers), Wanted(cases=launches)
+        runner = PassRunner(subject, stage, step, WorkerCompiler(requests, store, wanted, reuse=True))
         return written(subject, step, content.decode(), runner, _filecheck(subject.sides, config), report)
 
 

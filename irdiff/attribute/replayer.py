@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
 from irdiff.resolve.sides import Side
 from irdiff.store import key_of
+from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import read_result
 
 _VERSION = "replayed/1"
@@ -127,29 +128,21 @@ class Replayer:
         content = self._store.get(replay.input_digest)
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
-        side, launch, compiler = replay.side, replay.launch, self._compiler
-        extra = side.corpus.extra_packages(launch.id, replay.target)
+        row: dict[str, object] = {
+            "op": "replay",
+            "stage": replay.stage,
+            "input_stage": replay.input_stage,
+            "metadata": replay.metadata,
+            "dump": replay.dump,
+            "timeout_s": min(self._compiler.requests.config.limits.timeout_s, MAX_REPLAY_S),
+        }
+        if replay.compile_s is not None:
+            row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
+        words, is_random = (replay.side, replay.launch, replay.target), replay.randomized
         with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
-            row = {
-                "op": "replay",
-                "launch": launch.id,
-                **side.corpus.place,
-                "target": asdict(replay.target),
-                "select": asdict(compiler.selection(side, launch.workload, replay.target)),
-                "stage": replay.stage,
-                "input_stage": replay.input_stage,
-                "input": str(path),
-                "metadata": replay.metadata,
-                "dump": replay.dump,
-                "timeout_s": min(compiler.requests.config.limits.timeout_s, MAX_REPLAY_S),
-            }
-            if replay.compile_s is not None:
-                row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
-            if compiler.reuse and not replay.randomized:
-                row |= compiler.assembled(side.toolchain)
-            ended = compiler.requests.ask(side.toolchain, extra, row, folder, randomized=replay.randomized)
+            ended = self._compiler.ask({**row, "input": str(path)}, *words, folder, randomized=is_random)
             is_late = ended.timed_out or ended.signal == signal.SIGXCPU
             with LARGE_TEXT:
                 return self._read(folder, replay, is_late, ended.timed_out or ended.worker_died)
@@ -159,7 +152,7 @@ class Replayer:
         if result is None or result["outcome"] != "compiled":
             return Replayed(
                 output=None,
-                error="no result in time" if is_late and result is None else _reason(folder),
+                error="no result in time" if is_late and result is None else _reason(folder / "stderr"),
                 settings={},
                 failed_in=_last_pass(folder) if replay.dump is Dump.NAMES else None,
                 transient=transient,
@@ -224,17 +217,11 @@ def _is_readable(path: Path) -> bool:
     return path.exists() and path.stat().st_size <= MAX_LOG_BYTES
 
 
-def _reason(folder: Path) -> str:
-    """The line of stderr that says why: MLIR's parser and the passes print `error:`."""
-    found = "it died without a word"
-    path = folder / "stderr"
-    if path.exists():
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in filter(None, map(str.strip, lines)):
-                found = line
-                if "error:" in line or "LLVM ERROR" in line:
-                    break
-    return found.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
+def _reason(stderr: Path) -> str:
+    """The compiler's first diagnostic, or the last line that it printed."""
+    said = diagnosis.of_file(stderr)
+    last = said.excerpt.rpartition("\n")[2]
+    return said.text or last[:_MESSAGE_CHARACTERS] or "it died without a word"
 
 
 def settings_change(base: Replayed, head: Replayed) -> str:

@@ -10,10 +10,9 @@ that imported a module which no digest holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
-from functools import partial
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -37,6 +36,7 @@ from irdiff.store import Store, key_of
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 from irdiff.worker_client.workers import EndedChild
 
+Row = Mapping[str, object]
 _outcome = TypeAdapter(Outcome)
 
 
@@ -81,11 +81,7 @@ class WorkerCompiler:
             if found is not None:
                 self.taken_from_store += attempt is None
                 return found
-            more = self.assembled(side.toolchain) if attempt is None and self.reuse else {}
-            row = self._request(side, launch, target, **more)
-            extra = side.corpus.extra_packages(launch.id, target)
-            ask = partial(self.requests.ask, side.toolchain, extra, row, randomized=attempt is not None)
-            return self._run(key, ask, side.toolchain)
+            return self._made(key, side, launch, target, randomized=attempt is not None)
 
     def count_lines(
         self, counting: Toolchain, side: Side, launch: Launch, target: Target, profile: Path
@@ -93,9 +89,9 @@ class WorkerCompiler:
         """Has `counting`, a compiler that counts its lines, compile a launch of a side, and leave its
         counters at `profile`. Where it crashes it leaves none.
         """
-        row = self._request(side, launch, target, profile=str(profile))
+        row = {"op": "compile", "digest": launch.digest, "profile": str(profile)}
         with self.store.scratch() as folder:
-            self.requests.ask(counting, side.corpus.extra_packages(launch.id, target), row, folder)
+            self.ask(row, replace(side, toolchain=counting), launch, target, folder)
 
     def _turn(self, key: str | None) -> AbstractContextManager[object]:
         """Launches with one input digest are compiled once: the second one waits, and finds the result."""
@@ -113,9 +109,24 @@ class WorkerCompiler:
         environment = self.requests.environment_digest
         return key_of(kind, environment, launch.digest, side.toolchain.digest, packages)
 
-    def assembled(self, toolchain: Toolchain) -> dict[str, object]:
-        """Lets a worker take what an assembler has made of the same input before."""
-        return {"assembled": str(self.store.assembled), "programs": dict(toolchain.programs)}
+    def ask(
+        self, row: Row, side: Side, launch: Launch, target: Target, folder: Path, *, randomized: bool = False
+    ) -> EndedChild:
+        """Has the worker of a side do what `row` says with one launch, and leave the results in `folder`. It may
+        take what an assembler has made of the same input before.
+        """
+        selection = asdict(self.selection(side, launch.workload, target))
+        request = {
+            **row,
+            **side.corpus.place,
+            "launch": launch.id,
+            "target": asdict(target),
+            "select": selection,
+        }
+        if self.reuse and not randomized:
+            request |= {"assembled": str(self.store.assembled), "programs": dict(side.toolchain.programs)}
+        extra = side.corpus.extra_packages(launch.id, target)
+        return self.requests.ask(side.toolchain, extra, request, folder, randomized=randomized)
 
     def _stored(self, key: str | None) -> Outcome | None:
         record = self.store.get_record("compiled", key) if self.reuse and key else None
@@ -125,21 +136,12 @@ class WorkerCompiler:
         is_whole = all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values())
         return outcome if is_whole else None
 
-    def _request(self, side: Side, launch: Launch, target: Target, **more: object) -> dict[str, object]:
-        """Asks a worker to compile one launch; with `more`."""
-        return {
-            "op": "compile",
-            "launch": launch.id,
-            "digest": launch.digest,
-            **side.corpus.place,
-            "target": asdict(target),
-            "select": asdict(self.selection(side, launch.workload, target)),
-            **more,
-        }
-
-    def _run(self, key: str | None, ask: Callable[[Path], EndedChild], toolchain: Toolchain) -> Outcome:
+    def _made(
+        self, key: str | None, side: Side, launch: Launch, target: Target, *, randomized: bool
+    ) -> Outcome:
+        row = {"op": "compile", "digest": launch.digest}
         with self.store.scratch() as folder:
-            ended = ask(folder)
+            ended = self.ask(row, side, launch, target, folder, randomized=randomized)
             result = read_result(folder)
             names = result["artifacts"] if result else artifacts_of_the_dead(folder)
             artifacts = {name: self._ingest(folder, name) for name in names}
@@ -153,7 +155,7 @@ class WorkerCompiler:
                     stage_times_s=result["times_s"] if result else {},
                 )
             else:
-                outcome = _compiled(result, artifacts, toolchain)
+                outcome = _compiled(result, artifacts, side.toolchain)
         from_outside = result is not None and result.get("from_outside")
         if key is not None and not from_outside and not _is_own(outcome):
             self.store.put_record("compiled", key, _outcome.dump_python(outcome, mode="json"))

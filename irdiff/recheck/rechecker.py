@@ -100,12 +100,11 @@ class Rechecker:
         if not self._replayer.reuse or not all(inputs):
             return None
         return key_of(
-            "rechecked/1",
+            "rechecked/2",
             digest_of_folders("", "attribute", "binaries", "compare", "normalize", "recheck"),
             llvm_process.version(),
-            [side.toolchain.digest for side in subject.sides],
+            subject.made_of,
             inputs,
-            [{name: row.digest for name, row in side.items()} for side in subject.case.artifacts],
             stages,
         )
 
