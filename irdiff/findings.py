@@ -12,7 +12,6 @@ class FindingKind(StrEnum):
 
     # of texts
     INFERRED_ATTRIBUTES_ONLY = "inferred-attributes-only"
-    REORDERED_ONLY = "reordered-only"
     SAME_UP_TO_REGISTERS = "same-up-to-registers"
     """Of SASS."""
     EQUAL_AS_LLVM_PRINTS = "equal-as-llvm-prints"
@@ -31,8 +30,6 @@ class FindingKind(StrEnum):
     """`no-linker` or `no-binary`."""
     ASSEMBLER_SETS_INTERSECT = "assembler-sets-intersect"
     ASSEMBLER_ALLOCATED_OTHERWISE = "assembler-allocated-otherwise"
-    SAME_INSTRUCTIONS = "same-instructions"
-    """In another order, or with other registers; in runs of earlier versions."""
     NOT_COMPARED = "not-compared"
     """What each side ends in."""
     NOT_COMPILED = "not-compiled"
@@ -46,11 +43,9 @@ class FindingKind(StrEnum):
 
 _FINDINGS = {
     FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
-    FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
     FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
     FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
-    FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
 }
 _LEXICAL = {

@@ -112,8 +112,9 @@ class WorkerCompiler:
     def ask(
         self, row: Row, side: Side, launch: Launch, target: Target, folder: Path, *, randomized: bool = False
     ) -> EndedChild:
-        """Has the worker of a side do what `row` says with one launch, and leave the results in `folder`. It may
-        take what an assembler has made of the same input before.
+        """Has the worker of a side do what `row` says with one launch, and leave the results in `folder`.
+
+        The worker may take what an assembler has made of the same input before.
         """
         selection = asdict(self.selection(side, launch.workload, target))
         request = {

@@ -48,7 +48,7 @@ def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> 
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
     launch = launch_causes.of_case(case, launches)
-    known = _known(case, edit, {row.subject.strip("`") for row in launch})
+    known = _known(case, {row.subject.strip("`") for row in launch})
     if known is not None:
         return (*launch, *known)
     if edit is None or not edit.lines:
@@ -111,7 +111,7 @@ def _of_failures(rows: Sequence[CaseCauses]) -> str:
     return shortened(f"{subject}: {detail}" if detail else subject, MAX_TITLE)
 
 
-def _known(case: Case, edit: Edit | None, said: Collection[str]) -> tuple[Cause, ...] | None:
+def _known(case: Case, said: Collection[str]) -> tuple[Cause, ...] | None:
     """None where the texts say what changed. `said` are names that the title has already."""
     launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
@@ -123,8 +123,6 @@ def _known(case: Case, edit: Edit | None, said: Collection[str]) -> tuple[Cause,
         words = f"the launch passes another {', '.join(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         words = "same PTX, `ptxas` allocates registers differently"
-    elif edit and edit.stage == stage and Finding(FindingKind.REORDERED_ONLY) in case.findings:
-        words = "same instructions in another order"
     else:
         return None
     return (Cause.uncounted(CauseKind.STATE, words),) if words else ()

@@ -9,9 +9,9 @@ from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import amdgcn, llir, mlir, ptx, sass, sass_registers
 from irdiff.normalize.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text, unrecognized
+from irdiff.normalize.inferred_attributes import differs_in_inferred_only
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
-from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
 from irdiff.stages import MLIR, Stage
 
 _ASSEMBLY: dict[str, Callable[[str], Rows]] = {
@@ -92,10 +92,8 @@ def _compare(left: CanonicalText, right: CanonicalText) -> TextEquality:
 def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[Finding, ...]:
     if not _is_known(left.ir):
         return (Finding(FindingKind.GENERIC_NORMALIZER, left.ir),)
-    if left.ir == Stage.LLIR and differs_in_inferred_attributes_only(left.lines, right.lines):
+    if left.ir == Stage.LLIR and differs_in_inferred_only(left.lines, right.lines):
         return (Finding(FindingKind.INFERRED_ATTRIBUTES_ONLY),)
-    if left.ir == Stage.LLIR and differs_in_order_only(left.lines, right.lines):
-        return (Finding(FindingKind.REORDERED_ONLY),)
     if left.ir == Stage.SASS and sass_registers.same_up_to_registers(left.lines, right.lines):
         return (Finding(FindingKind.SAME_UP_TO_REGISTERS),)
     return ()

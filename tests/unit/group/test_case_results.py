@@ -55,7 +55,7 @@ def judged(store, verdict=Verdict.CHANGED, **changes):
         head={"registers": 18, "occupancy": 1.0, "mode": "b"},
         artifacts=Sides(base=launched.base | made.base, head=launched.head | made.head),
         metadata=Sides(base={}, head={}) if verdict is Verdict.UNCHANGED else METADATA,
-        findings=runs.findings("launch-differs:shared", "reordered-only"),
+        findings=runs.findings("launch-differs:shared", "inferred-attributes-only"),
     )
     case = replace(case, **changes)
     description = replace(describe(case, None), counts=Counter({"-bar": 2, "+fence": 1}), size=3)

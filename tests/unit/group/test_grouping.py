@@ -182,7 +182,10 @@ def test_without_texts_a_case_is_described_by_what_is_known_to_differ():
             ["+launch-differs:num_warps"],
         ),
         (
-            case(origin=origin("asm"), findings=runs.findings("reordered-only", "not-compared:asm,ttir")),
+            case(
+                origin=origin("asm"),
+                findings=runs.findings("inferred-attributes-only", "not-compared:asm,ttir"),
+            ),
             ["+not-compared:asm,ttir"],
         ),
     ):
