@@ -18,6 +18,12 @@ HSACO = of_stage("hsaco", release="3.9.0", target="gfx942")[0].content
 AMDGCN = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
 
 
+def mlir(*operations, function="tt.func public @k()", end="tt.return"):
+    """A module of one function."""
+    body = "".join(f"    {line}\n" for line in (*operations, end))
+    return f"module {{\n  {function} {{\n{body}  }}\n}}\n"
+
+
 def no_llvm(_):
     """Texts are compared as they are spelled."""
     return Printed(text=None, why_not="unavailable")

@@ -15,17 +15,23 @@ from irdiff.model import StageStatus, Verdict
 from tests.elf_files import content, rebuilt
 from tests.unit import runs
 from tests.unit.attribute.conftest import states
-from tests.unit.compiled import AMDGCN, CUBIN, HSACO, OTHER_CUBIN, OTHER_PTX, PTX, THIRD_CUBIN, coded, no_llvm
+from tests.unit.compiled import (
+    AMDGCN,
+    CUBIN,
+    HSACO,
+    OTHER_CUBIN,
+    OTHER_PTX,
+    PTX,
+    THIRD_CUBIN,
+    coded,
+    mlir,
+    no_llvm,
+)  # fmt: skip
 from tests.unit.golden import golden
 
 
-def mlir(*operations, function="tt.func public", end="tt.return"):
-    body = "".join(f"    {line}\n" for line in (*operations, end))
-    return f"module {{\n  {function} @k() {{\n{body}  }}\n}}\n"
-
-
 def lowered(*operations):
-    return mlir(*operations, function="llvm.func", end="llvm.return")
+    return mlir(*operations, function="llvm.func @k()", end="llvm.return")
 
 
 def llvm(value):
@@ -34,7 +40,6 @@ def llvm(value):
 
 ONE, TWO, THREE, FOUR = (mlir(f"ttg.op{name}") for name in ("one", "two", "three", "four"))
 SIZED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32")
-UNSIZED = SIZED.replace(", allocation.size = 8 : i32", "")
 
 
 def attribute(replayer, case, **of_head):
@@ -48,31 +53,17 @@ TTGIR_DIFFERS = [
 ]
 TTGIR_ONLY = ({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE})
 TEXTS = {
-    "ONE": ONE,
-    "TWO": TWO,
-    "THREE": THREE,
-    "FOUR": FOUR,
-    "SIZED": SIZED,
-    "UNSIZED": UNSIZED,
-    **{f"LLVM_{n}": llvm(n) for n in (1, 2, 3, 9)},
-    "LLVM_1_WITH_A_COMMENT": f"; a comment\n{llvm(1)}",
-    "LOWERED_ONE": lowered("llvm.one"),
-    "LOWERED_TWO": lowered("llvm.two"),
-    "BARRIER": lowered("nvvm.barrier0"),
-    "FENCE": lowered("nvvm.fence"),
+    "ONE": ONE, "TWO": TWO, "THREE": THREE, "FOUR": FOUR, "PTX": PTX, "OTHER_PTX": OTHER_PTX,
+    "THIRD_PTX": PTX.replace("16", "18"), "SIZED": SIZED, "UNSIZED": SIZED.replace(", allocation.size = 8 : i32", ""),
+    **{f"LLVM_{n}": llvm(n) for n in (1, 2, 3, 9)}, "LLVM_1_WITH_A_COMMENT": f"; a comment\n{llvm(1)}",
+    "LOWERED_ONE": lowered("llvm.one"), "LOWERED_TWO": lowered("llvm.two"),
+    "BARRIER": lowered("nvvm.barrier0"), "FENCE": lowered("nvvm.fence"),
     **{name: lowered(f"%0 = llvm.mlir.{name.lower()} : i32") for name in ("ZERO", "UNDEF")},
-    "PTX": PTX,
-    "OTHER_PTX": OTHER_PTX,
-    "THIRD_PTX": PTX.replace("16", "18"),
-    "CUBIN": CUBIN,
-    "OTHER_CUBIN": OTHER_CUBIN,
-    "THIRD_CUBIN": THIRD_CUBIN,
+    "CUBIN": CUBIN, "OTHER_CUBIN": OTHER_CUBIN, "THIRD_CUBIN": THIRD_CUBIN,
     "DEBUG_OTHER_CUBIN": rebuilt(OTHER_CUBIN, content(".debug_line", lambda old: old + b"x")),
-    "HSACO": HSACO,
-    "OTHER_HSACO": coded(HSACO, ".text", b"\1"),
-    "ASSEMBLY": AMDGCN,
-    "OTHER_ASSEMBLY": AMDGCN.replace("s_endpgm", "s_nop 0\n\ts_endpgm"),
-}
+    "HSACO": HSACO, "OTHER_HSACO": coded(HSACO, ".text", b"\1"),
+    "ASSEMBLY": AMDGCN, "OTHER_ASSEMBLY": AMDGCN.replace("s_endpgm", "s_nop 0\n\ts_endpgm"),
+}  # fmt: skip
 
 
 def texts(names):

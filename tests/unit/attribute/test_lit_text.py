@@ -34,9 +34,6 @@ def test_brackets_that_filecheck_would_read_are_escaped():
     assert lit_text.pattern("a [[1, 2], [3]] b") == r"a {{\[\[}}1, 2], [3]] b"
 
 
-PATH, BARE = "lib/Fence.cpp", "lib/Bare.cpp"
-
-
 def test_lines_have_how_often_they_ran():
     """A file that is listed twice is one."""
     found = {"/source/lib/a.cpp": {3: 1, 9: 0}, "/source/lib/a.h": {2: 2, 7: 0}}

@@ -33,16 +33,9 @@ def test_the_table_says_which_tier_has_a_kind_or_that_none_has():
 def test_an_edited_source_says_how_many_cases_have_what_it_matches():
     edited = {"lib/Atomics.cpp": EditedCode(passes=[], operations=["AtomicRMWOp", "JoinOp"])}
     became = OperationKind(operation="llvm.atomicrmw", element="f16", masked=False)
-    cases = [
-        CaseExercise(
-            case_id=str(number),
-            ran=frozenset(),
-            acted=frozenset(),
-            entering={"lib/Atomics.cpp": had},
-            is_whole=True,
-        )
-        for number, had in enumerate([{PLAIN}, {became}])
-    ]
+    plain = {"ran": frozenset(), "acted": frozenset(), "is_whole": True}
+    entering = [{"lib/Atomics.cpp": had} for had in ({PLAIN}, {became})]
+    cases = [CaseExercise(case_id=str(n), entering=had, **plain) for n, had in enumerate(entering)]
     assert exercise.sentences(edited, cases) == [
         "lib/Atomics.cpp: AtomicRMWOp: 1 of 2 cases (fadd f16), with a mask: 0 of 2 cases; JoinOp: 0 of 2 cases"
     ]

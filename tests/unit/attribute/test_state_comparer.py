@@ -2,11 +2,11 @@
 
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
+from tests.unit.compiled import mlir
 
 
-def state(*operations, function="tt.func public @k()", end="tt.return"):
-    body = "".join(f"    {line}\n" for line in (*operations, end))
-    return State.of("P", f"module {{\n  {function} {{\n{body}  }}\n}}\n".encode())
+def state(*operations, **function):
+    return State.of("P", mlir(*operations, **function).encode())
 
 
 def lowered(*operations, attributes=""):

@@ -68,13 +68,8 @@ def revisions(tmp_path):
 
 
 def test_files_that_are_the_same_on_both_sides_are_not_listed(revisions):
-    for path, base, head in (
-        ("same.py", "x", "x"),
-        ("old.py", "x", None),
-        ("new.py", None, "x"),
-        ("edited.py", "x", "y"),
-    ):
-        revisions.file(path, base, head)
+    for name, *texts in (("same", "x", "x"), ("old", "x", None), ("new", None, "x"), ("edited", "x", "y")):
+        revisions.file(f"{name}.py", *texts)
     assert revisions.rows() == [
         ("edited.py", CHANGED, 0, 0),
         ("new.py", FileChange.ADDED, 0, 0),
@@ -95,24 +90,17 @@ def test_a_launch_reads_what_the_frontend_compiled_of_it_through_a_link(revision
     assert found is not None and found.read_by == 2
 
 
-def test_what_capturing_opened_counts_for_every_launch_of_the_workload(revisions):
+def test_what_capturing_opened_counts_for_every_launch_of_the_workload_and_for_no_failure(revisions):
     revisions.file("data.json", "1", "2")
     revisions.file("kernels/k.py", "x", "y")
     revisions.link("a/b.py", "kernels/k.py")
     for name in ("a/b:c", "a/b:d", "x/y:z"):
         source = "a/b.py" if name == "a/b:c" else "none.py"
         revisions.pair(name, revisions.launch(name, source), revisions.launch(name))
+    failed = CaptureFailure(id="a/b:f", expected=True, failure=runs.failed(stage="capture").failure)
+    revisions.pair("a/b:f", failed, failed)
     revisions.capture("a/b", read=("data.json", "../elsewhere/file"))
     assert revisions.rows() == [("data.json", CHANGED, 0, 2), ("kernels/k.py", CHANGED, 1, 1)]
-
-
-def test_a_failure_launches_nothing_and_reads_nothing(revisions):
-    failure = runs.failed(stage="capture").failure
-    failed = CaptureFailure(id="a/b:c", expected=True, failure=failure)
-    revisions.file("data.json", "1", "2")
-    revisions.pair("a/b:c", failed, failed)
-    revisions.capture("a/b", read=("data.json",))
-    assert revisions.rows() == [("data.json", CHANGED, 0, 0)]
 
 
 def test_who_follows_a_link_of_the_repository_reads_the_link_too(revisions):

@@ -4,6 +4,7 @@ which calls come in another order.
 
 import itertools
 from dataclasses import replace
+from operator import itemgetter
 
 import pytest
 
@@ -11,9 +12,11 @@ from irdiff.capture import pairing, renames
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
-from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Launch, Sides, Verdict
+from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Sides, Verdict
 from tests.unit import runs
+from tests.unit.golden import golden
 
+GOLDEN = golden("pairing")
 TARGET = runs.target()
 FAILURE = runs.failed(stage="capture", message="No module named 'torch'").failure
 
@@ -33,20 +36,11 @@ def verdicts_of(rows):
 
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["at head", "at base"])
-@pytest.mark.parametrize(
-    ("ids", "fails"),
-    [
-        (["f/w:a", "f/w:b"], ["f/w:*"]),
-        (["f/w:a/k1", "f/w:a/k2"], ["f/w:a"]),
-        (["f/w:a/k1#1", "f/w:a/k1#2"], ["f/w:a"]),
-        (["f/w:a/k1", "f/w:a/b/k2"], ["f/w:a", "f/w:a/b"]),
-        (["f/w:a"], ["f/w:a"]),
-    ],
-)
-def test_what_failed_on_one_side_breaks_there(launch, ids, fails, swapped):
-    sides = [[replace(launch, id=name) for name in ids], [failure(name) for name in fails]]
+@pytest.mark.parametrize("row", GOLDEN["fails"], ids=str)
+def test_what_failed_on_one_side_breaks_there(launch, row, swapped):
+    sides = [[replace(launch, id=name) for name in row["ids"]], [failure(name) for name in row["fails"]]]
     rows = pairing.match(*(reversed(sides) if swapped else sides))
-    assert [row.id for row in rows] == ids
+    assert [row.id for row in rows] == row["ids"]
     wanted = (Verdict.FIXED, "base: ") if swapped else (Verdict.BROKEN, "head: ")
     assert {verdict_of(row) for row in rows} == {(wanted[0], wanted[1] + FAILURE.message)}
 
@@ -61,59 +55,27 @@ def test_the_nearest_failure_is_shown(launch):
     assert verdict_of(rows[0])[1] == "head: near"
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "wanted"),
-    [
-        (["!f/w:a", "!f/w:b"], ["!f/w:*"], {"f/w:a": Verdict.FAILING, "f/w:b": Verdict.FAILING}),
-        (["!f/w:*"], ["!f/w:*"], {"f/w:*": Verdict.FAILING}),
-        ([], ["!f/w:*"], {"f/w:*": Verdict.FAILING}),  # what is new and does not compile is not added
-        (["!f/w:a"], [], {"f/w:a": Verdict.REMOVED}),
-        (["f/w:gone"], ["f/w:new"], {"f/w:gone": Verdict.REMOVED, "f/w:new": Verdict.ADDED}),
-        # a failure of another label stands for nothing else
-        (["f/w:ab"], ["!f/w:a"], {"f/w:ab": Verdict.REMOVED, "f/w:a": Verdict.FAILING}),
-        # a label that fails after a launch has failed
-        (["f/w:a"], ["f/w:a", "!f/w:a"], {"f/w:a": Verdict.BROKEN}),
-    ],
-)
-def test_what_one_side_launches_or_fails_to(launch, base, head, wanted):
-    def rows(names):
-        return [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
-
-    assert verdicts_of(pairing.match(rows(base), rows(head))) == wanted
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "moved"),
-    [
-        ("abc", "abc", ""),
-        ("ab", "ba", "b"),
-        ("abcd", "bcda", "a"),
-        ("abcd", "dabc", "d"),
-        ("abc", "axbc", ""),
-        ("axbc", "abc", ""),
-        ("aab", "ab", "a"),
-        ("aba", "aab", "a"),
-    ],
-    ids=["same", "swap", "to the end", "to the front", "inserted", "removed", "once less", "between"],
-)
-def test_the_fewest_calls_have_moved(launch, base, head, moved):
-    """Each letter is a call of the launch of that name, in the order of one entry."""
-
-    def launches(calls):
-        return tuple(
-            replace(
-                launch,
-                id=f"a/b:c/{name}",
-                places=tuple(place for place, call in enumerate(calls, 1) if call == name),
-            )
-            for name in sorted(set(calls))
-        )
-
-    catalogs = Sides(base=base, head=head).map(lambda calls: replace(NOTHING, launches=launches(calls)))
-    rows = pairing.pairs(
-        [CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)], DEFAULT_OPTIONS
+@pytest.mark.parametrize("row", GOLDEN["one_side"], ids=str)
+def test_what_one_side_launches_or_fails_to(launch, row):
+    base, head = (
+        [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
+        for names in (row["base"], row["head"])
     )
-    assert {pair.launch_id.rpartition("/")[2] for pair in rows if pair.moved} == set(moved)
+    assert verdicts_of(pairing.match(base, head)) == row["verdicts"]
+
+
+@pytest.mark.parametrize("row", GOLDEN["moved"], ids=itemgetter("why"))
+def test_the_fewest_calls_have_moved(launch, row):
+    def launches(calls):
+        places = {name: tuple(n for n, call in enumerate(calls, 1) if call == name) for name in calls}
+        return tuple(replace(launch, id=f"a/b:c/{name}", places=places[name]) for name in sorted(places))
+
+    catalogs = Sides(base=row["base"], head=row["head"]).map(
+        lambda calls: replace(NOTHING, launches=launches(calls))
+    )
+    captured = CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)
+    found = pairing.pairs([captured], DEFAULT_OPTIONS)
+    assert {pair.launch_id.rpartition("/")[2] for pair in found if pair.moved} == set(row["moved"])
 
 
 def test_a_pattern_selects_by_what_the_other_side_launches(launch):
@@ -124,65 +86,37 @@ def test_a_pattern_selects_by_what_the_other_side_launches(launch):
     assert [pair.launch_id for pair in pairing.pairs([row], options)] == ["a/b:two/k1"]
 
 
-A, B, C, N = "8 warps", "4 warps", "2 warps", "16 warps"
-
-
 def configs(launch, *warps, edited=False):
     """One launch for each; as after an edit of the kernel, of another input digest."""
     many = len(warps) > 1
     return [
-        replace(
-            launch,
-            id=f"f/w:a/k#{number}" if many else "f/w:a",
-            label="a",
-            kernel="k",
-            digest=f"{name}{' edited' * edited}",
-            options={"num_warps": name},
-        )
+        replace(launch, id=f"f/w:a/k#{number}" if many else "f/w:a", label="a", kernel="k",
+                digest=f"{name}{' edited' * edited}", options={"num_warps": name})
         for number, name in enumerate(warps, 1)
-    ]
-
-
-def warps_of(rows):
-    return {
-        row.id.removeprefix("f/w:a"): (
-            row.base.options["num_warps"] if isinstance(row.base, Launch) else None,
-            row.head.options["num_warps"] if isinstance(row.head, Launch) else None,
-        )
-        for row in rows
-    }
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("edited", [False, True])
-@pytest.mark.parametrize(
-    ("base", "head", "wanted"),
-    [
-        ((A, B), (N, A, B), {"/k#1": (None, N), "/k#2": (A, A), "/k#3": (B, B)}),
-        ((A, B), (B, A), {"/k#1": (B, B), "/k#2": (A, A)}),
-        ((A, B), (B,), {"": (B, B), "/k#1": (A, None)}),
-        ((B,), (A, B), {"/k#1": (None, A), "/k#2": (B, B)}),
-        ((A, B, C), (B, C), {"/k#1": (B, B), "/k#2": (C, C), "/k#1-at-base": (A, None)}),
-        ((A, B), (N, B), {"/k#1": (A, N), "/k#2": (B, B)}),
-        ((A, B), (N, A), {"/k#1": (None, N), "/k#2": (A, A), "/k#2-at-base": (B, None)}),
-        ((A,), (N,), {"": (A, N)}),
-    ],
-)
-def test_a_config_is_matched_with_itself(launch, base, head, wanted, edited):
-    rows = pairing.match(configs(launch, *base), configs(launch, *head, edited=edited))
-    assert warps_of(rows) == wanted
+@pytest.mark.parametrize("row", GOLDEN["configs"], ids=lambda row: f"{row['base']} to {row['head']}")
+def test_a_config_is_matched_with_itself(launch, row, edited):
+    base, head = configs(launch, *row["base"].split()), configs(launch, *row["head"].split(), edited=edited)
+    found = []
+    for pair in pairing.match(base, head):
+        warps = (side.options["num_warps"] if side else "-" for side in (pair.base, pair.head))
+        found.append(" ".join((pair.id.removeprefix("f/w:a"), *warps)))
+    assert sorted(found) == sorted(row["pairs"])
 
 
 def test_an_equal_input_comes_before_an_equal_number(launch):
     """Launches that were specialized alike may read another global constant."""
-    one, two = (replace(row, options={}) for row in configs(launch, A, B))
+    one, two = (replace(row, options={}) for row in configs(launch, "8", "4"))
     swapped = [replace(one, digest=two.digest), replace(two, digest=one.digest)]
     rows = pairing.match([one, two], swapped)
     assert [(row.id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
 
 
 def test_no_launch_is_lost_or_used_twice(launch):
-    names = (A, B, C, N)
-    choices = [row for count in range(4) for row in itertools.permutations(names, count)]
+    choices = [row for n in range(4) for row in itertools.permutations(("8", "4", "2", "16"), n)]
     for before, after in itertools.product(choices, choices):
         base, head = configs(launch, *before), configs(launch, *after, edited=True)
         rows = pairing.match(base, head)

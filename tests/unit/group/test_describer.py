@@ -8,21 +8,13 @@ from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
-from irdiff.model import Artifact, Sides, Verdict
+from irdiff.model import Sides, Verdict
 from irdiff.store import Store
 from tests.unit import runs
-from tests.unit.compiled import no_llvm
-
-
-def mlir(*operations):
-    body = "".join(f"    {line}\n" for line in operations)
-    return f"module {{\n  tt.func public @k() {{\n{body}    tt.return\n  }}\n}}\n".encode()
-
+from tests.unit.compiled import mlir, no_llvm
 
 ONE, TWO, THREE = (mlir(f"ttg.op{name}") for name in ("one", "two", "three"))
-PTX = (
-    b".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tbar.sync 0;\n\tret;\n}\n"
-)
+PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tbar.sync 0;\n\tret;\n}\n"
 SIZED = "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32"
 
 
@@ -31,19 +23,14 @@ def store(tmp_path):
     return Store(tmp_path)
 
 
-def case(store, stage, base, head):
-    rows = []
-    for text in (base, head):
-        name = stage or "ttgir"
-        artifact = Artifact(stage=name, digest=store.put(text), size_bytes=1) if text is not None else None
-        rows.append({name: artifact} if artifact else {})
-    origin = runs.origin(stage) if stage else None
-    artifacts = Sides(base=rows[0], head=rows[1])
+def case(store, stage, *texts):
+    base, head = ({} if text is None else runs.kept(store, {stage or "ttgir": text}) for text in texts)
+    origin, artifacts = runs.origin(stage) if stage else None, Sides(base=base, head=head)
     return runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=origin, artifacts=artifacts)
 
 
 def source(store, base, head, ir="ttgir"):
-    return EditSource(ir=ir, base=store.put(base), head=store.put(head))
+    return EditSource(ir=ir, base=store.put(base.encode()), head=store.put(head.encode()))
 
 
 def describe(store, case, source=None, **given):
@@ -63,11 +50,9 @@ def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it
 def test_texts_are_read_as_what_they_are(store):
     """MLIR in the spelling of older releases, for a newer spelling is no edit; the rest as it is compared."""
     unsized = mlir(SIZED.replace(", allocation.size = 8 : i32", ""), "ttg.optwo")
-    assert lines(store, case(store, "ttgir", mlir(SIZED, "ttg.opone"), unsized)) == [
-        "+ttg.optwo",
-        "-ttg.opone",
-    ]
-    assert lines(store, case(store, "ptx", PTX, PTX.replace(b"\tbar.sync 0;\n", b""))) == ["-bar.sync"]
+    sized = case(store, "ttgir", mlir(SIZED, "ttg.opone"), unsized)
+    assert lines(store, sized) == ["+ttg.optwo", "-ttg.opone"]
+    assert lines(store, case(store, "ptx", PTX, PTX.replace("\tbar.sync 0;\n", ""))) == ["-bar.sync"]
 
 
 def test_mlir_on_the_way_to_llvm_ir_has_constants_where_they_are_used(store):
