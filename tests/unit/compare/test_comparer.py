@@ -21,35 +21,29 @@ from irdiff.model import (
     Verdict,
 )  # fmt: skip
 from irdiff.store import Store
-from tests.unit import runs
-from tests.unit.compiled import (
-    AMDGCN,
-    CUBIN,
-    DEBUG_CUBIN,
-    HSACO,
-    OTHER_CUBIN,
-    OTHER_PTX,
-    PTX,
-    THIRD_CUBIN,
-    coded,
-    no_llvm,
-)
+from tests.unit import compiled, runs
+from tests.unit.compiled import CUBIN, HSACO, OTHER_CUBIN, PTX, THIRD_CUBIN, coded, mlir, no_llvm
+from tests.unit.golden import golden
 from tests.unit.runs import told
 
-IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
+GOLDEN = golden("cases")
 NPU = runs.blank(Target, name="npu", backend="npu", arch="a", warp_size=32)
-TTIR = "module {\n  tt.func @k() {\n    tt.return\n  }\n}\n"
-OTHER_TTIR = TTIR.replace("tt.return", "op.a\n    tt.return")
+TTIR = mlir()
 RENAMED_PTX = PTX.replace(" k()", " other()")
-LATER_PTX = PTX.replace("8.7", "8.8")
-ASM = "  op 1\n"
-OTHER_HSACO = coded(HSACO, ".rodata", b"\1")
+TEXTS = {
+    **vars(compiled), "OTHER_TTIR": mlir("op.a"), "RENAMED_PTX": RENAMED_PTX, "LATER_PTX": PTX.replace("8.7", "8.8"),
+    "OTHER_HSACO": coded(HSACO, ".rodata", b"\1"), "ASM": "  op 1\n", "OTHER_ASM": "  op 2\n",
+}  # fmt: skip
 METADATA = {"shared": 0, "num_warps": 4, "num_ctas": 1, "name": "k"}
 WHOLE = {"ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 FAILS = runs.failed()
-FAILS_TO_LAUNCH = CaptureFailure(
-    id="a/b:c", expected=True, failure=runs.failed(message="no such option").failure
-)
+REFUSED = runs.failed(message="no such option").failure
+LAUNCHES = {"none": None, "fails": CaptureFailure(id="a/b:c", expected=True, failure=REFUSED)}
+
+
+def texts(names):
+    """By stage; a word that names no text is one itself."""
+    return {stage: TEXTS.get(name, name) for stage, name in names.items()}
 
 
 @dataclass
@@ -101,51 +95,24 @@ def compiler(tmp_path, launch):
     return FakeCompiler(store=Store(tmp_path), launch=launch)
 
 
-@pytest.mark.parametrize(
-    ("changes", "verdict", "findings", "stages"),
-    [
-        # machine code absorbs what differs above it
-        ({"ptx": RENAMED_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
-        ({"ptx": LATER_PTX, "cubin": DEBUG_CUBIN}, "unchanged", (), {"ptx": EQUIVALENT}),
-        ({"ptx": OTHER_PTX, "cubin": DEBUG_CUBIN}, "absorbed", (), {"sass": EQUIVALENT}),
-        ({"ptx": OTHER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {"ptx": CHANGED}),
-        # but not what follows the binary, or is no text of its stage
-        ({"elf": "other"}, "changed", ("generic-normalizer:elf",), {"elf": CHANGED}),
-        ({"launcher_src": "text"}, "changed", (), {"launcher_src": ABSENT}),
-        ({"ptx": b"\0two"}, "absorbed", ("compared-as-bytes:ptx",), {}),
-        ({"ptx": "no PTX"}, "absorbed", ("not-normalized:ptx",), {}),
-        # an assembler's own noise
-        ({"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN}, "changed", ("assembler-allocated-otherwise",),
-         {"ptx": EQUIVALENT, "sass": CHANGED}),
-        ({"ptx": LATER_PTX, "cubin": OTHER_CUBIN}, "changed", (), {}),
-    ],
-)  # fmt: skip
-def test_verdicts(compiler, changes, verdict, findings, stages):
-    base = {**WHOLE, "elf": "one"} if "elf" in changes else WHOLE
-    case = compiler.case(base, {**WHOLE, **changes})
-    found = tuple(name[: len(wanted)] for name, wanted in zip(told(case.findings), findings, strict=True))
-    assert (case.verdict, found) == (verdict, findings)
-    assert stages.items() <= case.stages.items()
-    assert (case.origin is None) == (verdict == "unchanged")
+@pytest.mark.parametrize("row", GOLDEN["verdict"], ids=str)
+def test_verdicts(compiler, row):
+    base = {**WHOLE, **texts(row.get("base", {}))}
+    case = compiler.case(base, {**base, **texts(row["head"])})
+    wanted = row.get("findings", [])
+    found = [name[: len(words)] for name, words in zip(told(case.findings), wanted, strict=True)]
+    assert (case.verdict, found) == (row["verdict"], wanted)
+    assert row.get("stages", {}).items() <= case.stages.items()
+    assert (case.origin is None) == (case.verdict is Verdict.UNCHANGED)
 
 
-AMD = {"amdgcn": AMDGCN, "hsaco": HSACO}
-
-
-@pytest.mark.parametrize(
-    ("base", "hsaco", "verdict", "findings", "status"),
-    [
-        (AMD, HSACO, "unchanged", (), IDENTICAL),
-        (AMD, OTHER_HSACO, "changed", (), CHANGED),
-        ({"amdgcn": AMDGCN, "notes": ("no-linker",)}, HSACO, "unchanged",
-         ("machine-code-as-text:no-linker",), IDENTICAL),
-        ({"amdgcn": AMDGCN}, HSACO, "changed", ("not-compared:amdgcn,hsaco",), ABSENT),
-    ],
-)  # fmt: skip
-def test_verdicts_of_amd(compiler, base, hsaco, verdict, findings, status):
+@pytest.mark.parametrize("row", GOLDEN["amd"], ids=str)
+def test_verdicts_of_amd(compiler, row):
     compiler.target = runs.target("gfx942")
-    case = compiler.case(base, {**AMD, "hsaco": hsaco})
-    assert (case.verdict, told(case.findings), case.stages["amdgcn"]) == (verdict, findings, status)
+    base = {**texts(row["base"]), "notes": tuple(row.get("notes", ()))}
+    case = compiler.case(base, texts({"amdgcn": "AMDGCN", "hsaco": row["hsaco"]}))
+    assert (case.verdict, case.stages["amdgcn"]) == (row["verdict"], row["amdgcn"])
+    assert [*told(case.findings)] == row.get("findings", [])
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, PTX], ids=["renamed", "same"])
@@ -160,44 +127,31 @@ def test_another_assembler_is_not_asked_for_its_noise(compiler):
     """Its code for the same text is its own: nothing is compiled again to see that."""
     other = Assembler(digest="y" * 64, flags=("-v",))
     case = compiler.case(WHOLE, {**WHOLE, "ptx": RENAMED_PTX, "cubin": OTHER_CUBIN, "assembler": other})
-    assert (case.verdict, case.stages["ptx"], told(case.findings)) == (Verdict.CHANGED, EQUIVALENT, ())
+    assert (case.verdict, case.stages["ptx"], told(case.findings)) == (
+        Verdict.CHANGED,
+        StageStatus.EQUIVALENT,
+        (),
+    )
     assert not any("again" in asked for asked in compiler.asked)
 
 
 @pytest.mark.parametrize("stages", [(), ("ttir",), ("npuasm",)])
-@pytest.mark.parametrize(
-    ("head", "verdict", "finding", "stage"),
-    [
-        ({"asm": ASM}, "unchanged", "machine-code-as-text:no-binary", None),
-        ({"asm": "  op 2\n"}, "changed", "machine-code-as-text:no-binary", "asm"),
-        ({"npuasm": ASM}, "changed", "not-compared:asm,npuasm", "asm"),
-        ({}, "changed", "not-compared:asm,ttir", "asm"),
-    ],
-)
-def test_the_last_texts_of_a_backend_without_binaries_decide(compiler, head, verdict, finding, stage, stages):
+@pytest.mark.parametrize("row", GOLDEN["last_texts"], ids=str)
+def test_the_last_texts_of_a_backend_without_binaries_decide(compiler, row, stages):
     compiler.target = NPU
-    case = compiler.case({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, **head}, stages=stages)
-    assert (case.verdict, case.origin and case.origin.stage) == (verdict, stage)
-    assert finding in told(case.findings)
+    base, head = (texts({"ttir": "module {}", **names}) for names in ({"asm": "ASM"}, row["head"]))
+    case = compiler.case(base, head, stages=stages)
+    assert (case.verdict, case.origin and case.origin.stage) == (row["verdict"], row.get("first"))
+    assert row["finding"] in told(case.findings)
 
 
-@pytest.mark.parametrize(
-    ("changes", "finding", "stage", "status"),
-    [
-        ({"metadata": {**METADATA, "launch_in_waves": True}}, "launch_in_waves", "launch", CHANGED),
-        ({"metadata": {**METADATA, "shared": 64}}, "shared", "launch", CHANGED),
-        # of the IR, which differs: the stages show it
-        ({"metadata": {**METADATA, "shared": 64}, "ttir": OTHER_TTIR}, "shared", "ttir", IDENTICAL),
-        # nothing of the IR: the launch differs, too
-        ({"metadata": {**METADATA, "launch_pdl": True}, "ttir": OTHER_TTIR}, "launch_pdl", "ttir", CHANGED),
-        ({"handed": {"symbol": "no such kernel"}, "ttir": OTHER_TTIR}, "symbol", "ttir", CHANGED),
-    ],
-)
-def test_what_the_launcher_receives_counts(compiler, changes, finding, stage, status):
-    case = compiler.case(WHOLE, {**WHOLE, **changes})
-    assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, (f"launch-differs:{finding}",))
-    assert (case.origin and case.origin.stage, case.stages["launch"]) == (stage, status)
-    assert case.metadata.head == changes.get("metadata", METADATA)
+@pytest.mark.parametrize("row", GOLDEN["launcher"], ids=str)
+def test_what_the_launcher_receives_counts(compiler, row):
+    head = {**WHOLE, "metadata": {**METADATA, **row.get("metadata", {})}, "handed": row.get("handed", {})}
+    case = compiler.case(WHOLE, {**head, "ttir": TEXTS.get(row.get("ttir"), TTIR)})
+    assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, (f"launch-differs:{row['differs']}",))
+    assert (case.origin and case.origin.stage, case.stages["launch"]) == (row["first"], row["launch"])
+    assert case.metadata.head == head["metadata"]
 
 
 def test_another_specialization_is_a_finding(compiler):
@@ -232,26 +186,12 @@ def test_a_side_that_fails_breaks_or_fixes(compiler):
     assert case.verdict is Verdict.FAILING, "what is expected to fail is not unchanged without compiling"
 
 
-@pytest.mark.parametrize(
-    ("launches", "compiles", "verdict", "error"),
-    [
-        ({"base": None}, True, "added", None),
-        ({"base": None}, False, "failing", "head: it failed"),
-        ({"base": FAILS_TO_LAUNCH}, True, "fixed", "base: no such option"),
-        ({"base": FAILS_TO_LAUNCH}, False, "failing", "base: no such option; head: it failed"),
-        ({"head": FAILS_TO_LAUNCH}, True, "broken", "head: no such option"),
-        ({"head": FAILS_TO_LAUNCH}, False, "failing", "base: it failed; head: no such option"),
-        # what no side can launch, or head has removed, is not compiled
-        ({"head": None}, None, "removed", None),
-        ({"base": FAILS_TO_LAUNCH, "head": None}, None, "removed", "base: no such option"),
-        ({"base": None, "head": FAILS_TO_LAUNCH}, None, "failing", "head: no such option"),
-    ],
-)
-def test_what_one_side_alone_launches_is_compiled_there(compiler, launches, compiles, verdict, error):
-    made = compiler.compiled(**WHOLE) if compiles else FAILS
-    compiler.outcomes = {"base": made, "head": made}
-    case = compiler.case(pair=launches)
-    assert (case.verdict, case.error) == (verdict, error)
+@pytest.mark.parametrize("row", GOLDEN["one_side"], ids=str)
+def test_what_one_side_alone_launches_is_compiled_there(compiler, row):
+    launches, compiles = row["launches"], row.get("compiles")
+    compiler.outcomes = dict.fromkeys(("base", "head"), compiler.compiled(**WHOLE) if compiles else FAILS)
+    case = compiler.case(pair={side: LAUNCHES[how] for side, how in launches.items()})
+    assert (case.verdict, case.error) == (row["verdict"], row.get("error"))
     assert compiler.asked == ([] if compiles is None else [*({"base", "head"} - {*launches})])
     assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
 
