@@ -32,7 +32,7 @@ from irdiff.model import (
     Target,
     Toolchain,
     Verdict,
-)
+)  # fmt: skip
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import sha256
@@ -308,13 +308,9 @@ def check(status=OutputStatus.EQUAL, side=None, message=""):
 def gpu(uuid="GPU-1", **changes):
     """One that did nothing else."""
     facts = {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580"}
-    facts |= {
-        "multiprocessors": 132,
-        "memory_bytes": 1,
-        "l2_bytes": 1,
-        "sm_clock_mhz": (345.0, 1980.0, 1980.0),
-    }
-    return blank(GpuRecord, **(facts | {"wall_s": 1.0, "busy_s": 0.9, "trustworthy": True} | changes))
+    facts |= {"multiprocessors": 132, "sm_clock_mhz": (345.0, 1980.0, 1980.0), "wall_s": 1.0, "busy_s": 0.9}
+    facts |= {"memory_bytes": 1, "l2_bytes": 1, "trustworthy": True}
+    return blank(GpuRecord, **(facts | changes))
 
 
 def found(cases, **changes):

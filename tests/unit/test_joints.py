@@ -10,7 +10,6 @@
 | `history check`, an issue that it closes | "nothing moved", or undone, where it was not compared |
 """
 
-import datetime
 import functools
 import io
 import itertools
@@ -43,11 +42,12 @@ from irdiff.model import (
     RuntimeEdit,
     Sides,
     Verdict,
-)
+)  # fmt: skip
 from irdiff.report import conclusion, edit_coverage, headline, html, markdown, terminal
 from irdiff.report.conclusion import Conclusion
 from irdiff.run import merge
 from tests.unit import runs as build
+from tests.unit.gate import policies
 from tests.unit.history import histories
 
 NAME = "a/x:1@sm_90"
@@ -107,20 +107,13 @@ def test_what_is_said(name, snapshot):
     assert [headline.of(RUNS[name]), outcome.headline, outcome.counts.words] == snapshot
 
 
-RULE = {
-    "id": "broken",
-    "kind": "verdict",
-    "verdicts": ["broken"],
-    "action": "deny",
-    "reason": "users notice it",
-}
-LENIENT = policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test")
+LENIENT = policies.of({"id": "broken", "kind": "verdict", "verdicts": ["broken"]})
 """It asks for next to nothing."""
 SHIPPED = policy.load(Path("reports/irdiff-policy.toml"))
 
 
 def _gated(run, rules):
-    return gate.evaluate(run, rules, today=datetime.date(2026, 1, 2))
+    return gate.evaluate(run, rules, today=policies.TODAY)
 
 
 @every_run

@@ -29,7 +29,7 @@ from tests.integration.commits.checkouts import (
     new_repository,
     triton_checkout,
     write,
-)
+)  # fmt: skip
 from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
 from tests.programs.rendered_workflows import KINDS, TEMPLATES

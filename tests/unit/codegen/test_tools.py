@@ -18,7 +18,7 @@ from irdiff.codegen.tool_runner import (
     failure_of,
     ptxas_flags,
     unknown_intrinsics,
-)
+)  # fmt: skip
 from irdiff.config import load
 from irdiff.model import Assembler, FailureKind
 from irdiff.process import EndedCommand

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind, align, in_numbering_of_head
 from irdiff.model import Sides, Verdict
 from tests.unit import runs
+from tests.unit.golden import golden
 from tests.unit.runs import TTGIR, TTGIR_AT_HEAD
 
 BASE = """\
@@ -61,31 +63,12 @@ def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(head, wanted
     assert show(BASE, head) == wanted
 
 
-@pytest.mark.parametrize(
-    ("ir", "base", "head", "partners"),
-    [
-        ("ttgir", ["a", "%0 = x 1", "b"], ["a", "%0 = x 2", "b"], [("-", 1), ("+", 1)]),
-        ("amdgcn", ["v_add v0, v1, v2", "end"], ["v_add v0, v1, v3", "end"], [("~", None)]),
-        ("ptx", ["mov.u32 %r1, %tid.x;"], ["mov.u32 %r1, %tid.y;"], [("-", 0), ("+", 0)]),
-        (
-            "ttgir",
-            ["a", "%0 = load x cache 1", "b"],
-            ["a", "fence", "%0 = load x cache 2", "barrier", "b"],
-            [("-", 2), ("+", None), ("+", 1), ("+", None)],
-        ),
-        ("ttgir", [], [], []),
-    ],
-    ids=[
-        "replaced",
-        "other registers are never the same",
-        "special registers",
-        "among more lines",
-        "nothing",
-    ],
-)
-def test_a_changed_line_knows_the_line_that_it_became(ir, base, head, partners):
-    rows = align(ir, base, head).rows
-    assert [(row.kind.value, row.partner) for row in rows if row.kind is not Kind.SAME] == partners
+@pytest.mark.parametrize("row", golden("diffs")["becomes"], ids=itemgetter("why"))
+def test_a_changed_line_knows_the_line_that_it_became(row):
+    rows = [row for row in align(row["ir"], row["base"], row["head"]).rows if row.kind is not Kind.SAME]
+    assert [f"{line.kind.value}{'' if line.partner is None else line.partner}" for line in rows] == row[
+        "rows"
+    ]
 
 
 def test_a_long_text_with_far_changes_keeps_what_is_the_same():
@@ -143,13 +126,15 @@ def changed(base, head):
     return [diff.line(index) for index, row in enumerate(diff.rows) if row.kind is not Kind.SAME]
 
 
-def test_changed_lines_have_raw_numbers_and_marks():
+def test_changed_lines_have_raw_numbers_and_marks_and_are_cleaned():
     removed, added, fence = changed(TTGIR, TTGIR_AT_HEAD)
     assert (removed.base_number, removed.head_number) == (5, 0)
     assert (added.base_number, added.head_number) == (0, 5)
     assert [removed.text[start:end] for start, end in removed.marks] == ["arith.addf"]
     assert "arith.addf %c, %c" in removed.raw
     assert fence.text == "ttng.fence_async_shared {bCluster = false}"
+    for line in changed(TTGIR, TTGIR_AT_HEAD.replace("bCluster", 'name = "\u202eevil", bCluster')):
+        assert "\u202e" not in line.text + line.raw
 
 
 def test_each_layout_has_a_short_name_of_its_own_with_a_legend():
@@ -166,11 +151,6 @@ def test_hunks_hold_every_change_with_its_context():
     lines = [str(number) for number in range(30)]
     far = stage_diff.of_lines("launch", lines, [*lines[:5], "x", *lines[5:20], "y", *lines[20:]])
     assert [(rows.start, rows.stop) for rows in far.hunks(2)] == [(3, 8), (19, 24)]
-
-
-def test_lines_are_cleaned():
-    for line in changed(TTGIR, TTGIR_AT_HEAD.replace("bCluster", 'name = "\u202eevil", bCluster')):
-        assert "\u202e" not in line.text + line.raw
 
 
 NAME = "matmul/w:x@sm_90"

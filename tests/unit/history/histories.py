@@ -13,14 +13,9 @@ from tests.unit import runs as build
 
 
 def version(label):
-    return Version(
-        name=f"triton=={label}",
-        series=RELEASES,
-        sort_key=sort_key(label),
-        label=label,
-        toolchain=label * 8,
-        corpus="c" * 64,
-    )
+    digests = {"toolchain": label * 8, "corpus": "c" * 64}
+    key, name = sort_key(label), f"triton=={label}"
+    return Version(name=name, series=RELEASES, sort_key=key, label=label, **digests)
 
 
 def run(base, head, *cases, **changes):

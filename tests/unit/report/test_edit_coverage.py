@@ -16,7 +16,7 @@ from irdiff.model import (
     EditedSource,
     FileChange,
     Reach,
-)
+)  # fmt: skip
 from irdiff.report import conclusion, edit_coverage, headline, markdown
 from irdiff.report.conclusion import Conclusion
 from irdiff.run import run_checks

@@ -1,6 +1,5 @@
 """What every report keeps to, whatever the run: its size, its honesty, and no markup of a stranger's."""
 
-import datetime
 import io
 import re
 import xml.etree.ElementTree as ET
@@ -13,12 +12,13 @@ from rich.console import Console
 
 from irdiff import gate
 from irdiff.compare import runtime
-from irdiff.gate import outputs, policy
+from irdiff.gate import outputs
 from irdiff.github import comment
 from irdiff.model import RuntimeEdit, Verdict
 from irdiff.report import html, markdown, terminal
 from irdiff.run import run_folder
 from tests.unit import runs
+from tests.unit.gate import policies
 from tests.unit.runs import findings
 
 NOWHERE = Path("nowhere")
@@ -107,12 +107,11 @@ def test_the_picture_is_whole_and_fetches_nothing():
 
 
 (NOTE,) = runtime.notes([RuntimeEdit(path="triton/runtime/jit.py", diff=())])
-RULE = {"id": "r", "action": "deny", "reason": "x" * 20, "kind": "verdict", "verdicts": ["broken"]}
-POLICY = policy.parse({"schema": policy.SCHEMA, "rule": [RULE], "waiver": []}, "test")
+POLICY = policies.of({"kind": "verdict", "verdicts": ["broken"]})
 
 
 def as_gate(form):
-    return lambda run: form(gate.evaluate(run, POLICY, today=datetime.date(2026, 1, 2)))
+    return lambda run: form(gate.evaluate(run, POLICY, today=policies.TODAY))
 
 
 REPORTS = {

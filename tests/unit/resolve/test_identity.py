@@ -18,27 +18,20 @@ from irdiff.worker import loaded
 
 MACHINE_CODE = b"\x7fELF"
 PTXAS = "triton/backends/nvidia/bin/ptxas"
+EMPTY = """
+triton/__init__.py triton/language/core.py triton/compiler/compiler.py triton/runtime/jit.py
+triton/backends/nvidia/compiler.py triton/backends/nvidia/driver.c tiny/__init__.py tiny/backend/__init__.py
+tiny/backend/compiler.py tiny/backend/driver.py tiny/passes/one.py patched/__init__.py not_loaded/__init__.py
+"""
 FILES = {
-    "triton/__init__.py": b"",
+    **dict.fromkeys(EMPTY.split(), b""),
     "triton/__pycache__/__init__.cpython-311.pyc": b"compiled",
     "triton/_C/libtriton.so": b"library",
-    "triton/language/core.py": b"",
-    "triton/compiler/compiler.py": b"",
-    "triton/runtime/jit.py": b"",
-    "triton/backends/nvidia/compiler.py": b"",
-    "triton/backends/nvidia/driver.c": b"",
     PTXAS: MACHINE_CODE,
-    "tiny/__init__.py": b"",
-    "tiny/backend/__init__.py": b"",
-    "tiny/backend/compiler.py": b"",
-    "tiny/backend/driver.py": b"",
-    "tiny/passes/one.py": b"",
     "tiny_tables/table.json": b"{}",
     "tiny-1.dist-info/METADATA": b"Metadata-Version: 2.1\nName: tiny\nVersion: 1\n",
     "tiny-1.dist-info/entry_points.txt": b"[triton.backends]\ntiny = tiny.backend\n",
     "tiny-1.dist-info/RECORD": b"tiny/__init__.py,,\ntiny_tables/table.json,,\ntiny-1.dist-info/METADATA,,\n",
-    "patched/__init__.py": b"",
-    "not_loaded/__init__.py": b"",
 }
 
 
@@ -77,12 +70,8 @@ class Installation:
 
     def described(self):
         """The reply of its interpreter."""
-        own = {
-            f"{name}.compiler": SimpleNamespace(
-                __file__=str(self.site / name.replace(".", "/") / "compiler.py")
-            )
-            for name in ("triton.backends.nvidia", "tiny.backend")
-        }
+        names = ("triton/backends/nvidia/compiler", "tiny/backend/compiler")
+        own = {n.replace("/", "."): SimpleNamespace(__file__=str(self.site / f"{n}.py")) for n in names}
         backends = {
             name: SimpleNamespace(compiler=type("Backend", (), {"__module__": module}))
             for name, module in zip(("nvidia", "tiny"), own, strict=True)
@@ -136,8 +125,6 @@ def test_two_installations_at_other_paths_are_one_toolchain(made, tmp_path, iden
 
 
 LOADED = [name for name in FILES if name.startswith("triton/") and "__pycache__" not in name]
-
-
 OTHERS = ["tiny/backend/compiler.py", "tiny/passes/one.py", "tiny_tables/table.json", "patched/__init__.py"]
 NEW = ["triton/language/new.py", "triton/backends/nvidia/lib/new.bc", "tiny/passes/two.py"]
 NOT_LOADED = ["not_loaded/__init__.py", "triton/__pycache__/core.cpython-311.pyc"]
