@@ -11,7 +11,7 @@ from irdiff import gate
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
 from irdiff.gate.acceptance import Acceptance
-from irdiff.gate.outcome import Certainty, SubjectKind
+from irdiff.gate.outcome import Certainty
 from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
 from irdiff.model import DEFAULT_OPTIONS, Edited, Sides, StageStatus, Verdict
@@ -19,119 +19,22 @@ from irdiff.store import sha256
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
-from tests.unit.golden import golden
+from tests.unit.golden import golden, recorded
 from tests.unit.runs import case, findings, group, revision, run
 
-VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
-SLOWER = {"kind": "slower", "percent": 3}
-TIMED = {"kind": "timed"}
-RESULT = {"kind": "wrong-result"}
-FACT = {"kind": "fact", "facts": ["spill_store_bytes", "scratch"]}
-COVERAGE = {"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 1}
+GOLDEN = golden("gate-rules")
+SLOWER, COVERAGE, RISKY, RADIUS = (
+    GOLDEN["rules"][name] for name in ("slower", "coverage", "risky", "radius")
+)
 BROKEN = {"kind": "verdict", "verdicts": ["broken"]}
 CHANGED = {"kind": "verdict", "verdicts": ["changed"]}
 REVIEW = {**CHANGED, "action": "review"}
-RISKY = {"kind": "severity", "severities": ["*risk*"]}
-RADIUS = {"kind": "radius", "percent": 1}
 TWO = "a/x:2@sm_90"
-GOLDEN = golden("gate-rules")
-ONE_CHANGED = run(case(CASE, Verdict.CHANGED))
 
 
 def gated(of, *rules, **more):
     waivers = more.pop("waivers", ())
     return gate.evaluate(of, policies.of(*rules, waivers=waivers), **{"today": TODAY, **more})
-
-
-def evaluated(of, *timings, **rule):
-    """How many cases a rule selects, and where it does not hold: `@sm_90` is a target."""
-    (outcome,) = gated(of, {"if_unknown": "warn", **rule}, timings=timings).rules
-    assert all((row.action is Action.DENY) == (row.certainty is VIOLATED) for row in outcome.findings)
-    mark = {SubjectKind.CASE: "", SubjectKind.TARGET: "@", SubjectKind.RUN: "run"}
-    rows = [(f"{mark[row.subject]}{row.name}", row.certainty, row.detail) for row in outcome.findings]
-    return outcome.examined, rows
-
-
-def found(of, *timings, **rule):
-    return evaluated(of, *timings, **rule)[1]
-
-
-def objection(of, *timings, **rule):
-    """To the only case."""
-    rows = found(of, *timings, **rule)
-    assert [name for name, _, _ in rows] in ([], [CASE])
-    return rows[0][1:] if rows else None
-
-
-def certainty(of, *timings, **rule):
-    row = objection(of, *timings, **rule)
-    return row[0] if row else None
-
-
-def only(outcome):
-    (finding,) = (finding for rule in outcome.rules for finding in rule.findings)
-    return finding
-
-
-def test_a_rule_is_about_the_cases_that_it_selects_and_does_not_hold_of_none():
-    three = run(case(CASE), case(TWO), case("a/x:1@gfx942"))
-    for rule in (BROKEN, RADIUS, {"kind": "compile-time", "percent": 100}, COVERAGE):
-        assert evaluated(three, **rule) == (3, [])
-        assert evaluated(three, targets=["sm_90"], **rule) == (2, [])
-    nothing = [("run", UNKNOWN, "it selects no case of this run: nothing was checked")]
-    assert found(three, targets=["gfx950"], **BROKEN) == nothing
-    assert evaluated(three, may_be_empty=True, targets=["gfx950"], **BROKEN) == (0, [])
-    same = replace(run(), edited=Edited(files=(), of_kernels=False, identical=True))
-    assert evaluated(same, **COVERAGE) == evaluated(same, **SLOWER) == (0, [])
-    unchanged = run(case(CASE), case("a/y:1@sm_90", Verdict.ABSORBED))
-    for rule in (FACT, SLOWER, TIMED, RESULT, RISKY):
-        assert found(unchanged, **rule) == [], "code that did not change needs neither facts nor timings"
-
-
-def test_a_run_that_compared_nothing_does_not_pass():
-    for verdicts in ([], [Verdict.FAILING], [Verdict.UNSUPPORTED, Verdict.ADDED]):
-        cases = (case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts))
-        outcome = gated(run(*cases), {**BROKEN, "may_be_empty": True})
-        assert (outcome.passed, outcome.headline) == (False, "gate fails: nothing was compared")
-        assert 'errors="1"' in junit(outcome)
-
-
-def test_a_verdict_says_where_it_begins_and_why():
-    rule = {"kind": "verdict", "verdicts": ["changed", "broken", "removed", "failing"]}
-    for verdict, words in (
-        (Verdict.CHANGED, "changed, first in ttgir"),
-        (Verdict.REMOVED, "removed"),
-        (Verdict.BROKEN, "broken: head: PassManager::run failed"),
-    ):
-        assert objection(run(case(CASE, verdict)), **rule) == (VIOLATED, words)
-    for verdict, holds in ((Verdict.FAILING, True), (Verdict.BROKEN, False)):
-        of = run(case(CASE, verdict))
-        assert objection(of, **rule)
-        unexpected = {key: replace(launch, expected=False) for key, launch in of.launches.items()}
-        assert (objection(replace(of, launches=unexpected), **rule) is None) is holds, "not for the target"
-
-
-@pytest.mark.parametrize("row", GOLDEN["fact"], ids=lambda row: row.get("detail", "no more"))
-def test_facts(row):
-    of = run(case(CASE, Verdict.CHANGED, base=row["base"], head=row["head"]))
-    expected = (Certainty(row["certainty"]), row["detail"]) if "detail" in row else None
-    assert objection(of, **FACT) == expected
-
-
-def test_only_the_same_machine_code_needs_no_facts():
-    for stages, holds in (
-        ({"sass": "identical"}, True),
-        ({"amdgcn": "equivalent"}, True),
-        ({"sass": "absent"}, False),
-        ({"sass": "identical", "amdgcn": "changed"}, False),
-        ({"ptx": "identical"}, False),
-    ):
-        statuses = {name: StageStatus(status) for name, status in stages.items()}
-        of = run(case(CASE, Verdict.CHANGED, stages=statuses))
-        assert (objection(of, **FACT) is None) is holds, stages
-
-
-NOT_MEASURED = timed(None, None, None)
 
 
 def measured(low=None, high=None, **row):
@@ -141,82 +44,51 @@ def measured(low=None, high=None, **row):
     return timed(low, high, speed, **row)
 
 
-@pytest.mark.parametrize("row", GOLDEN["timing"], ids=lambda row: f"{row['rule']}: {row['why']}")
-def test_timings(row):
-    rules = {rule["kind"]: rule for rule in (SLOWER, TIMED, RESULT)}
-    found = certainty(ONE_CHANGED, *(measured(**one) for one in row["timings"]), **rules[row["rule"]])
-    assert (found and found.value) == row.get("certainty")
+def written(row):
+    """The run of a row."""
+    times, first, cases = row.get("compile_s", ()), {**row.get("case", {})}, []
+    if "stages" in first:
+        first["stages"] = {name: StageStatus(status) for name, status in first["stages"].items()}
+    for number, text in enumerate(row.get("cases", [f"{CASE} changed"])):
+        name, verdict, *said = text.split()
+        made = case(name, Verdict(verdict), findings=findings(*said), **({} if number else first))
+        base, head = times[number] if times else made.compile_s
+        cases.append(replace(made, compile_s=Sides(base=base, head=head)))
+    of = run(*cases, groups=[group("g", CASE, **{"reasons": (), **row["group"]})] if "group" in row else ())
+    launches = {
+        key: replace(launch, expected=row.get("expected", True)) for key, launch in of.launches.items()
+    }
+    same = Edited(files=(), of_kernels=False, identical=True) if "identical" in row else None
+    options = replace(DEFAULT_OPTIONS, recheck=row.get("recheck", True))
+    return replace(of, launches=launches, edited=same, options=options)
 
 
-@pytest.mark.parametrize(("same", "of_result"), [(False, VIOLATED), (None, UNKNOWN)])
-def test_a_fault_on_one_gpu_of_two_is_the_result(same, of_result):
-    faulted = replace(NOT_MEASURED, enough=False, device="GB200", faulted=True, same_result=same, note="gone")
-    for timings in ([timed(0.0, 0.1), faulted], [faulted, timed(0.0, 0.1)]):
-        for rule, expected in ((SLOWER, UNKNOWN), (TIMED, VIOLATED), (RESULT, of_result)):
-            assert objection(ONE_CHANGED, *timings, **rule) == (expected, "faulted on GB200: gone")
+def test_what_rules_object_to():
+    """How many cases each selects, and where it does not hold: of a case, a target, or the run."""
+    said = []
+    for row in GOLDEN["row"]:
+        timings = [measured(**one) for one in row.get("timings", ())]
+        for name in row["rules"]:
+            rule = {"if_unknown": "warn", **GOLDEN["rules"][name], **row.get("with", {})}
+            (outcome,) = gated(written(row), rule, timings=timings).rules
+            said.append(f"{name}, {row['why']}: {outcome.examined} cases")
+            for found in outcome.findings:
+                assert (found.action is Action.DENY) == (found.certainty is Certainty.VIOLATED)
+                said.append(f"    {found.subject} {found.name}, {found.certainty}: {found.detail}")
+    recorded("gate-rules.txt", "\n".join([*said, ""]))
 
 
-def test_nondeterministic_and_severity():
-    rule = {"kind": "nondeterministic"}
-    both = run(case(CASE, Verdict.CHANGED, nondeterministic=("base", "head")))
-    assert objection(both, **rule) == (VIOLATED, "disagrees with itself when compiled again: base, head")
-    unchecked = replace(ONE_CHANGED, options=replace(DEFAULT_OPTIONS, recheck=False))
-    assert objection(unchecked, **rule) == (UNKNOWN, "was not compiled again: --no-recheck")
-    assert objection(replace(run(case(CASE)), options=unchecked.options), **rule) is None
-    risk = group("g", CASE, severity="wrong-result risk", title="+1 `fence`")
-    grouped = run(case(CASE, Verdict.CHANGED), groups=(risk,))
-    assert objection(grouped, **RISKY) == (VIOLATED, "wrong-result risk: +1 `fence`")
-    added = replace(grouped, groups=(replace(risk, reasons=("synchronization added: 2 `fence` are new",)),))
-    named = {**RISKY, "severities": ["synchronization added"]}
-    assert objection(added, **named) == (VIOLATED, "synchronization added: +1 `fence`")
-    assert objection(grouped, **named) is None
-    for of in (ONE_CHANGED, replace(grouped, groups=())):
-        assert certainty(of, **RISKY) is UNKNOWN
+def only(outcome):
+    (finding,) = (finding for rule in outcome.rules for finding in rule.findings)
+    return finding
 
 
-def test_the_radius_of_each_target():
-    cases = [case(CASE, Verdict.CHANGED), case(TWO, Verdict.CHANGED), case("a/x:3@sm_90")]
-    assert found(run(*cases, case("a/x:1@gfx942", Verdict.BROKEN)), **{**RADIUS, "percent": 60}) == [
-        ("@sm_90", VIOLATED, "2 of 3 compared cases changed (66.7 %)"),
-        ("@gfx942", UNKNOWN, "no case was compared"),
-    ]
-
-
-def test_compile_times_are_of_the_stages_and_cases_that_both_sides_compiled():
-    def compiled(name, base, head):
-        return case(name, compile_s=Sides(base=base, head=head))
-
-    rule = {"kind": "compile-time", "percent": 20, "more_than_s": 2}
-    slow = run(
-        compiled(CASE, {"ttir": 10.0, "ptx": 5.0}, {"ttir": 13.0}),
-        compiled(TWO, {"ttir": 1.0}, {}),
-        compiled("a/x:3@sm_90", {}, {"ttir": 1.0}),
-        compiled("a/x:1@gfx942", {"ttir": 1.0}, {}),
-    )
-    unknown = ("@gfx942", UNKNOWN, "no compile times on both sides")
-    assert found(slow, **rule) == [("@sm_90", VIOLATED, "compiling 1 cases takes 10.0 s → 13.0 s"), unknown]
-    for bound in ({"percent": 30}, {"more_than_s": 3}):
-        assert found(slow, **{**rule, **bound}) == [unknown]
-    skipped = replace(compiled(CASE, {}, {}), findings=findings("not-compiled:same-input"))
-    assert found(run(skipped), **rule) == []
-
-
-def test_a_case_whose_code_was_not_compared_covers_nothing():
-    blind = case(CASE, Verdict.CHANGED, findings=findings("not-compared:ttir,asm"))
-    seen = [case(f"a/y:{n}@sm_90") for n in range(3)]
-    failing = case("a/z:1@sm_90", Verdict.FAILING)
-    for cases, least, percent, words in (
-        ([blind, *seen], 4, 100, "3 cases compared, at least 4 are required"),
-        ([blind, *seen], 3, 25, ""),
-        ([blind, *seen], 3, 24.9, "1 of 4 cases could not be compared"),
-        ([blind, failing, *seen], 3, 39.9, "2 of 5 cases could not be compared"),
-    ):
-        rule = {**COVERAGE, "min_compared": least, "max_uncompared_percent": percent}
-        assert found(run(*cases), **rule) == ([("@sm_90", VIOLATED, words)] if words else [])
-    none = "0 cases compared, at least 1 are required"
-    of = run(case(CASE), case("a/x:1@gfx942", Verdict.BROKEN))
-    required = {**COVERAGE, "required_targets": ["gfx950", "gfx942"]}
-    assert found(of, **required) == [("@gfx950", VIOLATED, none), ("@gfx942", VIOLATED, none)]
+def test_a_run_that_compared_nothing_does_not_pass():
+    for verdicts in ([], [Verdict.FAILING], [Verdict.UNSUPPORTED, Verdict.ADDED]):
+        cases = (case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts))
+        outcome = gated(run(*cases), {**BROKEN, "may_be_empty": True})
+        assert (outcome.passed, outcome.headline) == (False, "gate fails: nothing was compared")
+        assert 'errors="1"' in junit(outcome)
 
 
 def blocking(of):
