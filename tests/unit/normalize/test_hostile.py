@@ -1,7 +1,9 @@
 """Hostile input gives an error or a result, within a bound: never a crash, a hang or a wrong `equal`."""
 
 import contextlib
+import functools
 import time
+from operator import itemgetter
 from random import Random
 
 import pytest
@@ -12,6 +14,7 @@ from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
 from tests.programs.mutation.artifacts import of_stage
+from tests.unit.golden import golden
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", "unknownir")
 BOUND_S = 10.0
@@ -26,88 +29,36 @@ _PREFIX = {
     "sass": "        /*0000*/                   EXIT ;\n",
     "unknownir": "",
 }
-_LENGTH = 300_000
-_SHAPES = {
-    "braces": "{" * _LENGTH,
-    "closing braces": "}\n" * _LENGTH,
-    "brackets": "([{<" * _LENGTH,
-    "quotes": '"' * (_LENGTH | 1),
-    "escapes": '"' + "\\" * _LENGTH,
-    "strings": '"a" ' * _LENGTH,
-    "blanks": " " * _LENGTH + "x",
-    "lines of blanks": (" " * 1000 + "\n") * 300,
-    "block comments": "/*" * _LENGTH,
-    "closed block comments": "/**/" * _LENGTH,
-    "locations": "loc(" * _LENGTH,
-    "locations in locations": "x loc(" + "(" * _LENGTH,
-    "names": "%a" * _LENGTH,
-    "defined names": "".join(f"%{n} = x %{n}\n" for n in range(_LENGTH // 10)),
-    "debug sections": "\t.section\t.debug_x {\n" * (_LENGTH // 20),
-    "metadata": "".join(f"!{n} = !{{!{n + 1}, !{n + 1}}}\n" for n in range(_LENGTH // 20)) + "!a = !{!0}\n",
-    "attributes": "attributes #0 = { " + "a(" * _LENGTH,
-    "aliases": "".join(f"#a{n} = #a{n + 1} #a{n + 1}\n" for n in range(200)) + "x #a0\n",
-    "self alias": "#a = #a\n%0 = x #a\n",
-    "numbers": "1" * _LENGTH,
-    "float": "fadd float 0x" + "1" * _LENGTH,
-    "exponents": "fadd float 1.0e+" + "1" * _LENGTH,
-    "dictionaries": "{a = {b = {c = " * (_LENGTH // 10) + "}" * _LENGTH,
-    "flat dictionary": "{" + "a = 1, " * (_LENGTH // 10) + "b = 2}",
-    "labels": "".join(f"$L{n}:\n.LBB0_{n}:\n" for n in range(_LENGTH // 20)),
-    "underscores": "\n" + "s_" * _LENGTH,
-    "underscored lines": ("\n" + "s_mov_b32 s0, s1 " * 1000) * 20 + "\ns" + "_s" * _LENGTH,
-    "regions": "scf.if %c {\n" * (_LENGTH // 10),
-}
+GOLDEN = golden("hostile")
+
+
+def made(parts, count=0):
+    return "".join(part if isinstance(part, str) else repeated(part, count) for part in parts)
+
+
+def repeated(part, count):
+    once, times = made(part[:-1], count), count if part[-1] == "n" else part[-1]
+    if not {"#N", "#M", "#W"} & {*(once[at : at + 2] for at in range(len(once)))}:
+        return once * times
+    letters = str.maketrans("0123456789", "abcdefghij")
+    numbers = ({"#N": str(n), "#M": str(n + 1), "#W": str(n).translate(letters)} for n in range(times))
+    return "".join(functools.reduce(lambda text, row: text.replace(*row), of.items(), once) for of in numbers)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("shape", GOLDEN["bounded"])
 @pytest.mark.parametrize("stage", STAGES)
 def test_bounded(stage, shape):
+    text = _PREFIX[stage] + made(GOLDEN["bounded"][shape])
     start = time.process_time()
     with contextlib.suppress(NormalizeError):
-        canonicalize(stage, _PREFIX[stage] + _SHAPES[shape])
+        canonicalize(stage, text)
     with contextlib.suppress(NormalizeError):
-        equivalent(stage, _PREFIX[stage] + _SHAPES[shape], _PREFIX[stage] + _SHAPES[shape] + "\n")
+        equivalent(stage, text, text + "\n")
     assert time.process_time() - start < BOUND_S
 
 
-def _repeated(line):
-    return lambda count: "".join(line.replace("#N", str(number)) for number in range(count))
-
-
 _COUNT = 1500
-_GROWING = {
-    "metadata in metadata": ("llir", lambda n: f"!a = !{{!0}}\n!0 = {'!{' * n}{'}' * n}\n"),
-    "chain of metadata": ("llir", lambda n: "!a = !{!0}\n" + _repeated("!#N = !{!1#N, !#N}\n")(n)),
-    "wide metadata": ("llir", lambda n: "!a = !{!0}\n!0 = !{" + _repeated("!1#N, ")(n) + "!1}\n"),
-    "conventions": ("llir", lambda n: "define " + "ptx_kernel " * n + "\n"),
-    "internal functions": ("llir", _repeated("define internal void @a__#N() {\n  ret void\n}\n")),
-    "private variables": ("llir", _repeated("@a#N = private constant i32 #N\n")),
-    "uses of a long group": ("llir", lambda n: f'attributes #0 = {{ {"a=b " * n}}}\n' + "call void @f() #0\n" * n),
-    "types like numbers": ("llir", _repeated("%v#N = type {}\n")),
-    "one set of registers": ("ptx", lambda n: "{" + ".reg .b32 %r<1>;\n" * n + "}"),
-    "sets of registers": ("ptx", lambda n: "{" + "".join(f".reg .b32 %{_word(k)}<1>;\n" for k in range(n)) + "}"),
-    "braces of functions": ("ptx", lambda n: "{}" * n),
-    "functions of PTX": ("ptx", _repeated(".func a__#N() { call a__#N; }\n")),
-    "debug sections of PTX": ("ptx", lambda n: ".section .debug_x {\n.b8 1\n" * n),
-    "opcode of colons": ("ptx", lambda n: "\n a" + ":" * n + "\n"),
-    "functions of AMDGCN": ("amdgcn", _repeated(".type a__#N,@function\n.set .La__#N.num_vgpr, 3\na__#N:\n")),
-    "settings": ("amdgcn", lambda n: ".set " + "a." * n + ", 1\n"),
-    "unloaded sections": ("amdgcn", lambda n: "\t.section .debug_x\n.La:\n" * n),
-    "metadata of AMDGCN": ("amdgcn", lambda n: "\t.section .debug_x\n" + "\t.amdgpu_metadata\n" * n),
-    "branches": ("amdgcn", lambda n: _BRANCHES + _repeated(".LBB0_#N:\n v_mov_b32 v1, v1\n s_cbranch_scc1 .LBB0_#N\n")(n)),
-    "regions that use": ("ttir", lambda n: _repeated("scf.if %c {\nop %u#N\n")(n) + "}\n" * n),
-    "regions that define": ("ttir", lambda n: _repeated("scf.if %c {\n%u#N = op %w\n")(n) + "}\n" * n),
-    "uses of a long alias": ("ttir", lambda n: f"#a = dense<{'1' * n}>\n" + "op #a\n" * n),
-    "aliases of a long alias": ("ttir", lambda n: f"#a = dense<{'1' * n}>\n" + _repeated("#b#N = x<#a>\n")(n)),
-    "private functions": ("ttir", _repeated("tt.func private @a__#N() {\ntt.call @a__#N()\n}\n")),
-    "fixed registers": ("sass", lambda n: "        /*0000*/                   HGMMA R1, PR, R1 ;\n" * n),
-}  # fmt: skip
-_BRANCHES = ".amdhsa_kernel f\n.type f,@function\nf:\n"
-
-
-def _word(number):
-    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
 def _spent_s(stage, text):
@@ -123,11 +74,11 @@ def _spent_s(stage, text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", _GROWING)
-def test_the_work_grows_as_the_text_does(shape):
+@pytest.mark.parametrize("row", GOLDEN["growing"], ids=itemgetter("name"))
+def test_the_work_grows_as_the_text_does(row):
     """Four times the text, at most ten times the work, where squares would be sixteen: the least of some tries."""
-    stage, make = _GROWING[shape]
-    small, large = (_PREFIX[stage] + make(count) for count in (_COUNT, 4 * _COUNT))
+    stage = row["ir"]
+    small, large = (_PREFIX[stage] + made(row["parts"], count) for count in (_COUNT, 4 * _COUNT))
     for tries in (1, 3, 9):
         spent = [min(_spent_s(stage, text) for _ in range(tries)) for text in (small, large)]
         if spent[1] < 10 * spent[0] * len(large) / len(small) / 4:
