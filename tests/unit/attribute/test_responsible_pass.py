@@ -1,5 +1,7 @@
 """States from logs, and which pass began a difference, in made-up pipelines."""
 
+from operator import itemgetter
+
 import pytest
 
 from irdiff.attribute import pass_states
@@ -9,7 +11,9 @@ from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.responsible_pass import find_culprit
 from irdiff.model import Component, Origin, Sides
 from tests.unit.attribute.conftest import states
+from tests.unit.golden import golden
 
+GOLDEN = golden("responsible-pass")
 HEADING = "// -----// IR Dump Before {} ('builtin.module' operation{}) //----- //\n{}\n"
 
 
@@ -21,9 +25,9 @@ def find(base, head):
     return find_culprit(base, head, lambda a, b: a.text == b.text)
 
 
-def row(names, texts):
-    """`row("A B", "1 2 3")`: pass A makes 2 of 1, B makes 3 of 2."""
-    return states(*zip([*names.split(), END], texts.split(), strict=True))
+def row(written):
+    names, _, texts = written.partition("|")
+    return states(*zip([*names.split(), END], texts.split(), strict=True)) if texts else []
 
 
 def test_the_log_of_new_and_old_releases():
@@ -55,54 +59,26 @@ def test_llvms_log_becomes_states_without_debug_numbers():
     assert pass_states.read_llvm_log(lines(several)) == []
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "expected"),
-    [
-        (row("A B C", "1 2 3 4"), row("A B C", "1 2 3x 4x"), ("B", "", ())),
-        (row("A B C D", "1 2 3 4 5"), row("A B C D", "1 2x 3 4 5x"), ("D", "", ("A",))),
-        (row("A", "1 2"), row("A", "1 2"), None),
-        ([], row("", "1"), None),
-        (row("A C", "1 2 3"), row("A B C", "1 2 2x 3x"), ("B", "B added", ())),
-        (row("A B C", "1 2 2x 3x"), row("A C", "1 2 3"), ("B", "B removed", ())),
-        (row("A D", "1 2 3"), row("A B C D", "1 2 2 2x 3x"), ("C", "C added", ())),
-        (row("B A C", "1 2 3 4"), row("A B C", "1 2x 3x 4x"), ("A", "A moved", ())),
-        (
-            states(("A", "1"), (END, "2"), options="num-stages=2 x=1"),
-            states(("A", "1"), (END, "3"), options="num-stages=3 x=1"),
-            ("A", "other options: num-stages=2 → num-stages=3", ()),
-        ),
-    ],
-    ids=["last equal", "healed", "equal ends", "no states", "added", "removed", "added, does nothing", "moved",
-         "options"],
-)  # fmt: skip
-def test_the_pass_behind_the_last_equal_states(base, head, expected):
-    found = find(base, head)
-    assert (found and (found.name, found.note, found.masked)) == expected
+@pytest.mark.parametrize("case", GOLDEN["pass"], ids=itemgetter("why"))
+def test_the_pass_behind_the_last_equal_states(case):
+    found = find(row(case["base"]), row(case["head"]))
+    assert (found and [found.name, found.note, *found.masked]) == case.get("found")
 
 
-INSERTED = "%a = op.a\nttg.barrier local\n%b = op.b"
-LOWERED = "%a = llvm.a\nnvvm.barrier\n%b = llvm.b"
+def test_other_options_of_a_pass_are_named():
+    base, head = (states(("A", "1"), (END, n), options=f"num-stages={n} x=1") for n in "23")
+    assert find(base, head).note == "other options: num-stages=2 → num-stages=3"
 
 
-@pytest.mark.parametrize(
-    ("inserted", "at_head", "name"),
-    [
-        (INSERTED, LOWERED.replace("llvm.b", "llvm.other"), "Lower"),
-        (INSERTED, LOWERED, None),
-        (INSERTED, LOWERED + "\nnvvm.barrier", "Membar"),
-        (INSERTED + "\n%c = op.c", LOWERED + "\n%c = llvm.c", "Membar"),
-        (INSERTED.replace("\n", "\nttg.barrier all\n", 1), LOWERED.replace("llvm.b", "llvm.other"), "Membar"),
-    ],
-    ids=["moved, and more differs", "only moved", "stays another", "does more than synchronize", "lost"],
-)
-def test_synchronization_that_moved_to_another_pass_is_not_blamed(inserted, at_head, name):
-    """Base synchronizes while it lowers, head in a pass of its own before that."""
-    plain = "%a = op.a\n%b = op.b"
-    base = states(("Lower", plain), ("Clean", LOWERED), (END, LOWERED))
+@pytest.mark.parametrize("case", GOLDEN["synchronized"], ids=itemgetter("why"))
+def test_synchronization_that_moved_to_another_pass_is_not_blamed(case):
+    texts, plain = GOLDEN["synchronizes"], "%a = op.a\n%b = op.b"
+    inserted, at_head = (texts[name] for name in case["texts"])
+    base = states(("Lower", plain), ("Clean", texts["lowered"]), (END, texts["lowered"]))
     head = states(("Membar", plain), ("Lower", inserted), ("Clean", at_head), (END, at_head))
     found = find(base, head)
-    assert (found and found.name) == name
-    if found and name == "Lower":
+    assert (found and found.name) == case.get("name")
+    if found and found.name == "Lower":
         assert "Membar added: the barriers and fences that Lower inserts on the other side" in found.note
         assert (found.entering, found.leaving) == ((0, 1), (1, 2))
 
