@@ -24,7 +24,7 @@ def _used(places: int, mask: int) -> int:
 class Lanes:
     def __init__(self, values: Values) -> None:
         self._values = values
-        self._known: dict[int, int] = {}
+        self._known: list[int] = []
 
     def relevant(self, guard: int, stored: Collection[int]) -> int | None:
         """The predicate of a store of these values without lanes that write the same; None: all may write."""
@@ -62,11 +62,13 @@ class Lanes:
 
     def varies(self, number: int) -> int:
         """The bits of the lane's number that a value may depend on."""
-        found = self._known.get(number)
-        if found is None:
-            self._known[number] = _ALL
-            found = self._known[number] = self._of(number)
-        return found
+        # operands first, which have lower numbers: a sum of a thousand terms is as deep as it is long
+        while len(self._known) <= number:
+            self._known.append(self._of(len(self._known)))
+        return self._known[number]
+
+    def _bits(self, operand: int) -> int:
+        return self._known[operand] if operand < len(self._known) else _ALL
 
     def _of(self, number: int) -> int:
         key, values = self._values.keys[number], self._values
@@ -76,18 +78,18 @@ class Lanes:
             case "bits", _, terms:
                 found = 0
                 for (atom, places), mask in terms:
-                    found |= _used(places, mask) & _ALL if self._is_lane(atom) else self.varies(atom)
+                    found |= _used(places, mask) & _ALL if self._is_lane(atom) else self._bits(atom)
                 return found
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)
             case "part", value, _, _:
                 made = self._butterfly(value)
                 return (
-                    self.varies(made[0])
+                    self._bits(made[0])
                     if made
                     else _ALL
                     if values.keys[value][0] == "event"
-                    else self.varies(value)
+                    else self._bits(value)
                 )
             case name, *_ if name in _SAME:
                 return 0
@@ -103,13 +105,13 @@ class Lanes:
                 continue
             parts = values.joined(key[0], made[0]) if len(operands) > 2 else made[:1]
             if {other, *parts} == {*operands}:
-                return self.varies(made[0]) & ~made[1]
+                return self._bits(made[0]) & ~made[1]
         return self._any(operands)
 
     def _any(self, numbers: Iterable[int]) -> int:
         found = 0
         for each in numbers:
-            found |= self.varies(each)
+            found |= self._bits(each)
         return found
 
     def _butterfly(self, number: int) -> tuple[int, int] | None:
