@@ -137,3 +137,15 @@ def test_rewrites_are_proved_and_mutations_are_not(stage):
             head = rewrite(stage, base, random.Random(1))
             proved = head != base and effects.compare(stage, base, head).kind is EffectClass.MOTION
             assert head == base or proved is is_proved, kind
+
+
+def test_a_store_may_end_a_chain_of_any_length():
+    chain = "\n".join(["add.rn.f32 %f1, %f1, %f2;"] * 2_000)
+    body = f"""mov.u32 %r1, %tid.x;
+and.b32 %r2, %r1, 31;
+setp.eq.s32 %p1, %r2, 0;
+ld.global.b32 %f1, [%rd1];
+ld.global.b32 %f2, [%rd1+4];
+{chain}
+@%p1 st.shared.b32 [%r9], %f1;"""
+    assert said("ptx", body, body.replace("%r2, 0", "%r2, 1")).startswith("memory")
