@@ -13,54 +13,26 @@ from irdiff.cli.compare_command import compare_command
 from irdiff.errors import UsageError
 from irdiff.report import commands, group_names
 from tests.unit import runs
+from tests.unit.golden import golden
 from tests.unit.runs import group, large_run
 
-OLD, NEW = "triton==3.8.0", "triton==3.9.0"
+GOLDEN = golden("commands")
 
 
-def test_it_names_the_kernels_of_each_side():
-    for base, head, wanted in (
-        ((OLD, ""), (NEW, ""), f"{OLD} {NEW}"),
-        ((NEW, "HEAD~3 1a2b3c4"), (NEW, "5d6e7f8"), f"1a2b3c4 5d6e7f8 --triton {NEW}"),
-        ((OLD, "HEAD~3 1a2b3c4"), (NEW, "HEAD 5d6e7f8"), "1a2b3c4 5d6e7f8"),
-        ((OLD, "HEAD 1a2b3c4"), (NEW, "HEAD 1a2b3c4"), f"{OLD} 1a2b3c4 --triton {NEW}"),
-        ((NEW, "me/kernels@main 1a2b3c4"), (NEW, "5d6e7f8"), f"me/kernels@main 5d6e7f8 --triton {NEW}"),
-        # both compilers take the kernels of the working tree, then as now
-        ((OLD, "working tree 1a2b3c4"), (NEW, "working tree 1a2b3c4"), f"{OLD} {NEW}"),
-        ((NEW, "main 1a2b3c4"), (NEW, "working tree 5d6e7f8"), None),
-    ):
-        case = runs.case("matmul/tma:fp16@sm_90")
-        sides = [replace(runs.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
-        run = replace(runs.run(case), base=sides[0], head=sides[1])
-        told = commands.again(run, case)
-        assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
+def again(specs, revisions=("", ""), command=()):
+    case = runs.case("matmul/tma:fp16@sm_90")
+    made = zip((f"triton=={version}" for version in specs), revisions, strict=True)
+    base, head = (replace(runs.revision(), spec=spec, revision=revision) for spec, revision in made)
+    run = replace(runs.run(case), base=base, head=head, command=("compare", *command))
+    told = commands.again(run, case)
+    return told and told.removeprefix("irdiff compare ").removesuffix(f" --case {case.id} --target sm_90")
 
 
-def again(*words):
-    run = replace(runs.run(runs.case("matmul/tma:fp16@sm_90")), command=("compare", *words))
-    run = replace(run, base=replace(run.base, spec=OLD), head=replace(run.head, spec=NEW))
-    told = commands.again(run, run.cases[0])
-    return told and told.removeprefix("irdiff compare ").removesuffix(
-        f"--case {run.cases[0].id} --target sm_90"
-    )
-
-
-def test_what_chose_the_cases_is_typed_again():
-    for words, wanted in (
-        ("a b --corpus my/corpus --tier gate -j4 -q --json=-", f"{OLD} {NEW} --corpus my/corpus "),
-        ("a b --pack liger --pack=fla --case mat* --shard 1/4", f"{OLD} {NEW} --pack liger --pack fla "),
-        ("a b --with torch --configs 2 --target sm_90", f"{OLD} {NEW} --with torch --configs 2 "),
-        ("a b --stages ttgir,ptx --no-recheck --out x", f"{OLD} {NEW} --stages ttgir,ptx "),
-        ("--ir x.ir y.ir --option num_warps=8", f"x.ir y.ir --triton {NEW} --ir --option num_warps=8 "),
-        ("a b --from triton==3.7.1", f"{OLD} {NEW} --from triton==3.7.1 "),
-        ("a b --program 'bench/run.py --small'", f"{OLD} {NEW} --program 'bench/run.py --small' "),
-        # an option's value may look like an option
-        ("a b --program --corpus --out x", f"{OLD} {NEW} --program --corpus "),
-        # `last` is another run by then, and what is not known may choose cases
-        ("a b --from last:base", None),
-        ("a b --of-another-version x", None),
-    ):
-        assert again(*shlex.split(words)) == wanted
+def test_it_names_the_kernels_of_each_side_and_what_chose_the_cases():
+    for row in GOLDEN["sides"]:
+        assert again(row["triton"], row["revisions"]) == row.get("again"), row
+    for row in GOLDEN["words"]:
+        assert again(("3.8.0", "3.9.0"), command=shlex.split(row["typed"])) == row.get("again"), row
 
 
 @pytest.mark.parametrize("command", [compare_command, ab_command], ids=["compare", "ab"])

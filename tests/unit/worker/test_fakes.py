@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.worker import corpus_api, fills
+from tests.unit.golden import golden
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 
@@ -43,22 +44,9 @@ def test_dtypes_read_as_torch_prints_them():
 
 
 def test_where_a_launch_is_meant_to_compile():
-    for facts, target, version, expected in (
-        ({}, "sm_90", "3.2.0", True),
-        ({"targets": "gfx*"}, "sm_90", "3.9.0", False),
-        ({"targets": ("sm_100", "gfx9*")}, "gfx950", "3.9.0", True),
-        ({"since": "3.4.0"}, "sm_90", "3.3.1", False),
-        ({"since": "3.4.0"}, "sm_90", "3.10.0+git1234", True),
-        ({"until": "3.9.0"}, "sm_90", "3.8.0", True),
-        ({"until": "3.9.0"}, "sm_90", "3.9.0", False),
-        ({"since": {"gfx942": "3.8.0", "*": "3.3.0"}}, "gfx942", "3.7.1", False),
-        ({"since": {"gfx942": "3.8.0", "*": "3.3.0"}}, "gfx950", "3.7.1", True),
-        ({"since": {"gfx942": "3.8.0"}}, "sm_90", "3.2.0", True),
-        ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.0+git1234", False),
-        ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.1", True),
-        ({"failing": {"sm_100": "3.6.0"}}, "sm_90", "3.6.0", True),
-    ):
-        assert corpus_api.launch(print, **facts).expects(target, version) is expected
+    for row in golden("launches")["expects"]:
+        found = corpus_api.launch(print, **row["facts"]).expects(row["target"], row["triton"])
+        assert found is row["expected"], row
 
 
 class Kernel:
