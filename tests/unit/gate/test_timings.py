@@ -44,18 +44,13 @@ def measured(**changes):
 
 
 def test_results_of_both_sides():
-    for status, side, same in (
-        (OutputStatus.EQUAL, None, True),
-        (OutputStatus.CLOSE, None, True),
-        (OutputStatus.DIFFERENT, None, False),
-        (OutputStatus.FAULT, "head", False),
-        (OutputStatus.FAULT, None, False),
-        (OutputStatus.FAULT, "base", None),
-        (OutputStatus.HANG, "control", None),
-        (OutputStatus.NOT_LAUNCHED, "head", None),
-        (OutputStatus.NOT_CHECKED, None, None),
-    ):
-        assert read(row(status, side), gpu()).same_result is same
+    results = ("equal True", "close True", "different False", "fault:head False", "fault False", "fault:base None",
+               "hang:control None", "not-launched:head None", "not-checked None")  # fmt: skip
+    for said in results:
+        status, same = said.split()
+        status, _, side = status.partition(":")
+        found = read(row(OutputStatus[status.replace("-", "_").upper()], side or None), gpu())
+        assert str(found.same_result) == same, said
     for card in (gpu(), gpu(trustworthy=False, throttled=("thermal",))):
         timed = read(row(OutputStatus.HANG, "head", "while timing: gone"), card)
         assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")

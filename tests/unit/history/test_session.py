@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -27,12 +26,9 @@ def coded(base, head, verdict=Verdict.CHANGED):
     def side(word):
         return {"cubin": Artifact(stage="cubin", digest=sha256(word.encode()), size_bytes=len(word))}
 
-    known = verdict is not Verdict.UNCHANGED
-    return replace(
-        runs.case(CASE, verdict),
-        artifacts=Sides(base=side(base), head=side(head)),
-        metadata=Sides(base={"name": "k"}, head={"name": "k"}) if known else Sides(base={}, head={}),
-    )
+    name = {} if verdict is Verdict.UNCHANGED else {"name": "k"}
+    artifacts = Sides(base=side(base), head=side(head))
+    return runs.case(CASE, verdict, artifacts=artifacts, metadata=Sides(base=name, head=name))
 
 
 @pytest.fixture
@@ -96,8 +92,8 @@ def test_timings_of_a_session_become_lines(file, tmp_path):
 def add_timings_of(file, found, ratios):
     samples = {
         session.entry(CASE, label): [
-            Sample(gpu="GPU-1", case=session.entry(CASE, label), process=p, round=0, position=0, arm=arm, launches=1,
-                   elapsed_us=100.0 * (ratio if arm == "head" else 1.0) * math.exp(1e-4 * (p % 5)))
+            runs.blank(Sample, gpu="GPU-1", case=session.entry(CASE, label), process=p, arm=arm, launches=1,
+                       elapsed_us=100.0 * (ratio if arm == "head" else 1.0) * math.exp(1e-4 * (p % 5)))
             for p in range(18)
             for arm in ("base", "control", "head")
         ]

@@ -54,23 +54,23 @@ def start(monkeypatch, tmp_path):
     return start
 
 
+ODD = (b"hello\n", b'{"kind": "tim', b"[]\n", b"{}\n", b'{"kind": 3}\n', b"\xff\n")
+
+
 @pytest.mark.parametrize(
-    ("line", "code", "status", "side", "message"),
+    ("line", "code", "status", "message"),
     [
-        (FAULT, None, OutputStatus.FAULT, "control", "illegal address"),
-        (b"", None, OutputStatus.HANG, "control", "did not end within its limit"),
-        (b"", -11, OutputStatus.FAULT, "control", "the GPU process ended with -11: CUDA error: misaligned"),
-        *(
-            (line, 0, OutputStatus.FAULT, "control", "the GPU process answered")
-            for line in (b"hello\n", b'{"kind": "tim', b"[]\n", b"{}\n", b'{"kind": 3}\n', b"\xff\n")
-        ),
+        (FAULT, None, OutputStatus.FAULT, "illegal address"),
+        (b"", None, OutputStatus.HANG, "did not end within its limit"),
+        (b"", -11, OutputStatus.FAULT, "the GPU process ended with -11: CUDA error: misaligned"),
+        *((line, 0, OutputStatus.FAULT, "the GPU process answered") for line in ODD),
     ],
 )
-def test_a_process_that_does_not_reply_is_gone(start, line, code, status, side, message):
+def test_a_process_that_does_not_reply_is_gone(start, line, code, status, message):
     gpu, child = start(ON_CONTROL, line, code=code, log="noise\nCUDA error: misaligned\n")
     with pytest.raises(GpuProcessGone) as caught:
         gpu.ask({"op": "time"}, 0.2)
-    assert (caught.value.status, caught.value.side) == (status, side)
+    assert (caught.value.status, caught.value.side) == (status, "control")
     assert caught.value.message.startswith(message)
     assert child.killed.is_set()
 

@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from types import SimpleNamespace
 
 import pytest
 import zstandard
@@ -19,7 +18,7 @@ from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
 from tests.unit import runs as timings
 from tests.unit.runs import check, gpu, protocol
 
-TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
+TIMES = (timings.blank(ProcessTimes, base_us=1.0, control_us=1.1, head_us=1.2),)
 
 
 def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL, **of_gpu):
@@ -67,9 +66,7 @@ def test_what_is_not_a_timing_file_of_this_schema_is_refused_and_no_link_followe
 
 
 def sample(case, gpu="GPU-1", elapsed=1.0):
-    return Sample(
-        gpu=gpu, case=case, process=0, round=0, position=0, arm="base", launches=1, elapsed_us=elapsed
-    )
+    return timings.blank(Sample, gpu=gpu, case=case, arm="base", launches=1, elapsed_us=elapsed)
 
 
 def keys(folder):
@@ -113,12 +110,9 @@ def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, mo
         tracemalloc.stop()
 
 
-CUBIN = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
-
-
-def case(name, verdict=Verdict.CHANGED, target="sm_90", head=CUBIN):
-    sides = Sides(base=CUBIN, head=head)
-    return SimpleNamespace(id=f"{name}@{target}", verdict=verdict, target=target, artifacts=sides)
+def case(name, target):
+    cubin = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
+    return timings.case(f"{name}@{target}", Verdict.CHANGED, artifacts=Sides(base=cubin, head=cubin))
 
 
 def test_a_busy_gpu_is_not_a_pass():
@@ -129,20 +123,18 @@ def test_a_busy_gpu_is_not_a_pass():
 
 
 def test_exit_codes():
-    for status, stopped, reasons, code in (
-        (OutputStatus.EQUAL, "", [], ExitCode.DONE),
-        (OutputStatus.FAULT, "", [], ExitCode.DONE),
-        (OutputStatus.NOT_LAUNCHED, "", [], ExitCode.NOT_COMPARED),
-        (OutputStatus.EQUAL, "the GPU was lost", [], ExitCode.NOT_COMPARED),
-        (OutputStatus.EQUAL, "", ["GPU 0 cannot be opened"], ExitCode.NOT_COMPARED),
-        (OutputStatus.EQUAL, "", ["no such GPU here: sm_100"], ExitCode.DONE),
+    equal, done, not_compared = OutputStatus.EQUAL, ExitCode.DONE, ExitCode.NOT_COMPARED
+    for status, stopped, reason, code in (
+        (equal, "", "", done),
+        (OutputStatus.FAULT, "", "", done),
+        (OutputStatus.NOT_LAUNCHED, "", "", not_compared),
+        (equal, "the GPU was lost", "", not_compared),
+        (equal, "", "GPU 0 cannot be opened", not_compared),
+        (equal, "", "no such GPU here: sm_100", done),
     ):
-        untimed = [NotTimed(case="a", reason=reason) for reason in reasons]
-        cases, gpus = (
-            [SimpleNamespace(outputs=SimpleNamespace(status=status))],
-            [SimpleNamespace(stopped=stopped)],
-        )
-        assert exit_code(SimpleNamespace(cases=cases, gpus=gpus, not_timed=untimed)) is code
+        untimed = (NotTimed(case="b", reason=reason),) if reason else ()
+        of = timings.found(found(status=status).cases, gpus=(gpu(stopped=stopped),), not_timed=untimed)
+        assert exit_code(of) is code
 
 
 class Listing:
@@ -164,7 +156,7 @@ def test_a_gpu_that_cannot_be_opened_does_not_take_the_others_with_it(monkeypatc
 
         monkeypatch.setattr(schedule, "run_gpu", run_gpu)
         options = TimingOptions(patterns=(), every=False, protocol=protocol(), environment={}, say=print)
-        return timing.on_all_gpus(Listing, [case("a", target=target), case("b", target=target)], options)
+        return timing.on_all_gpus(Listing, [case("a", target), case("b", target)], options)
 
     error = GpuProcessError("GPU 1 cannot be opened")
     works, not_timed, _ = on_two_gpus({1: error})
