@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
@@ -49,17 +48,10 @@ class Machines:
 
     def _start(self, *command):
         ours = {"IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT)}
+        env = {**os.environ, **_AS_DOCUMENTED, **ours, **self.environment}
         with (self.folder / f"{len(self.started)}.log").open("wb") as log:
-            self.started.append(
-                subprocess.Popen(
-                    command,
-                    stdout=log,
-                    stderr=log,
-                    start_new_session=True,
-                    env={**os.environ, **_AS_DOCUMENTED, **ours, **self.environment},
-                    cwd=self.folder,
-                )
-            )
+            where = {"stdout": log, "stderr": log, "cwd": self.folder}
+            self.started.append(subprocess.Popen(command, start_new_session=True, env=env, **where))
 
     def are_there(self, workers):
         logs = [path.read_text() for path in self.folder.glob("*.log")]
@@ -88,7 +80,7 @@ def wait_for(what):
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return cast(int, probe.getsockname()[1])
+        return probe.getsockname()[1]
 
 
 @contextmanager

@@ -1,23 +1,14 @@
 """Binaries of releases 3.2 to 3.9 on a real GPU: arguments, scratch, clusters and descriptors arrive."""
 
-import base64
-import json
-from pathlib import Path
-
 import pytest
-import zstandard
-from pydantic import TypeAdapter
 
-from irdiff.model import Launch
 from irdiff.timing import abi, buffers
 from irdiff.timing.abi import read_entry
 from irdiff.timing.open_device import open_device
+from tests.unit.timing.test_abi import named, read
 
 pytestmark = pytest.mark.gpu
-DATA = Path(__file__).parents[1] / "data" / "abi"
-UNRECORDED = {"launched": {"stage": "launch", "digest": "0" * 64, "size_bytes": 0}, "places": [1]}
-"""What launches say that were recorded before there was a stage `launch`; no parameter depends on it."""
-FILES = sorted(path.name for path in DATA.glob("*-sm_90-*.zst"))
+FILES = named("-sm_90-")
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +21,7 @@ def torch():
 
 def launched(torch, name):
     """(input, output) after one launch, as tensors of the captured shapes."""
-    row = json.loads(zstandard.ZstdDecompressor().decompress((DATA / name).read_bytes()))
-    launch = TypeAdapter(Launch).validate_python(UNRECORDED | row["launch"])
-    binary = base64.b85decode(row["binary"])
+    row, launch, binary = read(name)
     entry = read_entry(binary, row["metadata"]["name"], "cuda")
     plan = abi.plan(launch, row["metadata"], entry, backend="cuda", warp_size=32)
     device = open_device(0)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -16,9 +16,6 @@ from irdiff.cli import main
 from irdiff.resolve.toolchains import resolve
 from tests.programs import browser
 from tests.programs.browser import Watched
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass

@@ -12,6 +12,7 @@ from irdiff.timing.results import Measurement, Speed
 from tests.programs.browser import Watched
 from tests.texts import text_of
 from tests.unit import runs
+from tests.unit.report.test_reports import hostile
 from tests.unit.runs import large_run, stored
 
 pytestmark = pytest.mark.integration
@@ -220,22 +221,8 @@ def test_keys_and_links_move_open_and_find(page, small):
     assert page.count("#group-3 .lines tr") > 0
 
 
-def hostile_run():
-    names = {"target": HOSTILE, "kernel": HOSTILE, "workload": HOSTILE}
-    case = replace(runs.numbered(0, Verdict.CHANGED), id=HOSTILE, **names)
-    broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)
-    words = {"severity": HOSTILE + " risk", "origin_stage": HOSTILE, "pass_name": HOSTILE}
-    edit = ("+" + HOSTILE, "-" + HOSTILE)
-    group = runs.group(
-        HOSTILE, HOSTILE, title=f"`{HOSTILE}` {HOSTILE}", reasons=(HOSTILE,), edit=edit, **words
-    )
-    run = runs.run(case, broken, groups=(group,))
-    base = replace(run.base, spec=HOSTILE, version=HOSTILE, note=HOSTILE, ptxas={HOSTILE: HOSTILE})
-    return replace(run, base=base, notes=(HOSTILE,), command=(HOSTILE,), environment={HOSTILE: HOSTILE})
-
-
 def test_a_hostile_run_is_shown_and_does_nothing(page, tmp_path):
-    run = hostile_run()
+    run = hostile(HOSTILE)
     timing = forest(run, case_id=HOSTILE, why=HOSTILE, outputs=HOSTILE)
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
     page.open(written(tmp_path, run, replace(timing, headline=HOSTILE, device=HOSTILE, wrong=wrong)))

@@ -13,13 +13,8 @@ pytestmark = pytest.mark.integration
 
 KERNEL = text_of("reach/kernel.py")
 WORKLOAD = text_of("reach/workload.py.template")
-VALUES = {
-    "matmul": "x * 2.0",
-    "softmax": "tl.exp(x)",
-    "gelu": "tl.sqrt(x)",
-    "norm": "x - 1.0",
-    "rope": "x + 1.0",
-}
+VALUES = {"matmul": "x * 2.0", "softmax": "tl.exp(x)", "gelu": "tl.sqrt(x)", "norm": "x - 1.0"}
+VALUES["rope"] = "x + 1.0"
 UNUSED = "\n\ndef unused():\n    return 1\n"
 BASE = {
     "src/kernels/__init__.py": "",
@@ -99,13 +94,8 @@ def test_no_file_is_read(edited, cache, tmp_path):
 
 
 def test_what_is_read_and_does_not_matter(cache, tmp_path):
-    read_by = {
-        "bench/ops/matmul.py": 2,
-        "kernels/softmax.py": 1,
-        "kernels/host.py": 1,
-        "kernels/table.csv": 1,
-    }
-    read_by = {path if path.startswith("bench") else f"src/{path}": n for path, n in read_by.items()}
+    read_by = {f"src/kernels/{name}": 1 for name in ("softmax.py", "host.py", "table.csv")}
+    read_by["bench/ops/matmul.py"] = 2
     more = {path: "3.0\n" if path.endswith(".csv") else UNUSED for path in read_by}
     found = Reached({path: BASE[path] + text for path, text in more.items()}, tmp_path, cache)
     assert found.verdicts == {"unchanged"}

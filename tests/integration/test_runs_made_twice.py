@@ -138,23 +138,11 @@ def _own_cache(cache, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-WIDE = (
-    *(
-        "fixed",
-        "failing",
-        "program",
-        "IR files that change",
-        "assemblers",
-        "cluster",
-        "merged",
-        "same compiler",
-    ),
-    "all unchanged, base from the cache",
-)
+NARROW = ("broken", "IR files of which all is absorbed", "kernel repository")
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.wide) if kind in WIDE else kind for kind in KINDS]
+    "kind", [kind if kind in NARROW else pytest.param(kind, marks=pytest.mark.wide) for kind in KINDS]
 )
 def test_a_run_made_twice(kind, place):
     words, verdict = KINDS[kind][0](place), KINDS[kind][1]

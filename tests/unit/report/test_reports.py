@@ -27,18 +27,19 @@ HOSTILE = (
 )
 
 
-def hostile():
-    case = runs.numbered(0, Verdict.CHANGED, id=HOSTILE, target=HOSTILE, error=HOSTILE, workload=HOSTILE)
-    broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)
-    words = {"title": HOSTILE, "origin_stage": HOSTILE, "pass_name": HOSTILE}
-    words |= {"reasons": (HOSTILE,), "edit": ("+ ```" + HOSTILE,)}
-    groups = tuple(
-        runs.group(name, HOSTILE, severity=HOSTILE + word, **words)
-        for name, word in (("g", " risk"), ("h", ""))
+def hostile(text=HOSTILE):
+    """A run whose every word is this one."""
+    names = {"id": text, "target": text, "workload": text, "kernel": text, "error": text}
+    case = runs.numbered(0, Verdict.CHANGED, **names)
+    broken = runs.numbered(1, Verdict.BROKEN, id=text + "2", error=text)
+    words = {"title": f"`{text}` {text}", "origin_stage": text, "pass_name": text, "reasons": (text,)}
+    words["edit"] = ("+ ```" + text, "-" + text)
+    groups = (
+        runs.group(name, text, severity=text + word, **words) for name, word in (("g", " risk"), ("h", ""))
     )
-    run = runs.run(case, broken, groups=groups, notes=(HOSTILE,), command=(HOSTILE,))
-    base = replace(run.base, spec=HOSTILE, version=HOSTILE, ptxas={HOSTILE: HOSTILE})
-    return replace(run, base=base, environment={HOSTILE: HOSTILE})
+    run = runs.run(case, broken, groups=tuple(groups), notes=(text,), command=(text,))
+    base = replace(run.base, spec=text, version=text, note=text, ptxas={text: text})
+    return replace(run, base=base, environment={text: text})
 
 
 def printed(run, *, is_terminal=False, width=80):
