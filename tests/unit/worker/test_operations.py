@@ -1,13 +1,15 @@
 """What a worker finds, compiles and leaves for a request, with a Triton of one file."""
 
+import json
 import py_compile
-import re
 import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES
+from operator import itemgetter
 
 import pytest
 
+from tests.unit.golden import golden
 from tests.unit.worker import tiny_triton
 
 TUNED = """
@@ -18,21 +20,45 @@ def tuned(x, n, BLOCK):
 """
 
 
+@pytest.mark.parametrize("row", golden("worker")["workload"], ids=itemgetter("why"))
+def test_what_is_found_and_compiled(worker, row, snapshot):
+    worker.write(row.get("text", ""), row["launches"])
+    for name, text in row.get("files", {}).items():
+        (worker.root / name).parent.mkdir(exist_ok=True)
+        (worker.root / name).write_text(text)
+    said, digests = [], {}
+    for select in row.get("select", [{}]):
+        found = worker.serve("catalog", select=select, note_calls="note_calls" in row)
+        digests |= {one["id"]: one["digest"] for one in found["launches"]}
+        for one in found["launches"]:
+            assert one["workload"] == worker.name
+            one["digest"] = one["digest"] and "some"
+            shown = (
+                "id",
+                "kernel",
+                "grid",
+                "signature",
+                "constexprs",
+                "digest",
+                "expected",
+                "places",
+                "sources",
+            )
+            said.append({name: one[name] for name in shown})
+        said += [*found["failures"], *([{"called": found["called"]}] if "note_calls" in row else [])]
+    for asked in row.get("compile", ()):
+        name, target = f"{worker.name}:{asked['label']}", {**tiny_triton.TARGET, **asked.get("target", {})}
+        digest = asked.get("digest", digests.get(name)) or None
+        made = worker.serve("compile", launch=name, digest=digest, target=target)
+        shown = ("outcome", "stage", "message", "transient", "unsupported", "handed", "texts")
+        said.append({name: made[name] for name in shown if name in made})
+    lines = [json.dumps(one, sort_keys=True) for one in said]
+    assert "\n".join(lines).replace(worker.name, "WORKLOAD") == snapshot
+
+
 def digests(worker, text, launches='"a": launch(run)'):
     worker.write(text, launches)
     return [row["digest"] for row in worker.launches().values()]
-
-
-def test_a_launch_is_described_and_compiles_as_it_was_captured(worker):
-    launch = worker.launches()["a"]
-    assert (launch["kernel"], launch["grid"], launch["places"]) == ("scale", [1, 1, 1], [1])
-    assert launch["signature"]["x"] == "*float32" and launch["constexprs"] == {"n": "64", "BLOCK": "32"}
-    assert launch["source_path"] == f"{worker.name}.py" and launch["sources"] == [launch["source_path"]]
-    assert launch["workload"] == worker.name
-    made = worker.compile()
-    assert made["outcome"] == "compiled" and list(made["texts"]) == ["ttir", "tinyasm", "tinybin"]
-    assert made["texts"]["tinybin"].endswith("warps 4")
-    assert made["handed"] == {"symbol": "scale", "packed": [4]} and set(made["times_s"]) == set(made["texts"])
 
 
 def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(worker, tmp_path):
@@ -128,36 +154,6 @@ def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monk
     assert worker.compile()["from_outside"] == ["late"]
 
 
-@pytest.mark.parametrize(
-    ("select", "expected"),
-    [
-        ({}, ["a", "b", "c/scale#1", "c/scale#2"]),
-        ({"tiers": ["gate"]}, ["b"]),
-        ({"labels": ["c/*"]}, ["c/scale#1", "c/scale#2"]),
-        ({"labels": ["c#1", "a"]}, ["a", "c/scale#1", "c/scale#2"]),
-        ({"tiers": ["gate"], "labels": ["a"]}, []),
-    ],
-)
-def test_which_launches_count(worker, select, expected):
-    worker.write(
-        "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=1)\n    scale[(1,)](*ARGUMENTS, BLOCK=2)\n",
-        '"a": launch(scale[1], *ARGUMENTS, BLOCK=32), "b": launch(scale[1], *ARGUMENTS, BLOCK=8, tier="gate"), '
-        '"c": launch(run)',
-    )
-    assert list(worker.launches(select=select)) == expected
-
-
-def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(worker):
-    worker.write("", '"a": launch(refused[(1,)], X, targets="sm_*"), "b": launch(scale[(1,)], X, OUT, 1, 1)')
-    rows = worker.launches()
-    assert [(row["expected"], row["digest"] is None) for row in rows.values()] == [
-        (False, True),
-        (True, False),
-    ]
-    alone = worker.launches(select={"frontend": False})["b"]
-    assert alone["digest"] is None and alone["sources"] == [alone["source_path"]]
-
-
 def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
     text = TUNED.replace("MORE", "")
     worker.write(text, '"a": launch(tuned[(1,)], X, 64)')
@@ -171,20 +167,6 @@ def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
     assert more["a/tuned#1"]["launched"] != rows["a/tuned#1"]["launched"], "another list is another launch"
     result = worker.serve("catalog", select={"configs": 1})
     assert (len(result["launches"]), result["left_out"]) == (1, {"tuned": 2})
-
-
-def test_a_program_is_captured_up_to_where_it_ends(worker):
-    (worker.root / "bench.py").write_text(
-        "import sys\nimport triton\nfrom irdiff_corpus import tensor\n\n@triton.jit\ndef k(x):\n    pass\n\n"
-        "k[(1,)](tensor((8, 4), 'fp16'))\nsys.exit(int(sys.argv[1]))\n"
-    )
-    worker.write("", '"a": program("bench.py", "0"), "b": program("bench.py", "3")')
-    result = worker.serve("catalog", note_calls=True)
-    assert [row["label"] for row in result["launches"]] == ["a", "b"]
-    assert result["launches"][0]["id"].endswith(":a/k-fp16-8x4")
-    (failure,) = result["failures"]
-    assert failure["id"].endswith(":b/ended-early") and "the program ended with 3" in failure["message"]
-    assert "bench.py:5" in result["called"]
 
 
 @pytest.mark.parametrize(
@@ -213,67 +195,6 @@ def test_how_a_program_ends(tmp_path, monkeypatch, line, said):
     assert (sys.argv, sys.path) == before
 
 
-def test_a_file_of_ir_is_a_kernel(worker):
-    (worker.root / "k.ttir").write_text("module {}")
-    worker.write(
-        "",
-        '"a": launch_ir("k.ttir", {"num_warps": 8}, targets="t*"), "b": launch_ir("k.ttir", targets="sm_*")',
-    )
-    launch, other = worker.launches().values()
-    assert (launch["kernel"], launch["grid"], launch["signature"]) == ("from_file", None, {"0": "*fp32"})
-    assert (launch["expected"], other["expected"]) == (True, False)
-    assert worker.compile()["texts"]["tinyasm"] == "module {} loc(1)  warps 2"
-
-
-def test_a_launch_that_fails_fails_alone(worker):
-    worker.write(
-        'def missing():\n    import not_installed\n\ndef ir():\n    triton.compiler.compile("x.ttir")\n'
-        "def wordy():\n    raise ValueError('no ' * 400)\n",
-        '"a": launch(missing), "b": launch(scale[(1,)], *ARGUMENTS, BLOCK=1), "c": launch(ir), "d": launch(refused[1], X), "e": launch(wordy)',
-    )
-    result = worker.serve("catalog")
-    assert [row["label"] for row in result["launches"]] == ["b", "d"]
-    missing, ir, wordy = result["failures"]
-    assert len(wordy["message"]) == 500
-    assert missing["transient"] and re.search(
-        r"No module named 'not_installed' \(f/w\d+.py:\d+\)$", missing["message"]
-    )
-    assert not ir["transient"] and "use launch_ir in LAUNCHES" in ir["message"]
-    failed = worker.serve("compile", launch=f"{worker.name}:d", digest=None)
-    assert (failed["outcome"], failed["stage"], failed["transient"]) == ("error", "ttir", False)
-    assert "the frontend does not take this kernel" in failed["message"]
-    gone = worker.serve("compile", launch=f"{worker.name}:zzz", digest=None)
-    assert "was captured before and is not there now" in gone["message"]
-    again = worker.serve("compile", launch=f"{worker.name}:a", digest=None)
-    assert "ModuleNotFoundError" in again["message"] and again["transient"]
-
-
-def test_the_folder_of_another_pack_is_no_package(worker):
-    for name in ("other", "f"):
-        (worker.root / name).mkdir(exist_ok=True)
-        (worker.root / name / "pack.toml").touch()
-    worker.write(
-        "import f\ntry:\n    import other\nexcept ImportError:\n    LAUNCHED = 1\n",
-        '"a": launch(scale[(LAUNCHED,)], *ARGUMENTS, BLOCK=32)',
-    )
-    assert worker.launches()["a"]["grid"] == [1, 1, 1]
-
-
-def test_a_launch_that_is_another_each_time_is_not_compiled(worker):
-    result = worker.serve("compile", launch=f"{worker.name}:a", digest="0" * 64)
-    assert result["outcome"] == "error" and "gives another launch each time" in result["message"]
-
-
-@pytest.mark.parametrize(
-    ("target", "outcome", "unsupported"),
-    [({"backend": "cuda"}, "unsupported", None), ({"arch": "unknown"}, "error", True)],
-)
-def test_a_target_that_the_toolchain_does_not_know(worker, target, outcome, unsupported):
-    request = {"launch": f"{worker.name}:a", "digest": None, "target": {**tiny_triton.TARGET, **target}}
-    result = worker.serve("compile", **request)
-    assert (result["outcome"], result.get("unsupported")) == (outcome, unsupported)
-
-
 @pytest.mark.parametrize(
     ("error", "outcome", "transient"),
     [
@@ -300,12 +221,6 @@ def test_a_workload_imports_what_has_no_source(worker):
     (worker.root / f"native{EXTENSION_SUFFIXES[-1]}").write_text("not a library")
     worker.write("import own\ntry:\n    import native\nexcept ImportError as error:\n    assert error.path")
     assert len(worker.launches()) == 1
-
-
-def test_a_workload_of_other_releases_launches_nothing(worker):
-    for line, count in (('SINCE = "9.0.0"', 1), ('SINCE = "10.0.0"', 0), ('UNTIL = "9.9.0"', 0)):
-        worker.write(line)
-        assert len(worker.launches()) == count
 
 
 def test_what_a_workload_opens_below_a_folder_is_listed(worker):
