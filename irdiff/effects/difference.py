@@ -15,7 +15,7 @@ from typing import NamedTuple
 from irdiff.effects import order, pairing, separation, waits, wording
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.program import Act, Operation
+from irdiff.effects.program import Act, Operation, Verbatim
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.waits import MARK
 from irdiff.model import EffectClass
@@ -41,6 +41,7 @@ _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
 _MATRIX = re.compile(r"mf?ma")
+_FLOAT_CONSTANT = re.compile(r"0(?:[fd]|x[HR]?)[0-9A-F]{4,}|-?\d\.\d+")
 
 
 class EffectDiffers(NamedTuple):
@@ -76,38 +77,49 @@ class Differences:
         self._subjects: set[str] = set()
         self._lost: dict[object, separation.Lost] = {}
         self._both = base.computed & head.computed
-        self._names = [
-            {each.operation.name for node in side.graph for each in node.block.instructions}
+        self._operations = [
+            [made.operation for node in side.graph for made in node.block.instructions]
             for side in (base, head)
         ]
+        self._names = [{each.name for each in own} for own in self._operations]
+        self._constants = [{part for each in own for part in each.operands} for own in self._operations]
         self._guards = {event.guard for block in base.blocks for event in block.events}
 
     def all(self) -> list[EffectDiffers]:
         """Empty where both do the same."""
         found: list[EffectDiffers] = []
-        is_same = True
-        for number, (one, other) in enumerate(zip(self._base.blocks, self._head.blocks, strict=True)):
-            gone, new = pairing.unequal(one.events, other.events), pairing.unequal(other.events, one.events)
-            is_same = is_same and not gone and not new and one.condition == other.condition
-            found += self._of_block(gone, new)
-            if one.condition != other.condition and one.condition is not None and other.condition is not None:
-                for root in self._roots.between(one.condition, other.condition):
-                    words = "branch or loop ends by another condition"
-                    found.append(self._by_root(CONTROL, words, root, number))
+        both = list(zip(self._base.blocks, self._head.blocks, strict=True))
+        unequal = [
+            (pairing.unequal(one.events, other.events), pairing.unequal(other.events, one.events))
+            for one, other in both
+        ]
+        pairs = [list(pairing.paired(*sides)) for sides in unequal]
+        self._roots.partners = {
+            ours.number: theirs.number for row in pairs for ours, theirs in row if ours and theirs
+        }
+        is_same = not any(pairs) and all(a.condition == b.condition for a, b in both)
+        for number, (base, head) in enumerate(both):
+            found += self._of_block(*unequal[number], pairs[number])
+            one, other = base.condition, head.condition
+            for root in self._roots.between(one, other) if one is not None and other is not None else ():
+                words = "branch or loop ends by another condition"
+                found.append(self._by_root(CONTROL, words, root, number))
         if not is_same:
             return self._with_doubt(found) or [
                 EffectDiffers(UNKNOWN, "effects differ, and where is not found", 0)
             ]
-        for one, other in zip(self._base.blocks, self._head.blocks, strict=True):
-            pair = order.exchanged(self._values, one.events, other.events)
+        for base, head in both:
+            pair = order.exchanged(self._values, base.events, head.events)
             found += [self._of_order(*pair)] if pair else []
         return found
 
-    def _of_block(self, gone: list[Event], new: list[Event]) -> Iterator[EffectDiffers]:
+    def _of_block(
+        self, gone: list[Event], new: list[Event], pairs: Sequence[tuple[Event | None, Event | None]]
+    ) -> Iterator[EffectDiffers]:
         found: list[tuple[str, EffectDiffers]] = []
         only: dict[bool, set[str]] = {True: set(), False: set()}
         unclear: set[str] = set()
-        for one, other in pairing.paired(gone, new):
+        for one, other in pairs:
             if one and other:
                 rows, space = list(self._of_pair(one, other)), _space(one)
                 is_other = one.operation.name != other.operation.name and one.address != other.address
@@ -138,15 +150,7 @@ class Differences:
         """
         acts = {row.act for row in found}
         other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
-        floats = [
-            Counter(
-                each.operation.name
-                for node in side.graph
-                for each in node.block.instructions
-                if each.operation.is_float
-            )
-            for side in (self._base, self._head)
-        ]
+        floats = [Counter(each.name for each in own if each.is_float) for own in self._operations]
         same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
         other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
         several = _several(self._subjects)
@@ -244,8 +248,15 @@ class Differences:
         names, pair = [wording.code(each) for each in made], (root.base, root.head)
         if len(made) > 1 and len(set(names)) == 1 and any(MARK in each.name for each in made):
             return _early(made[0], made[1], pair)
+        keys = [self._values.keys[each] for each in pair]
+        is_element = keys[0][0] == keys[1][0] == "part" and keys[0][2] != keys[1][2]
+        if keys[0][0] == keys[1][0] == "text":
+            constants = [key[1] for key in keys]
+            if all(map(_FLOAT_CONSTANT.fullmatch, constants)) and not self._have(*constants):
+                return EffectDiffers(FLOAT, f"floating-point constant differs: {' → '.join(constants)}", pair)
         if (
             len(made) > 1
+            and not is_element
             and any(each.is_float for each in made)
             and (len(set(names)) == 1 or all(each.is_float for each in made))
             and len({bool(_MATRIX.search(name)) for name in names}) == 1
@@ -273,6 +284,10 @@ class Differences:
         key = self._values.keys[key[1]] if key[0] == "not" else key
         is_comparison = key[0] in ("lt", "eq") or "setp" in str(key[0]) or "cmp" in str(key[0])
         return set(key[-2:]) if is_comparison else number
+
+    def _have(self, base: str, head: str) -> bool:
+        """Whether both sides have both constants."""
+        return all(Verbatim(text) in own for text, own in zip((head, base), self._constants, strict=True))
 
     # synchronization
 

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from irdiff.effects.values import WITH_WIDTH, Values
+from irdiff.effects.values import WITH_WIDTH, Values, used_bits
 
 _ALL = 31
 _LANE = frozenset({"%tid.x", "%laneid"})
 _SAME = frozenset({"const", "parameter", "undefined"})
-
-
-def _used(places: int, mask: int) -> int:
-    """The bits of a term's atom that are left under its mask once it is shifted."""
-    return mask << -places if places < 0 else mask >> places
 
 
 class Lanes:
@@ -53,7 +48,7 @@ class Lanes:
         return self._lane_bits(atom, places, mask)
 
     def _lane_bits(self, atom: int, places: int, mask: int) -> int:
-        found = _used(places, mask)
+        found = used_bits(places, mask)
         return found if self._is_lane(atom) and not found & ~_ALL else 0
 
     def _is_lane(self, number: int) -> bool:
@@ -78,7 +73,7 @@ class Lanes:
             case "bits", _, terms:
                 found = 0
                 for (atom, places), mask in terms:
-                    found |= _used(places, mask) & _ALL if self._is_lane(atom) else self._bits(atom)
+                    found |= used_bits(places, mask) & _ALL if self._is_lane(atom) else self._bits(atom)
                 return found
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.program import Operation
-from irdiff.effects.values import WITH_WIDTH, Key
+from irdiff.effects.values import WITH_WIDTH, Key, used_bits
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all, however often."""
@@ -37,6 +37,8 @@ class Roots:
 
     def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
         self._values = base.values
+        self.partners: dict[int, int] = {}
+        """Of the effects that only one side has: which are compared."""
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
@@ -48,14 +50,14 @@ class Roots:
         return self._values.made_by.get(root.base), self._values.made_by.get(root.head)
 
     def between(self, base: int, head: int) -> list[Root]:
-        """Empty where the values are equal, or differ only since effects that they come from do."""
+        """Empty where the values are equal, or differ only since effects do that are a pair."""
         known = self._found.get((base, head))
         if known is None:
             known = self._found[base, head] = list(self._walk(base, head))
         return known
 
     def _walk(self, base: int, head: int) -> Iterator[Root]:
-        waiting, seen = [(base, head, False)], set[tuple[int, int]]()
+        waiting, seen, is_told = [(base, head, False)], set[tuple[int, int]](), False
         while waiting:
             self._looked += 1
             ours, theirs, is_guess = waiting.pop()
@@ -64,16 +66,19 @@ class Roots:
                 continue
             seen.add(pair)
             if self._looked > _MAX_PAIRS:
-                yield Root(base, head, is_cut=True)
-                return
+                break
             step = self._steps.get(pair)
             if step is None:
                 step = self._steps[pair] = self._step(*pair)
             if isinstance(step, Root):
+                is_told = True
                 yield step._replace(is_guess=True) if is_guess else step
             else:
+                is_told = is_told or self._values.keys[ours][0] == "event"
                 is_guess = is_guess or step[0]
                 waiting += [(one, other, is_guess) for one, other in step[1]]
+        if waiting or not (is_told or base == head):
+            yield Root(base, head, is_cut=True)
 
     def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
         below = self._below(base, head)
@@ -90,8 +95,15 @@ class Roots:
         one, other = self._values.keys[base], self._values.keys[head]
         if ours is not None and theirs is not None:
             return Root(base, head, (ours, theirs))
-        if (one[0] == "select" and head in one[2:]) or (other[0] == "select" and base in other[2:]):
+        if self._chooses(one, head) or self._chooses(other, base):
             return Root(base, head, None, is_select=True)
+        if one[0] == other[0] == "bits" and one[1] == other[1]:
+            masks = [(a, b) for a, b in zip(one[2], other[2], strict=False) if a != b]
+            if len(one[2]) == len(other[2]) and all(
+                a[0] == b[0] and self._values.bits(a[0][0]) >= 0 for a, b in masks
+            ):  # and not where a bit may be 0 always
+                ((_, places), mask), (_, its) = masks[0]
+                return Root(base, head, (used_bits(places, mask), used_bits(places, its)))
         if one[0] in _LINEAR or other[0] in _LINEAR:
             (a, mine), (b, its) = self._linear(base, head)
             if a != b and all(self._may_be_one(x, y) for x, y in zip_longest(mine, its)):
@@ -101,6 +113,14 @@ class Roots:
                 atom = next(each for each in factors if factors[each] != others[each])
                 return Root(base, head, (factors[atom], others[atom]))
         return Root(base, head)
+
+    def _chooses(self, key: Key, value: int) -> bool:
+        """Between this value and another that is written somewhere."""
+        return (
+            key[0] == "select"
+            and value in key[2:]
+            and "undefined" not in [self._values.keys[each][0] for each in key[2:]]
+        )
 
     def _may_be_one(self, one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
         """Whether two terms are the same, or the same variable of a loop."""
@@ -119,7 +139,8 @@ class Roots:
         one, other = self._values.keys[base], self._values.keys[head]
         if {one[0], other[0]} <= _LINEAR:
             of_bits = self._of_bits(one, other) if one[0] == other[0] == "bits" else None
-            return of_bits or self._of_sums(*self._linear(base, head))
+            found = of_bits or self._of_sums(*self._linear(base, head))
+            return found if found != [(base, head)] else None
         if (
             one[0] != other[0]
             or len(one) != len(other)
@@ -129,8 +150,8 @@ class Roots:
         match one[0]:
             case "part":
                 return [(one[1], other[1])] if one[2:] == other[2:] else None
-            case "event":
-                return [] if one[1] == other[1] else None  # an effect is told by itself
+            case "event":  # an effect is told by itself
+                return [] if one[1] == other[1] and self.partners.get(base) == head else None
             case "join":
                 ours, theirs = self._joins[0].get(base), self._joins[1].get(head)
                 if one[1] != other[1] or ours is None or theirs is None or len(ours) != len(theirs):
@@ -150,12 +171,15 @@ class Roots:
             return list(zip(*left, strict=True))
         if len(ours) == 2 and len(common) == 1 and ours[0] != theirs[0] and ours[1] != theirs[1]:
             return [(next(x for x in ours if x not in common), next(x for x in theirs if x not in common))]
-        if len(ours) == 2 and self._names(ours) == self._names(theirs)[::-1] != self._names(theirs):
-            theirs = theirs[::-1]  # operands that may change places are in the order of their numbers
+        crossed = (*theirs[1::-1], *theirs[2:])  # operands that may change places are in the order of numbers
+        if self._commutes(base) and self._likeness(ours, crossed) > self._likeness(ours, theirs):
+            theirs = crossed
         return [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
 
-    def _names(self, numbers: Sequence[int]) -> list[str]:
-        return [str(self._values.keys[number][0]) for number in numbers]
+    def _likeness(self, ours: Sequence[int], theirs: Sequence[int]) -> int:
+        """How many of the first two operands are the same, and how many of one kind."""
+        pairs = [(a, b) for a, b in zip(ours[:2], theirs[:2], strict=True)]
+        return sum(2 * (a == b) + (self._values.keys[a][0] == self._values.keys[b][0]) for a, b in pairs)
 
     def _is_guarded(self, key: Key) -> bool:
         """Whether it chooses what an effect gives or what was there, by the predicate of the effect."""

@@ -25,6 +25,9 @@ _SPECIAL = re.compile(
 )
 _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
 """Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
+_SHARED = frozenset({("text", "global_smem"), ("text", "@global_smem")})
+_MOST_SHARED = (1 << 18) - 1
+"""Above each address in shared memory: the most that a block has is 227 KB (source: likewise)."""
 WITH_WIDTH = frozenset(
     {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
 )
@@ -42,6 +45,11 @@ def _places(factor: int) -> Iterator[int]:
     while factor:
         yield (factor & -factor).bit_length() - 1
         factor &= factor - 1
+
+
+def used_bits(places: int, mask: int) -> int:
+    """The bits of a term's atom that are left under its mask once it is shifted."""
+    return mask << -places if places < 0 else mask >> places
 
 
 class Values:
@@ -244,9 +252,11 @@ class Values:
                 rows = [(constant & ones, 1), *((self.bits(atom) & ones, times) for atom, times in terms)]
                 aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
                 total = sum(int(most * times) for most, times in rows)
-                return int(aligned & (ones if total > ones else _ones(total.bit_length())))
-        found = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
-        return _MOST[str(found.lastgroup)] if found else -1
+                found = int(aligned & (ones if total > ones else _ones(total.bit_length())))
+                is_shared = width == 32 and any(self.keys[atom] in _SHARED for atom, _ in terms)
+                return found & _MOST_SHARED if is_shared else found
+        special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
+        return _MOST[str(special.lastgroup)] if special else -1
 
     def form(self, width: int, number: int) -> tuple[int, dict[tuple[int, int], int]]:
         key, ones = self.keys[number], _ones(width)
