@@ -690,7 +690,7 @@ class ChangeGroup:
     pass_name: str | None
     charged: tuple[Component, ...]
     representative: str
-    """Case id of the smallest edit."""
+    """Case id of the smallest edit among those of the gravest class and reason."""
     members: tuple[str, ...]
     likeness: float
     """Mean share of edit lines that members have in common with the representative, 0 to 1."""

@@ -127,8 +127,9 @@ def group(
 def _group(key: Key, members: list[_Member]) -> ChangeGroup:
     members.sort(key=lambda row: row[0].id)
     shown = [row for row in members if row[0].verdict is not Verdict.ABSORBED] or members
-    smallest, described = min(shown, key=lambda row: (row[1].size, row[0].id))
     _, gravest = max(shown, key=lambda row: (*severity.gravity(row[1].summary), row[0].id))
+    as_grave = [row for row in shown if severity.why(row[1].summary) == severity.why(gravest.summary)]
+    smallest, described = min(as_grave, key=lambda row: (row[1].size, row[0].id))
     summary, counts, origin = gravest.summary, described.counts, smallest.origin
     charged = {part for case, _ in members if case.origin for part in case.origin.charged}
     return ChangeGroup(

@@ -200,6 +200,11 @@ def gravity(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[int, float]:
     return class_gravity(ranked.severity), ranked.score
 
 
+def why(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[str, str]:
+    """Its class, and the row of the table that gave it that; empty where none holds."""
+    return ranked.severity, ranked.reasons[0].partition(":")[0] if ranked.reasons else ""
+
+
 def class_gravity(name: str) -> int:
     """The number of a class of severity, by its name."""
     return -list(Severity).index(Severity(name))

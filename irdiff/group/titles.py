@@ -65,7 +65,7 @@ def of_case(case: Case, found: Sequence[Cause]) -> str:
 
 def of_group(rows: Sequence[CaseCauses]) -> str:
     """At most MAX_TITLE characters: edits that do not fit are counted, figures left out. Never empty."""
-    if any(row.kind is CauseKind.FAILURE for _, found in rows for row in found):
+    if _have_failed(rows):
         return _of_failures(rows)
     shared = _shared(rows)
     title, members = _of_causes(list(_cause_words(shared, len(rows)))), [case for case, _ in rows]
@@ -75,6 +75,15 @@ def of_group(rows: Sequence[CaseCauses]) -> str:
         longer = "; ".join(filter(None, (title, ", ".join([*shown, figure]))))
         shown += [figure] if len(longer) <= MAX_TITLE else []
     return "; ".join(filter(None, (title, ", ".join(shown)))) or "other code"
+
+
+def clauses(rows: Sequence[CaseCauses]) -> list[str]:
+    """What the cases have in common, each cause in words, without figures."""
+    return [_of_failures(rows)] if _have_failed(rows) else list(_cause_words(_shared(rows), len(rows)))
+
+
+def _have_failed(rows: Sequence[CaseCauses]) -> bool:
+    return any(row.kind is CauseKind.FAILURE for _, found in rows for row in found)
 
 
 def _of_causes(words: Sequence[str]) -> str:

@@ -12,14 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.errors import UsageError
+from irdiff.group import short_titles
+from irdiff.group.short_titles import ShortTitle
 from irdiff.model import ChangeGroup, Run
-from irdiff.report import distinct_edits, escape, phrases
+from irdiff.report import distinct_edits, escape
 from irdiff.report.distinct_edits import DistinctEdit
 
 PREFIX = "g:"
 _SHORTEST = 4
 _SHORTEST_WITHOUT_PREFIX = 8
 """Characters by which an id is known without `g:` before it."""
+_LINE = 100
 _PLAIN = re.compile(r"[0-9A-Za-z]+")
 
 
@@ -29,20 +32,28 @@ class NamedGroup:
     short: str
     """`g:b140`."""
     group: ChangeGroup
-    title: str
-    """What the edit is, without figures: for a line."""
+    short_title: ShortTitle
+
+    @property
+    def title(self) -> str:
+        """What the edit is, in a line."""
+        return self.short_title.cut(_LINE)
+
+    @property
+    def is_partly_risky(self) -> bool:
+        return 0 < self.short_title.risky < len(self.group.members)
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
     """The groups in the order of every report, each with its names; `edits` where they are known."""
-    short = short_ids(run)
+    short, cases = short_ids(run), {case.id: case for case in run.cases}
     groups = (group for edit in edits or distinct_edits.of(run) for group in edit.groups)
     return [
         NamedGroup(
             number=number,
             short=short[group.id],
             group=group,
-            title=", ".join(phrases.clauses(group)),
+            short_title=short_titles.of(group, cases),
         )
         for number, group in enumerate(groups, 1)
     ]

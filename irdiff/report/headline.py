@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
+from irdiff.group import short_titles
 from irdiff.group.severity import Severity
 from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
@@ -64,20 +65,21 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
     elif not run.cases:
         found.append("nothing was compared.")
     found += [
-        *_risky(distinct_edits.of(run) if edits is None else edits),
+        *_risky(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run, changed),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
 
 
-def _risky(edits: Sequence[DistinctEdit]) -> Iterator[str]:
+def _risky(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     """Another result may be what is asked for: of these it says what was edited."""
+    cases = {case.id: case for case in run.cases}
     for severity in (Severity.WRONG_RESULT, Severity.OTHER_RESULT):
         risky = [[row for row in edit.groups if row.severity == severity] for edit in edits]
         first = [rows[0] for rows in risky if rows]
         which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
-        words = [shortened(phrases.clauses(row)[0].replace("`", ""), _TITLE) for row in first]
+        words = [shortened(short_titles.of(row, cases).clauses[0].replace("`", ""), _TITLE) for row in first]
         if first and severity == Severity.WRONG_RESULT:
             yield f"{which} may give a wrong result."
         elif first:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from irdiff.compare import statistics
 from irdiff.group.severity import Severity
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
-from irdiff.words import shortened
 
-_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
-_CLAUSE = re.compile(r", (?=(?:[^`]*`[^`]*`)*[^`]*$)(?![^\[]*\])")
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
 
@@ -24,26 +20,6 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 def of_kernels(run: Run) -> bool:
     """Whether one compiler compiles two revisions of kernels, whose edit is then all that differs."""
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
-
-
-def clauses(group: ChangeGroup) -> tuple[str, ...]:
-    """Of a title: what an edit is, without how often and where, and without the figures that follow.
-
-    Where another result is asked for, what asks for it comes before what the code does differently.
-    """
-    first, *edited = _CLAUSE.split(_WHERE.sub("", group.title.partition(";")[0]))
-    is_effect = bool(group.reasons) and first in group.reasons[0]
-    is_asked_for = is_effect and group.severity == Severity.OTHER_RESULT
-    return (*edited, first) if is_asked_for else (first, *edited)
-
-
-def fitted(clauses: Sequence[str], room: int) -> str:
-    """As many clauses as fit, the first cut where it does not, and `…` for the others."""
-    for count in range(len(clauses), 0, -1):
-        text = ", ".join(clauses[:count]) + (", …" if count < len(clauses) else "")
-        if len(text) <= room:
-            return text
-    return shortened(clauses[0], room)
 
 
 def is_loud(group: ChangeGroup) -> bool:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +17,10 @@ from rich.text import Text
 
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
-from irdiff.report import escape, phrases, tables, view
+from irdiff.report import escape, tables, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
-from irdiff.report.view import LISTED, Ending, RunView, StatisticRow
+from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
 from irdiff.stages import in_stage_order
 
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ _GAP = "  "
 _LIMITS = replace(LISTED, unfolded=0, rows=12)
 _COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
-"""Characters that a line about a group has where there is room."""
+"""The most characters of a line about a group."""
 
 
 def show(
@@ -158,36 +156,37 @@ def _bar(row: StatisticRow) -> Text:
 
 
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
+    """A line for each: its number, how many cases, what the edit is, the pass. Its risk stands above."""
     if not shown.groups:
         return
     yield from tables.heading(shown.edits)
-    names = [
-        f"{row.number:>3} {escape.terminal(row.short)} {len(row.group.members):>4}×  " for row in shown.groups
-    ]
-    indent = max(map(len, names))
-    room = min(width, _WIDE) - indent if width else sys.maxsize
+    room = min(width or _WIDE, _WIDE)
     risk = ""
-    for row, name in zip(shown.groups, names, strict=True):
+    for row in shown.groups:
         if row.edit:
             risk = ""
             yield _line(row.edit)
         if row.group.severity != risk:
             risk = row.group.severity
             yield _line(risk, "bold red" if row.loud else "bold")
-        place = Text(escape.terminal(row.culprit), _DIM)
-        clauses = [escape.terminal(clause.replace("`", "")) for clause in phrases.clauses(row.group)]
-        beside = room - len(place) - len(_GAP)
-        lines = [phrases.fitted(clauses, beside if len(clauses[0]) <= beside else room)]
-        if row.loud:  # with what may go wrong
-            lines = textwrap.wrap(", ".join(clauses), room)
-        lines += [""] if len(lines[-1]) > beside else []
-        for number, words in enumerate(lines, 1):
-            gap = max(room - len(words) - len(place), 0) if width else len(_GAP)
-            end = (" " * gap if words else "", place) if number == len(lines) else ()
-            start = name if number == 1 else ""
-            yield Text.assemble((start.ljust(indent), _DIM), (words, "red" if row.loud else ""), *end)
+        yield _group(row, room, is_aligned=width is not None)
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
+    if any(row.short_title.risky for row in shown.groups):
+        yield _said(f"N/M: the risk is in N of M cases; why it is one: {shown.why}", _DIM)
+
+
+def _group(row: GroupLine, room: int, *, is_aligned: bool) -> Text:
+    """Without the pass where what the edit is would not fit beside it."""
+    risky = f"{row.short_title.risky}/" if row.is_partly_risky else ""
+    start = f"{row.number:>3} {f'{risky}{len(row.group.members)}':>5}  "
+    culprit = f"{_GAP}{escape.terminal(row.culprit)}"
+    alone = room - len(start)
+    beside = alone - len(culprit)
+    fits = row.short_title.within(beside) or not row.short_title.within(alone)
+    words = escape.terminal(row.short_title.cut(beside if fits else alone).replace("`", ""))
+    place = culprit.rjust(alone - len(words) if is_aligned else 0) if fits else ""
+    return Text.assemble((start, _DIM), (words, "red" if row.loud else ""), (place, _DIM))
 
 
 def _unknown(shown: RunView) -> Iterator[Text]:

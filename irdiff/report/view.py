@@ -154,6 +154,8 @@ class GroupLine(NamedGroup):
     targets: str
     culprit: str
     origin: str
+    reason: str
+    """Of its risk, a sentence that a reviewer can check."""
     charged: str
     alike: str
     smallest: Case
@@ -191,6 +193,8 @@ class RunView:
     """How many there are: `2 distinct edits, in 7 groups`."""
     group_count: int
     groups_left: str
+    why: str
+    """The command that gives the reason of a risk."""
     unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
     runtime: Listed[RuntimeEdit]
@@ -244,6 +248,7 @@ def of(
         edits=_edits(len(edits), len(groups)),
         group_count=len(groups),
         groups_left=_left(row.group.severity for row in groups[limits.groups :]),
+        why=commands.explain(as_.call, "NUMBER"),
         unknown=_unknown(run, limits),
         runtime=listed(run.runtime, limits.rows),
         endings=_endings(run, limits),
@@ -315,6 +320,7 @@ def _group_lines(
             targets=phrases.members_by_target(group, cases),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
+            reason=_reason(row),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
             smallest=smallest,
@@ -326,6 +332,14 @@ def _group_lines(
             members=listed(group.members if count > 1 else (), limits.rows),
             commands=tuple(commands.story(call, row.short, smallest)),
         )
+
+
+def _reason(row: NamedGroup) -> str:
+    if not row.group.reasons:
+        return ""
+    risky, count = row.short_title.risky, len(row.group.members)
+    like_it = f"; {risky} of {count} cases {'is' if risky == 1 else 'are'} like this"
+    return row.group.reasons[0] + (like_it if row.is_partly_risky else "")
 
 
 def _left(risks: Iterable[str]) -> str:

@@ -79,7 +79,7 @@ def test_which_cases_are_one_group_whatever_their_order(order):
 
 def described(*lines, score=1.0, severity="resources", of="P"):
     cause = Cause.uncounted(CauseKind.STATE, f"one of {len(lines)} lines")
-    reasons = (f"because {score}",)
+    reasons = (f"row: {score}",)
     return Description(
         key=("changed", "ttgir", of, ("+x",)),
         counts=Counter(lines),
@@ -102,7 +102,7 @@ def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it():
         c=described("+x", score=2.0),
     )
     assert made.representative == "a/x:c@sm_90"
-    assert (made.severity, made.score, made.reasons) == ("resources", 5.0, ("because 5.0",))
+    assert (made.severity, made.score, made.reasons) == ("resources", 5.0, ("row: 5.0",))
     assert (made.edit, made.origin_stage, made.pass_name) == (("+x",), "ttgir", "P")
     assert made.charged == (Component.FRONTEND, Component.PTXAS)
     assert made.likeness == round((1 / 3 + 1 / 2 + 1) / 3, 4)

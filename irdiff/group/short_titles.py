@@ -1,0 +1,75 @@
+"""What the cases of a change group do differently, for a line of a list. Pure.
+
+Figures, and how often and where it holds, are left to the group's own title.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.effects.cases import RISKS
+from irdiff.group import severity, titles
+from irdiff.group.severity import Severity
+from irdiff.model import Case, Cause, CauseKind, ChangeGroup, EffectClass
+from irdiff.words import shortened
+
+_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
+_PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
+"""Where a line may end: not inside a list of values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortTitle:
+    clauses: tuple[str, ...]
+    """What makes it a risk comes first. What asks for another result comes before that result, and so does
+    what makes a floating-point operation differ in some cases: nearly every edit does that somewhere.
+    """
+    risky: int
+    """How many cases have the risk that a clause names; 0 where none names one."""
+
+    def within(self, room: int) -> str:
+        """As much as fits, cut where a clause or a part of one ends, and `…` for the rest. Backticks take no
+        room. Empty where nothing fits.
+        """
+        parts = _PART.split(", ".join(self.clauses))
+        for count in range(len(parts), 0, -1):
+            text = "".join(parts[:count])
+            text += ("`" if text.count("`") % 2 else "") + (", …" if count < len(parts) else "")
+            if len(text.replace("`", "")) <= room:
+                return text
+        return ""
+
+    def cut(self, room: int) -> str:
+        """The same, but cut between two words where nothing fits."""
+        return self.within(room) or shortened(self.clauses[0].replace("`", ""), room)
+
+
+def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
+    """`cases` of the run by id."""
+    found = [(case, case.summary) for name in group.members if (case := cases.get(name)) and case.summary]
+    if not found:
+        return ShortTitle(clauses=(group.title.partition(";")[0],), risky=0)
+    edits = [(case, tuple(row for row in made.causes if not _is_effect(row))) for case, made in found]
+    _, kind = why = severity.why(group)
+    risks = [
+        (case, tuple(filter(_is_effect, made.causes)))
+        for case, made in found
+        if kind in RISKS and severity.why(made) == why
+    ]
+    subjects = {case.id: effects[0].subject for case, effects in risks if effects}
+    shown = subjects.get(group.representative) or next(iter(subjects.values()), "")
+    risks = [row for row in risks if subjects.get(row[0].id) == shown]
+    risk, clauses = _clauses(risks), _clauses(edits)
+    is_some_float = kind == EffectClass.FLOAT and len(risks) < len(found)
+    ahead = 1 if is_some_float or group.severity == Severity.OTHER_RESULT else 0
+    return ShortTitle(clauses=(*clauses[:ahead], *risk, *clauses[ahead:]), risky=len(risks))
+
+
+def _is_effect(cause: Cause) -> bool:
+    return cause.kind is CauseKind.EFFECT
+
+
+def _clauses(rows: Sequence[titles.CaseCauses]) -> list[str]:
+    return [_WHERE.sub("", clause) for clause in titles.clauses(rows)]
