@@ -78,7 +78,7 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
         raise UsageError("--known names the run itself: nothing would be shown", hint="--known another run")
     found = known.news(run, earlier.run)
     return ShownRun(
-        run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call)
+        run=found.run, as_=shown.news(run, found.known, found.groups, call=call, since=earlier.call)
     )
 
 

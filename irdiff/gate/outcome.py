@@ -218,11 +218,15 @@ class Outcome:
         if self.passed:
             words = [rule.word for rule in self.rules]
             extra = [f"{n} {word}" for word in ("settled", "warn") if (n := words.count(word))]
-            return f"gate passes: {len(words)} rules hold" + (f" ({', '.join(extra)})" if extra else "")
+            hold = "holds" if len(words) == 1 else "hold"
+            passes = f"gate passes: {counted(len(words), 'rule')} {hold}"
+            return passes + (f" ({', '.join(extra)})" if extra else "")
         failing = [rule.blocking for rule in self.rules if not rule.holds]
         if not failing:
             return "gate fails: nothing was compared"
-        return f"gate fails: {len(failing)} of {len(self.rules)} rules do not hold: {', '.join(failing)}"
+        hold = "does not hold" if len(failing) == 1 else "do not hold"
+        rules = counted(len(self.rules), "rule")
+        return f"gate fails: {len(failing)} of {rules} {hold}: {', '.join(failing)}"
 
     @property
     def worst_first(self) -> list[RuleOutcome]:

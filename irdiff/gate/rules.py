@@ -212,9 +212,13 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
 def _severity(rule: policy.SeverityRule, group: ChangeGroup | None) -> Objection | None:
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")
-    reasons = (reason.partition(":")[0] for reason in group.reasons)
-    found = next((name for name in (group.severity, *reasons) if matches(rule.severities, name)), None)
-    return _violated(f"{found}: {group.title}") if found else None
+    reasons = {name: why for name, _, why in (reason.partition(": ") for reason in group.reasons)}
+    whys = {group.severity: "".join(group.reasons[:1]), **reasons}
+    found = next((name for name in whys if matches(rule.severities, name)), None)
+    if found is None:
+        return None
+    why = f"{whys[found]}; " if whys[found] else ""
+    return _violated(f"{found}: {why}{group.title}")
 
 
 # rules that look at one target at a time

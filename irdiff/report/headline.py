@@ -128,6 +128,9 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):
         parts.append("cases of other shards are not in this run")
+    if most := run.options.configs:
+        first = f"first {most} configs" if most > 1 else "first config"
+        parts.append(f"only the {first} of each autotuner {'were' if most > 1 else 'was'} compared")
     if changed or not run.summary.compared or edit_coverage.files_read(run):
         parts += edit_coverage.not_reached(run)
     if run.runtime:

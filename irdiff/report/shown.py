@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from irdiff.model import Run
+from irdiff.compare import cases
+from irdiff.model import Case, Run, Verdict
 from irdiff.report import commands, group_names, headline
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.group_names import NamedGroup
@@ -59,8 +61,15 @@ def of_job(page: str | None) -> Shown:
     return Shown(call=_ARTIFACT, fetch=shlex.join(words))
 
 
-def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
-    """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
-    whole = f", among them all of {counted(groups, 'group')}" if groups else ""
-    hidden = f"Not shown: {counted(cases, 'known case')}{whole}"
+def news(run: Run, known: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
+    """The part of a run that another one, `since`, did not have, without `known` cases and so many groups."""
+    counts = Counter(case.verdict for case in known)
+    ended = [
+        f"{counts[verdict]} {verdict}" for verdict in (Verdict.BROKEN, Verdict.FAILING) if counts[verdict]
+    ]
+    blind = sum(map(cases.not_compared, known))
+    parts = [*ended, *([f"{blind} not compared"] if blind else [])]
+    parts += [f"all of {counted(groups, 'group')}"] if groups else []
+    among = f", among them {', '.join(parts)}" if parts else ""
+    hidden = f"Not shown: {counted(len(known), 'known case')}{among}"
     return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

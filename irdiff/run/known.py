@@ -20,8 +20,8 @@ class News:
     """The new part of a run, as a run, and how much was known."""
 
     run: Run
-    cases: int
-    """Known ones, left out."""
+    known: tuple[Case, ...]
+    """Cases that are left out."""
     groups: int
     """Groups in which every case is known."""
 
@@ -29,7 +29,7 @@ class News:
 def news(run: Run, earlier: Run) -> News:
     known = _known(run, earlier)
     if not known:
-        return News(run=run, cases=0, groups=0)
+        return News(run=run, known=(), groups=0)
     cases = tuple(case for case in run.cases if case.id not in known)
     groups = tuple(left for group in run.groups if (left := _left(group, known)))
     names = {case.target for case in cases}
@@ -37,7 +37,7 @@ def news(run: Run, earlier: Run) -> News:
     summary = radius.summarize(cases, targets)
     return News(
         run=replace(run, cases=cases, groups=groups, targets=targets, summary=summary),
-        cases=len(known),
+        known=tuple(case for case in run.cases if case.id in known),
         groups=len(run.groups) - len(groups),
     )
 

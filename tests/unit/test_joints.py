@@ -43,7 +43,7 @@ from irdiff.model import (
     Sides,
     Verdict,
 )  # fmt: skip
-from irdiff.report import conclusion, edit_coverage, headline, html, markdown, terminal
+from irdiff.report import conclusion, edit_coverage, headline, html, markdown, shown, terminal
 from irdiff.report.conclusion import Conclusion
 from irdiff.run import merge
 from tests.unit import runs as build
@@ -185,6 +185,14 @@ def test_a_first_line_has_what_is_not_known_whatever_else_it_has(what, verdict):
         worse = UNKNOWN[what](run)
         assert headline.of(worse) != headline.of(run), chosen
         assert conclusion.of(worse) is not Conclusion.SUCCESS, chosen
+
+
+def test_a_first_line_has_the_configs_that_were_left_out_and_what_is_known():
+    few = build.run(QUIET, options=replace(DEFAULT_OPTIONS, configs=1))
+    lines = {headline.of(few), headline.of(build.run(QUIET))}
+    for case in (QUIET, FAILING, CASES["stage left out"], build.case(NAME, Verdict.BROKEN)):
+        lines.add(shown.news(few, [case], 0, call="NEW", since="OLD").headline(few))
+    assert len(lines) == 6
 
 
 @every_run
