@@ -22,6 +22,7 @@ from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.group import severity
 from irdiff.model import Case, Sides, StageStatus, Verdict
 from irdiff.report import commands, escape, group_names, phrases, timing_summary
 from irdiff.report.phrases import moved_facts
@@ -182,7 +183,10 @@ class CaseStory:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
             self.say(case.summary.title.replace("`", ""))
-            self.say(f"{case.summary.severity} ({'; '.join(case.summary.reasons)})")
+            why, *others = [text.replace("`", "") for text in severity.sentences(case.summary)] or [""]
+            self.say(f"{case.summary.severity}: {why}" if why else case.summary.severity)
+            for text in others:
+                self.say(f"also: {text}", "dim")
         row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
         if row:
             count = len(row.group.members)

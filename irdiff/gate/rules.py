@@ -11,6 +11,7 @@ from irdiff.gate import policy
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Rule, matches
 from irdiff.gate.timings import TimedCase
+from irdiff.group import severity
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
 from irdiff.report import edit_coverage
 from irdiff.stages import MACHINE_STAGES
@@ -212,8 +213,9 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
 def _severity(rule: policy.SeverityRule, group: ChangeGroup | None) -> Objection | None:
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")
-    reasons = {name: why for name, _, why in (reason.partition(": ") for reason in group.reasons)}
-    whys = {group.severity: "".join(group.reasons[:1]), **reasons}
+    said = severity.sentences(group)
+    whys = {group.severity: "".join(said[:1])}
+    whys |= {reason.partition(":")[0]: why for reason, why in zip(group.reasons, said, strict=True)}
     found = next((name for name in whys if matches(rule.severities, name)), None)
     if found is None:
         return None

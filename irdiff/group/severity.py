@@ -205,6 +205,11 @@ def why(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[str, str]:
     return ranked.severity, ranked.reasons[0].partition(":")[0] if ranked.reasons else ""
 
 
+def sentences(ranked: CaseSummary | ChangeGroup) -> list[str]:
+    """The reasons without the names of their rows."""
+    return [why or name for name, _, why in (reason.partition(": ") for reason in ranked.reasons)]
+
+
 def class_gravity(name: str) -> int:
     """The number of a class of severity, by its name."""
     return -list(Severity).index(Severity(name))

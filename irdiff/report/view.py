@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
+from irdiff.group import severity
 from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, StageStatus, Verdict
 from irdiff.report import (
     commands,
@@ -154,8 +155,8 @@ class GroupLine(NamedGroup):
     targets: str
     culprit: str
     origin: str
-    reason: str
-    """Of its risk, a sentence that a reviewer can check."""
+    reasons: tuple[str, ...]
+    """Of its risk, in sentences that a reviewer can check; the first one decides."""
     charged: str
     alike: str
     smallest: Case
@@ -320,7 +321,7 @@ def _group_lines(
             targets=phrases.members_by_target(group, cases),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
-            reason=_reason(row),
+            reasons=_reasons(row),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
             smallest=smallest,
@@ -334,12 +335,11 @@ def _group_lines(
         )
 
 
-def _reason(row: NamedGroup) -> str:
-    if not row.group.reasons:
-        return ""
+def _reasons(row: NamedGroup) -> tuple[str, ...]:
+    first, *others = severity.sentences(row.group) or [""]
     risky, count = row.short_title.risky, len(row.group.members)
     like_it = f"; {risky} of {count} cases {'is' if risky == 1 else 'are'} like this"
-    return row.group.reasons[0] + (like_it if row.is_partly_risky else "")
+    return tuple(filter(None, (first + (like_it if row.is_partly_risky else ""), *others)))
 
 
 def _left(risks: Iterable[str]) -> str:
