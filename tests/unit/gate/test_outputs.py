@@ -81,13 +81,7 @@ def _part(run, rules=RULES):
 
 def test_the_document_has_the_gate_and_the_report_of_each_run(run):
     run = replace(run, notes=("one note",))
-    text = outputs.render([_part(run), _part(run)])
-    assert text.startswith("# Release report: 3.8.0 → 3.9.0\n\n**the gate fails for 2 of 2 runs**\n")
-    assert "| 2 | `sm_90` | 5 | 1 | 2 | 0 | 1 | fail: " in text
-    second = text.partition("## Run 2: ")[2]
-    for words in ("### gate fails", "waived by jane", "### irdiff: 2 of ", "one note"):
-        assert words in second
-    assert "<script>" not in text
+    recorded("gate/release.md", outputs.render([_part(run), _part(run)]))
 
 
 def test_nothing_is_called_a_pass_that_was_not_asked():

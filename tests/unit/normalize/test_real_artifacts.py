@@ -9,14 +9,6 @@ from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_sta
 from tests.unit.runs import told
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", TEXT_STAGES)
-def test_normalizing_twice_changes_nothing(stage):
-    for artifact in of_stage(stage):
-        canonical = canonicalize(stage, artifact.text)
-        assert canonicalize(stage, canonical.text).lines == canonical.lines, artifact.name
-
-
 @pytest.mark.parametrize("stage", TEXT_STAGES)
 def test_raw_lines_point_at_what_the_line_came_from(stage):
     for artifact in of_stage(stage, release="3.9.0"):

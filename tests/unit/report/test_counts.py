@@ -46,34 +46,25 @@ def of_kernels(*changed, head="3.9.0"):
 
 
 def test_an_edit_of_the_source_has_the_groups_that_compile_its_files():
-    for changed, edits in (
-        (["k/norm.py", "k/silu.py", "k/rope.py"], ["ab", "c"]),
-        (["k/norm.py", "k/rope.py"], ["a", "c", "b"]),
-        ([], ["a", "c", "b"]),
+    for changed, head, edits in (
+        (["k/norm.py", "k/silu.py", "k/rope.py"], "3.9.0", ["ab", "c"]),
+        (["k/norm.py", "k/rope.py"], "3.9.0", ["a", "c", "b"]),
+        ([], "3.9.0", ["a", "c", "b"]),
+        (["k/norm.py", "k/silu.py"], "3.8.0", ["a", "c", "b"]),  # two compilers edit no source
     ):
-        found = distinct_edits.of(of_kernels(*changed))
+        found = distinct_edits.of(of_kernels(*changed, head=head))
         assert ["".join(group.id[0] for group in edit.groups) for edit in found] == edits
 
 
-def test_two_compilers_edit_no_source():
-    run = of_kernels("k/norm.py", "k/silu.py", head="3.8.0")
-    assert [len(edit.groups) for edit in distinct_edits.of(run)] == [1, 1, 1]
-
-
 NOTE = "packs fla (fla-core==0.5.0), liger (liger-kernel==0.8.5) beside torch==2.13.0+cpu"
-BROKEN = [
-    ("fla/a", "no pointers"),
-    ("fla/b", "no pointers"),
-    ("liger/a", "no pointers"),
-    ("fla/c", "```\nother"),
-]
+BROKEN = {**dict.fromkeys(("fla/a", "fla/b", "liger/a"), "no pointers"), "fla/c": "```\nother"}
 
 
 @pytest.mark.parametrize("note", [NOTE, ""])
 def test_causes_by_project(note, snapshot):
     cases = [
         runs.numbered(number, Verdict.BROKEN, workload=workload, error=error)
-        for number, (workload, error) in enumerate(BROKEN)
+        for number, (workload, error) in enumerate(BROKEN.items())
     ]
     run = runs.run(*cases, runs.numbered(9, Verdict.CHANGED, workload="fla/a"))
     run = replace(run, head=replace(run.head, note=note))

@@ -58,11 +58,6 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_same_run_gives_the_same_bytes(form):
-    assert FORMS[form](runs.large_run(60, 6)) == FORMS[form](runs.large_run(60, 6))
-
-
-@pytest.mark.parametrize("form", FORMS)
 def test_nothing_of_a_stranger_reaches_a_screen(form):
     text = FORMS[form](hostile())
     assert "\x1b[2J" not in text
