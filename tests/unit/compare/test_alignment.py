@@ -5,6 +5,7 @@ import time
 from collections import Counter
 
 from irdiff.compare import abstraction, alignment, edits, loops
+from tests.unit.golden import golden
 
 
 def test_a_new_line_does_not_drag_the_renumbered_ones_along():
@@ -36,26 +37,11 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():
 
 
 def test_what_makes_an_edit_this_change():
-    for lines, wanted in (
-        ("+ttng.fence|+ttng.fence|-ttng.fence", "+ttng.fence"),
-        ("+ttng.fence|-ttng.fence", "+ttng.fence|-ttng.fence"),
-        ("+ttng.fence|-tt.load|+tt.load", "+ttng.fence"),
-        ("-tt.make_range|-arith.addi", "-arith.addi|-tt.make_range"),
-        # layouts and other instructions
-        ("+asm ld.global|-other instructions|+other instructions", "+asm ld.global"),
-        ("-other instructions|+other instructions", "+other instructions|-other instructions"),
-        ("+flags: nofree|-tt.load|+tt.load", "+flags: nofree|+tt.load|-tt.load"),
-        ("+flags: nofree|+asm ld.global|-tt.load|+tt.load", "+asm ld.global|+flags: nofree"),
-        ("-layout #linear|+layout #blocked|-tt.make_range", "+layout #blocked|-layout #linear"),
-        ("-layout #linear|-ttg.convert_layout", "-layout #linear|-ttg.convert_layout"),
-    ):
-        assert abstraction.essence(Counter(lines.split("|"))) == tuple(wanted.split("|"))
+    for row in golden("diffs")["essence"]:
+        assert abstraction.essence(Counter(row["lines"].split("|"))) == tuple(row["essence"].split("|")), row
 
 
 def test_a_line_in_other_registers_is_an_edit_of_these():
-    for stage, base, head, what in (
-        ("amdgcn", "v_add_f32_e32 v1, v2, v3", "v_add_f32_e32 v7, v2, v4", "registers"),
-        ("amdgcn", "v_add_f32_e32 v1, v2, v3", "v_add_f32_e32 v1, v2, s3", "float"),
-        ("ptx", "add.f32 %f1, %f2, %f3;", "add.f32 %f4, %f2, %f9;", "operands"),
-    ):
-        assert list(abstraction.abstract(edits.between(stage, [base], [head]))) == [f"-{what}", f"+{what}"]
+    for row in golden("diffs")["registers"]:
+        found = abstraction.abstract(edits.between(row["ir"], [row["base"]], [row["head"]]))
+        assert list(found) == [f"-{row['of']}", f"+{row['of']}"], row

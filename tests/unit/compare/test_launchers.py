@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from operator import itemgetter
 
 import pytest
 
@@ -9,7 +10,7 @@ from irdiff.compare import launchers, runtime
 from irdiff.compare.launchers import NEUTRAL
 from irdiff.model import RuntimeFile, Sides
 from tests.unit import runs
-from tests.unit.golden import GOLDEN
+from tests.unit.golden import GOLDEN, golden
 
 METADATA = json.loads((GOLDEN / "launch-metadata.json").read_text())
 """As releases write it, and entries with another value."""
@@ -50,26 +51,15 @@ def test_what_no_difference_of_the_code_explains(differing):
 SAME, OTHER = ({"triton/runtime/jit.py": RuntimeFile(digest, "")} for digest in "12")
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "at_launch", "differs"),
-    [
-        ([4, 1, 0], [4, 1, 0], OTHER, False),
-        ([4, 1, 0], [8, 1, 0], SAME, True),
-        ([4, 1, 0], [8, 1, 0], OTHER, True),
-        ([4, 1, 0], [4, 1, 0, 0], SAME, True),
-        ([4, 1, 0], [4, 1, 0, 0], OTHER, False),
-        ([4, 1, 0], None, SAME, False),
-    ],
-    ids=["same", "value", "value, other launcher", "number", "number, other launcher", "not known"],
-)
-def test_packed_values_are_compared_one_by_one(base, head, at_launch, differs):
+@pytest.mark.parametrize("row", golden("verdicts")["packed"], ids=itemgetter("why"))
+def test_packed_values_are_compared_one_by_one(row):
     """Launchers that take another number of values are other files, of which the run has a note."""
-    runtimes = Sides(base=SAME, head=at_launch)
-    handed = ({} if packed is None else {"packed": packed} for packed in (base, head))
-    ours, theirs = (runs.compiled(handed=row) for row in handed)
-    both = Sides(base=ours, head=theirs)
-    assert launchers.packed_differs(both, runtimes, "cuda") == (("packed",) if differs else ())
-    assert differs or base == head or head is None or runtime.differing(runtimes, ["cuda"])
+    runtimes = Sides(base=SAME, head=OTHER if row["other_runtime"] else SAME)
+    base, head = row["base"], row.get("head")
+    ours, theirs = (runs.compiled(handed={"packed": packed} if packed else {}) for packed in (base, head))
+    found = launchers.packed_differs(Sides(base=ours, head=theirs), runtimes, "cuda")
+    assert found == (("packed",) if row["differs"] else ())
+    assert row["differs"] or base == head or head is None or runtime.differing(runtimes, ["cuda"])
 
 
 JIT, NVIDIA, AMD = (

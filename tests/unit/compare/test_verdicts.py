@@ -130,22 +130,12 @@ def pair(launch):
     return replace(PAIR, base=launch, head=launch)
 
 
-@pytest.mark.parametrize(
-    ("base", "head", "verdict"),
-    [
-        (None, FailureKind.CRASH, Verdict.BROKEN),
-        (None, FailureKind.UNSUPPORTED, Verdict.BROKEN),
-        (FailureKind.TIMEOUT, None, Verdict.FIXED),
-        (FailureKind.ERROR, FailureKind.ERROR, Verdict.FAILING),
-        (FailureKind.UNSUPPORTED, FailureKind.ERROR, Verdict.FAILING),
-        (FailureKind.UNSUPPORTED, FailureKind.UNSUPPORTED, Verdict.UNSUPPORTED),
-    ],
-)
-def test_failures(pair, base, head, verdict):
-    kinds = Sides(base=base, head=head)
-    case = cases.failed(pair, kinds.map(lambda kind: failure(kind) if kind else None))
-    assert case.verdict is verdict
-    assert (case.origin is not None) == (verdict in (Verdict.BROKEN, Verdict.FIXED))
+@pytest.mark.parametrize("row", GOLDEN["failures"], ids=str)
+def test_failures(pair, row):
+    kinds = Sides(base=row.get("base"), head=row.get("head"))
+    case = cases.failed(pair, kinds.map(lambda kind: failure(FailureKind(kind)) if kind else None))
+    assert case.verdict == row["verdict"]
+    assert (case.origin is not None) == (case.verdict in (Verdict.BROKEN, Verdict.FIXED))
     assert (case.error or "").count("it failed") == sum(kind is not None for kind in kinds)
 
 

@@ -5,8 +5,8 @@ import pytest
 from irdiff.github import checks
 from irdiff.model import Verdict
 from irdiff.report import conclusion
-from irdiff.report.conclusion import Conclusion
 from tests.unit import runs
+from tests.unit.golden import golden
 
 
 @pytest.fixture
@@ -37,14 +37,6 @@ def test_what_lies_outside_the_repository_is_not_annotated(run, source):
 
 
 def test_conclusion():
-    for verdicts, expected in (
-        ([], Conclusion.FAILURE),
-        ([Verdict.UNCHANGED, Verdict.ABSORBED], Conclusion.SUCCESS),
-        ([Verdict.UNCHANGED, Verdict.FAILING], Conclusion.NEUTRAL),
-        ([Verdict.UNCHANGED, Verdict.CHANGED], Conclusion.NEUTRAL),
-        ([Verdict.UNCHANGED, Verdict.REMOVED], Conclusion.NEUTRAL),
-        ([Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED], Conclusion.FAILURE),
-        ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
-    ):
-        run = runs.run(*(runs.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
-        assert conclusion.of(run) is expected
+    for row in golden("verdicts")["conclusion"]:
+        cases = [runs.case(f"a/x:{n}@sm_90", Verdict(verdict)) for n, verdict in enumerate(row["verdicts"])]
+        assert conclusion.of(runs.run(*cases)) == row["conclusion"], row

@@ -1,5 +1,7 @@
 """Commands in comments, and comments: what is taken, what is written, and that neither can be made to say anything else."""
 
+from operator import itemgetter
+
 import pytest
 
 from irdiff.cli.comment_command import comment_command
@@ -12,35 +14,22 @@ from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.typed import typed
 
-HEAD = "a" * 40
-
-
-def of(base=None, tiers=None, targets=(), cases=()):
-    return Asked(base=base, tiers=tiers, targets=targets, cases=cases)
-
-
-MANY = "--tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:fp16-*@gfx9?2'"
+GOLDEN = golden("comments")
+HEAD = COMMIT = "a" * 40
 
 
 def test_a_command_is_read_and_recorded_for_one_commit():
-    for text, wanted in (
-        ("/irdiff compare", of()),
-        ("/irdiff compare v3.9.0", of("v3.9.0")),
-        ("  /irdiff  compare\ttriton==3.8.0 \r\nthank you", of("triton==3.8.0")),
-        ("/irdiff compare main~2 --tier all", of("main~2", ())),
-        (
-            f"/irdiff compare {MANY}",
-            of(None, ("gate", "core"), ("sm_90", "gfx942"), ("matmul/*:fp16-*@gfx9?2",)),
-        ),
-    ):
-        assert asked.parse(text) == wanted
+    for row in GOLDEN["command"]:
+        lists = {name: tuple(row.get(name, ())) for name in ("targets", "cases")}
+        wanted = Asked(base=row.get("base"), tiers=tuple(row["tiers"]) if "tiers" in row else None, **lists)
+        assert asked.parse(row["text"]) == wanted
         record = asked.record(wanted, HEAD)
         assert asked.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
         assert asked.read(record, "b" * 40) is None
         assert asked.parse(f"/irdiff {asked.in_words(wanted)}") == wanted
 
 
-@pytest.mark.parametrize("comment", golden("comments")["refused"])
+@pytest.mark.parametrize("comment", GOLDEN["refused"])
 def test_anything_else_is_no_command(comment):
     with pytest.raises(UsageError):
         asked.parse(comment)
@@ -55,7 +44,6 @@ def test_a_record_is_checked_as_a_comment_is_and_what_is_none_asks_for_nothing()
 
 
 PLACE = ("--repo", "o/n", "--pr", "7")
-COMMIT = "a" * 40
 
 
 @pytest.fixture(autouse=True)
@@ -78,21 +66,10 @@ def test_a_dry_run_prints_the_comment_and_needs_no_token(folder, snapshot):
     assert output.count("<img>") == output.count("`a/x<img>@octocat:1@sm_90`")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "pattern"),
-    [
-        (("--pr", 7), "no repository"),
-        ((*PLACE, "--pr-head", "o:b"), "either --pr"),
-        (("--repo", "o/n", "--pr-head", "o:b"), "need --commit"),
-        ((*PLACE, "--commit", "abc"), "not a full commit"),
-        ((*PLACE, "--url", "javascript:alert(1)"), "not an https link"),
-        ((*PLACE, "--key", "-->"), "comment key"),
-        (PLACE, "no token"),
-    ],
-)
-def test_a_mistake_is_named(folder, arguments, pattern):
-    with pytest.raises(UsageError, match=pattern):
-        typed(comment_command, folder, *arguments)
+@pytest.mark.parametrize("row", GOLDEN["mistake"], ids=itemgetter("why"))
+def test_a_mistake_is_named(folder, row):
+    with pytest.raises(UsageError, match=row["why"]):
+        typed(comment_command, folder, *row["words"].split())
 
 
 FIRST, SECOND = "5d6e7f8" + "0" * 33, "1a2b3c4" + "0" * 33

@@ -38,19 +38,10 @@ def test_the_answer_is_that_of_the_canonical_forms(pair, block, monkeypatch):
 
 
 def test_comments_and_strings_in_one_pass():
-    for language, text, read in (
-        (PTX, 'a /* 16" */ b // "\nc', "a   b \nc"),
-        (PTX, "a // /*\nb /* // */ c", "a \nb   c"),
-        (PTX, "/*/ a /*/ b /**/c", "  b  c"),
-        (PTX, r'"a\\" // b', r'"a\\" '),
-        (LLVM_IR, '"a;\\" ; "b', '"a;\\" '),
-        (LLVM_IR, '"a" /* ;\n" */ "b"', '"a"  \n "b"'),
-        (MLIR, r'"\" // " // "', r'"\" // " '),
-        (MLIR, "a /* b */", "a /* b */"),
-        (AMDGCN, "a '\"' ; '\n# it's\n\t# b\nc: 'd'", "a '\"' \n\n\t\nc: 'd'"),
-    ):
-        strings = Strings(language)
-        assert strings.restore(strings.read(text)) == read
+    languages = {"ptx": PTX, "llir": LLVM_IR, "ttir": MLIR, "amdgcn": AMDGCN}
+    for row in pairs("strings"):
+        strings = Strings(languages[row["ir"]])
+        assert strings.restore(strings.read(row["text"])) == row["read"], row
 
 
 @pytest.mark.parametrize("text", ['"', '"a\\', "/*", "/*/", "a\fb"])
