@@ -11,6 +11,7 @@ from irdiff.model import CaptureFailure, FileChange, Sides
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of
 from tests.unit import runs
+from tests.unit.golden import golden
 
 CHANGED = FileChange.CHANGED
 
@@ -129,18 +130,10 @@ TEXT = text_of("changed_files/text.py")
 
 
 def test_what_a_function_does_counts():
-    for old, new, found in (
-        ("", "", []),
-        ("How a kernel is launched.", "Other words.", []),
-        ("    return 4", "    # why\n    return 4", []),
-        ("import triton\n", "import triton\n\nEPS = 1\n", []),
-        ("4096", "2048", [("settings", (5, 5))]),
-        ("import triton\n", "import triton\nimport torch\n", []),
-        ("            return x", "            return x + 1", [("Gate.forward", (11, 11))]),
-        ("def settings(n)", "def other(n)", []),
-    ):
-        rows = changed_files.changed_functions(TEXT, TEXT.replace(old, new, 1))
-        assert [(row.name, row.lines) for row in rows] == found
+    for row in golden("kernel-repositories")["edited"]:
+        found = changed_files.changed_functions(TEXT, TEXT.replace(row["old"], row["new"], 1))
+        told = [f"{each.name} {each.lines[0]}-{each.lines[1]}" for each in found]
+        assert told == row["functions"], row
 
 
 def test_lines_are_those_of_head_and_what_nobody_notes_is_not_said_to_be_idle():

@@ -1,39 +1,24 @@
-"""Edits written down line by line: `edit("ttgir", added("tt.load"), removed("tt.store", partner="…"))`."""
+"""Edits written down line by line: `edit("ttgir", "+ tt.load", "->> tt.store", ["1 warp", "2 warps"])`."""
 
 from irdiff.compare.edits import Edit, EditLine
 
 
-def removed(text, *, partner=None, depth=0, ahead=""):
-    return EditLine(sign="-", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
+def _line(sign, text, partner=None, depth=0, ahead=""):
+    return EditLine(sign=sign, text=text, number=0, depth=depth, partner=partner, ahead=ahead)
 
 
-def added(text, *, partner=None, depth=0, ahead=""):
-    return EditLine(sign="+", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
-
-
-def replaced(before, after, *, depth=0):
-    """One line that says something else on the other side."""
-    return removed(before, partner=after, depth=depth), added(after, partner=before, depth=depth)
-
-
-def edit(stage, *lines):
-    return Edit(stage=stage, lines=lines)
-
-
-def line(written):
-    """`+ text`, `->> text` inside of two loops, `+ text @ operation ahead`."""
-    sign, _, text = written.partition(" ")
-    text, _, ahead = text.partition(" @ ")
-    return (added if sign[0] == "+" else removed)(text, depth=len(sign) - 1, ahead=ahead)
-
-
-def lines(written):
-    """A list of two is one line that says something else on the other side."""
+def edit(stage, *written):
+    """`+ text`, `->> text` inside of two loops, `+ text @ operation ahead`; a list of two is one line that says
+    something else on the other side.
+    """
     found = []
     for row in written:
         if isinstance(row, str):
-            found.append(line(row))
+            sign, _, text = row.partition(" ")
+            text, _, ahead = text.partition(" @ ")
+            found.append(_line(sign[0], text, depth=len(sign) - 1, ahead=ahead))
         else:
-            text = row[0].lstrip(">")
-            found += replaced(text, row[1], depth=len(row[0]) - len(text))
-    return found
+            text, other = row[0].lstrip(">"), row[1]
+            depth = len(row[0]) - len(text)
+            found += [_line("-", text, other, depth), _line("+", other, text, depth)]
+    return Edit(stage=stage, lines=tuple(found))

@@ -13,7 +13,7 @@ from irdiff.group.severity import Severity
 from irdiff.model import Bits, CaseSummary, Cause, CauseKind, Component, EffectClass, Effects, Sides, Verdict
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
-from tests.unit.group.edits_of import edit, lines
+from tests.unit.group.edits_of import edit
 from tests.unit.runs import origin
 
 GOLDEN = golden("groups")
@@ -34,7 +34,7 @@ def loop_of(body, size=128):
 
 def edit_of(row):
     if "lines" in row:
-        return edit("ttgir", *lines(row["lines"]))
+        return edit("ttgir", *row["lines"])
     if "body" in row:
         base, head = (loop_of(body, row.get("size", 128)) for body in row["body"])
     elif "base" in row:

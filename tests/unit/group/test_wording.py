@@ -14,7 +14,7 @@ from irdiff.model import Bits, CauseKind, EffectClass, Effects, Sides, StageStat
 from tests.programs.titles import DATA, read
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
-from tests.unit.group.edits_of import added, edit, lines, removed, replaced
+from tests.unit.group.edits_of import edit
 
 CASE = "a/x:1@sm_90"
 NONE = Sides(base=None, head=None)
@@ -26,7 +26,7 @@ def edit_of(row):
         return edit(row["ir"]) if "ir" in row else None
     if "base" in row:
         return edits.between(row["ir"], row["base"], row["head"])
-    return edit(row["ir"], *lines(row["lines"]))
+    return edit(row["ir"], *row["lines"])
 
 
 def one(row):
@@ -52,7 +52,7 @@ def several(row):
     ):
         facts = {"base": {"registers": before}, "head": {"registers": after}}
         subject = runs.case(CASE, Verdict.CHANGED, origin=runs.origin(), **facts)
-        rows.append((subject, titles.causes_of(subject, edit("ttgir", *lines(written)), NONE)))
+        rows.append((subject, titles.causes_of(subject, edit("ttgir", *written), NONE)))
     return titles.of_group(rows)
 
 
@@ -119,12 +119,12 @@ def test_a_changed_option_comes_first_and_other_lines_of_the_launch_are_named(sn
     """An option that is written out, configs that an autotuner gains, a grid."""
     four, eight = (runs.launch(CASE, options={"num_warps": count}) for count in "48")
     case, both = runs.case(CASE, Verdict.CHANGED, origin=runs.origin()), Sides(base=four, head=eight)
-    found = [titles.causes_of(case, edit("ttgir", added("ttng.fence")), both)]
+    found = [titles.causes_of(case, edit("ttgir", "+ ttng.fence"), both)]
     written = [
-        added("  option num_stages: 2"),
-        *(added(f"  autotuner's config: BLOCK {n}") for n in (1, 2, 3)),
-        *replaced("  grid: [4, 1, 1]", "  grid: [8, 1, 1]"),
-        removed("  option num_warps: 8"),
+        "+   option num_stages: 2",
+        *(f"+   autotuner's config: BLOCK {n}" for n in (1, 2, 3)),
+        ["  grid: [4, 1, 1]", "  grid: [8, 1, 1]"],
+        "-   option num_warps: 8",
     ]
     found += [
         titles.causes_of(case, edit("launch", *written), both),
@@ -135,7 +135,7 @@ def test_a_changed_option_comes_first_and_other_lines_of_the_launch_are_named(sn
 
 def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_how_many(snapshot):
     case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin())
-    (fence,) = titles.causes_of(case, edit("ttgir", added("ttng.fence_async_shared")), NONE)
+    (fence,) = titles.causes_of(case, edit("ttgir", "+ ttng.fence_async_shared"), NONE)
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
     assert titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))]) == snapshot
 
@@ -151,7 +151,7 @@ def held(row):
         findings=runs.findings(*row.get("findings", ())),
         nondeterministic=tuple(row.get("nondeterministic", ())),
     )
-    of = edit(row["ir"], *lines(row["lines"])) if "ir" in row else None
+    of = edit(row["ir"], *row["lines"]) if "ir" in row else None
     kind, *said = row.get("effects", ["motion"]) or [""]
     effects = (
         Effects(kind=EffectClass(kind), stage="ptx", said=tuple(said), bits=Bits.UNKNOWN) if kind else None

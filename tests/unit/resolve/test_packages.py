@@ -12,6 +12,7 @@ from irdiff.resolve import corpus, extra_packages, packs
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
 from tests.unit import runs
+from tests.unit.golden import golden
 
 PACK = """
 summary = "one"
@@ -67,20 +68,13 @@ def write(path, text):
 
 
 def test_requirements():
-    for text, name, is_open in (
-        ("torch", "torch", True),
-        ("Flash_Attn [cuda]", "flash-attn", True),
-        ("torch==2.13.0+cpu", "torch", False),
-        ("einops >=0.7,<1", "einops", False),
-        ("mine @ file:///w/mine.whl", "mine", False),
-        *((text, None, None) for text in ("", "tri ton", "--index-url=x", "-r file", "triton", "a;b")),
-        ("pytorch_triton==3", None, None),
-    ):
-        if name is None:
-            with pytest.raises(UsageError):
-                extra_packages.name_of(text)
-        else:
-            assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (name, is_open)
+    rows = golden("kernel-repositories")
+    for row in rows["requirement"]:
+        text = row["text"]
+        assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (row["name"], row["open"])
+    for text in rows["no_requirement"]:
+        with pytest.raises(UsageError):
+            extra_packages.name_of(text)
 
 
 def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(tmp_path, uv):
