@@ -8,6 +8,7 @@ import pytest
 
 from irdiff import config as configuration
 from tests.programs.browser import NOT_RUN
+from tests.programs.evidence import comparing
 
 ROOT = Path(__file__).parent.parent
 # a shell that starts the tests in the background has them ignore it, and all that they start
@@ -36,12 +37,7 @@ def shared_cache():
 @pytest.fixture
 def cache(tmp_path, shared_cache):
     """A cache with a store of its own and the shared toolchains."""
-    own = tmp_path / "cache"
-    own.mkdir()
-    for name in ("toolchains", "uv", "digests"):
-        (shared_cache / name).mkdir(parents=True, exist_ok=True)
-        (own / name).symlink_to(shared_cache / name)
-    return own
+    return comparing.new_cache(tmp_path / "cache", shared_cache)
 
 
 @pytest.fixture

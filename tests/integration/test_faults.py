@@ -70,17 +70,7 @@ def test_each_fault_ends_its_case_alone(irdiff, corpus):
 
 def test_what_failed_launches_held_is_free_for_the_next(irdiff, corpus):
     """Each holds 600 MiB of the 2048 when it ends: by a frame of its own, or below the frontend's error."""
-    rows = """
-def holds(fails_in_python):
-    held = bytearray(600 << 20)
-    if fails_in_python:
-        raise ValueError("planted error")
-    kernel[(1,)](tensor((16,), "fp32"), HOW="error")
-
-
-LAUNCHES = {f"{number}": launch(holds, number % 2) for number in range(8)} | {"fine": LAUNCHES["fine"]}
-"""
-    (corpus / "faults" / "holds.py").write_text(WORKLOAD + rows)
+    (corpus / "faults" / "holds.py").write_text(WORKLOAD + text_of("faults/holds.py"))
     result = check(irdiff, corpus, "--case", "faults/holds")
     assert result.verdicts() == {"failing": 8, "unchanged": 1}
     assert all("planted" in case["error"] for case in result.run["cases"] if case["verdict"] == "failing")
@@ -162,9 +152,7 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache, corpus, num
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 120
-    while not list((cache / "results").rglob("ttir")) and not list(
-        (cache / "results" / "tmp").glob("*/stderr")
-    ):
+    while not [*(cache / "results").rglob("ttir"), *(cache / "results" / "tmp").glob("*/stderr")]:
         assert time.monotonic() < deadline, "no compilation began"
         time.sleep(0.05)
     child.send_signal(number)

@@ -12,7 +12,7 @@ from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.line_counting import ROOT
-from tests.texts import text_of
+from tests.texts import TEXTS, text_of
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
     (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
@@ -21,14 +21,6 @@ pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(CLANG is None, reason="no clang++: apt-get install clang-22 libclang-rt-22-dev"),
 ]
-
-COUNTED = text_of("line_counting/counted.cpp")
-HEADER = """\
-inline int twice(int x) {
-  return x + x;
-}
-"""
-OTHER = 'extern "C" __attribute__((visibility("default"))) int g(int x) { return x; }\n'
 
 DRIVER = text_of("line_counting/driver.py")
 
@@ -39,9 +31,7 @@ def lines_of(tmp_path_factory):
     chosen = cxx_compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
     folder = tmp_path_factory.mktemp("it's a tree")
     source = folder / "source"
-    (source / "lib").mkdir(parents=True)
-    for name, text in (("counted.cpp", COUNTED), ("twice.h", HEADER), ("other.cpp", OTHER)):
-        (source / "lib" / name).write_text(text)
+    shutil.copytree(TEXTS / "line_counting/lib", source / "lib")
     try:
         tools = line_counting.require(chosen)
         units, path = ("lib/counted.cpp",), {"PATH": os.environ["PATH"]}

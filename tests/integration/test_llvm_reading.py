@@ -11,12 +11,7 @@ from tests.programs.mutation.artifacts import of_stage
 from tests.texts import text_of
 from tests.unit.runs import told
 
-_OLD = """define i32 @f(i32 %x) {
-  %y = call i32 @llvm.ctlz.i32(i32 %x)
-  ret i32 %y
-}
-declare i32 @llvm.ctlz.i32(i32)
-"""
+_OLD = text_of("llvm_reading/old.ll")
 """The one-argument form, which LLVM upgrades since 3.1."""
 _NEW = _OLD.replace("ctlz.i32(i32 %x)", "ctlz.i32(i32 %x, i1 false)").replace("(i32)", "(i32, i1)")
 

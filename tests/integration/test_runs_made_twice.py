@@ -19,6 +19,7 @@ from tests import dask_machines, edited_toolchain
 from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, new_repository, write
 from tests.integration.conftest import Result
 from tests.texts import text_of
+from tests.unit.golden import golden
 
 pytestmark = pytest.mark.integration
 
@@ -167,28 +168,7 @@ def make(words, place, folder, shards):
         called("merge", *(out for out, _ in parts), "--out", str(folder))
 
 
-NO_STAGE = "no stage of it changed|the run folder holds no .* text of"
-NOT_TIMED = "no GPU|GPU process did not start|no case to time"
-READERS = {
-    ("report", "RUN"): "",
-    ("report", "RUN", "--json", "-"): "",
-    ("report", "RUN", "--html", "OUT/page.html"): "",
-    ("report", "RUN", "--markdown", "OUT/page.md"): "",
-    ("report", "RUN", "--known", "RUN"): "names the run itself",
-    ("report", "OUT/run.zip"): "",
-    ("diff", "RUN", "CASE"): NO_STAGE,
-    ("diff", "RUN", "CASE", "--stage", "launch"): "",
-    ("explain", "RUN", "CASE"): "",
-    ("diff-runs", "RUN", "RUN"): "",
-    ("gate", "RUN"): "",
-    ("comment", "RUN", "--dry-run", "--repo", "o/r", "--pr", "1"): "",
-    ("release-report", "RUN"): "",
-    ("merge", "RUN", "--out", "OUT/merged"): "",
-    ("history", "add", "RUN", "--db", "OUT/history.duckdb"): "",
-    ("time", "RUN"): NOT_TIMED,
-    ("time", "RUN", "--take", "RUN"): "has no timings",
-    ("runs", "--json", "-"): "",
-}
+READERS = golden("readers")["reader"]
 """Every command that takes a run, and what it may say (a pattern) where it refuses one that is valid."""
 
 
@@ -199,8 +179,9 @@ def read_by_all(run):
         for path in run.rglob("*"):
             archive.write(path, path.relative_to(run))
     names = {"RUN": str(run), "CASE": run_folder.load(run).cases[0].id}
-    for row, refusal in READERS.items():
-        called(*(names.get(word, word.replace("OUT", str(out))) for word in row), refusal=refusal)
+    for row in READERS:
+        words = (names.get(word, word.replace("OUT", str(out))) for word in row["words"].split())
+        called(*words, refusal=row.get("refusal", ""))
 
 
 def called(*words, refusal=""):

@@ -4,36 +4,20 @@ import os
 import shutil
 import subprocess
 
-from tests.texts import text_of
+from tests.texts import files_of
 
-SQUARE = {
-    "mykernels.py": text_of("checkouts/mykernels.py"),
-    "bench/elementwise/square.py": text_of("checkouts/square.py"),
-}
+SQUARE = files_of("checkouts/square")
 """A kernel and its workload."""
 PLAN = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
 """Their `irdiff.toml`."""
-_NATIVE_STAND_IN = {
-    "setup.py": 'from setuptools import setup\n\nsetup(name="triton")\n',
-    "CMakeLists.txt": "add_subdirectory(lib)\n",
-    "lib/CMakeLists.txt": "add_triton_library(stand_in stand_in.cpp)\n",
-    "lib/stand_in.cpp": "int stand_in;\n",
-    "cmake/llvm-hash.txt": "0123456789abcdef0123456789abcdef01234567\n",
-    ".gitignore": "__pycache__/\n*.log\n",
-}
 
 
 def git(repo, *words):
     names = ("AUTHOR", "COMMITTER")
     who = {f"GIT_{name}_{key}": value for name in names for key, value in (("NAME", "T"), ("EMAIL", "t@t"))}
-    done = subprocess.run(
-        ["git", "-C", repo, "-c", "protocol.file.allow=always", *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
-    )
-    return done.stdout.strip()
+    env = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    command = ["git", "-C", repo, "-c", "protocol.file.allow=always", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout.strip()
 
 
 def new_repository(repo):
@@ -69,7 +53,7 @@ def triton_checkout(repo, site):
         _move(package / "language" / "extra" / device, third_party / backend / "language" / device)
         _move(package / "tools" / "extra" / device, third_party / backend / "tools" / device)
     _move(package / "profiler", third_party / "proton" / "proton")
-    write(repo, _NATIVE_STAND_IN)
+    write(repo, files_of("checkouts/native"))
     return commit(repo, "The release")
 
 

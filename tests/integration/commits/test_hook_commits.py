@@ -25,14 +25,8 @@ def pushing(tmp_path):
 
 
 def push(repo, cache):
-    return subprocess.run(
-        ["git", "push", "-q", "origin", "HEAD"],
-        cwd=repo,
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "IRDIFF_CACHE": str(cache)},
-    )
+    command, env = ["git", "push", "-q", "origin", "HEAD"], {**os.environ, "IRDIFF_CACHE": str(cache)}
+    return subprocess.run(command, cwd=repo, check=False, capture_output=True, text=True, env=env)
 
 
 def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache):

@@ -9,13 +9,7 @@ from tests.texts import text_of
 
 pytestmark = pytest.mark.integration
 
-PROJECT = """\
-[kernels]
-workloads = "bench/irdiff"
-import = ["src"]
-pin = "requirements.txt"
-"""
-
+PROJECT = '[kernels]\nworkloads = "bench/irdiff"\nimport = ["src"]\npin = "requirements.txt"\n'
 RELEASE = "triton==3.9.0"
 ACTIVATIONS = "src/mykernels/activations.py"
 KERNEL = text_of("kernel_commits/kernel.py.template")
@@ -34,11 +28,8 @@ def workload(module, name):
 @pytest.fixture
 def kernels(tmp_path):
     repo = new_repository(tmp_path / "kernels é")
-    expressions = {
-        "relu": "tl.maximum(x, 0.0)",
-        "square": "x * x",
-        "gate": "x * tl.sigmoid(x) + tl.exp(-x * x) * 0.5 - tl.abs(x)",
-    }
+    expressions = {"relu": "tl.maximum(x, 0.0)", "square": "x * x"}
+    expressions["gate"] = "x * tl.sigmoid(x) + tl.exp(-x * x) * 0.5 - tl.abs(x)"
     activations = "\n\n".join(kernel(name, text) for name, text in expressions.items())
     files = {
         "irdiff.toml": PROJECT,
@@ -65,9 +56,8 @@ def test_renamed_edited_untouched_added_removed(irdiff, kernels):
     write(kernels, {"bench/irdiff/activations/swish_gate.py": workload("activations", "swish_gate")})
     git(kernels, "rm", "-q", "src/mykernels/old.py", "bench/irdiff/old/doomed.py")
     fresh = HEADER + kernel("fresh", "tl.sqrt(tl.log(x + 2.0))")
-    write(
-        kernels, {"src/mykernels/fresh.py": fresh, "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh")}
-    )
+    write(kernels, {"src/mykernels/fresh.py": fresh})
+    write(kernels, {"bench/irdiff/fresh/fresh.py": workload("fresh", "fresh")})
     commit(kernels, "Everything at once")
     result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)
     assert verdicts(result) == {

@@ -17,35 +17,15 @@ from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout, commits, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
-from tests.texts import text_of
+from tests.texts import files_of
 
 pytestmark = pytest.mark.integration
-
-SETUP = text_of("native_builds/setup.py")
-NATIVE = text_of("native_builds/native.c")
-PYPROJECT = text_of("native_builds/pyproject.toml")
-PACKAGE = "from triton._C import native\n\n__version__ = '9.9.9'\nVALUE = native.VALUE\n"
-COMPILER = "class Compiler:\n    def add_stages(self):\n        pass\n"
-BACKENDS = text_of("native_builds/backends.py")
 
 
 @pytest.fixture
 def project(tmp_path):
     repo = new_repository(tmp_path / "stand in")
-    write(
-        repo,
-        {
-            "setup.py": SETUP,
-            "pyproject.toml": PYPROJECT,
-            "lib/native.c": NATIVE,
-            "include/value.h": "#define VALUE 1\n",
-            "python/triton/__init__.py": PACKAGE,
-            "python/triton/_C/__init__.py": "",
-            "python/triton/backends/__init__.py": BACKENDS,
-            "third_party/stand/backend/__init__.py": COMPILER,
-            "docs/index.md": "about\n",
-        },
-    )
+    write(repo, files_of("native_builds"))
     commit(repo, "Stand-in")
     return repo
 

@@ -34,6 +34,7 @@ from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.unit import runs
+from tests.unit.golden import golden
 from tests.workflow_runner.runner import TOKEN, Event, Machine
 from tests.workflow_runner.services import DEFAULT, Artifacts
 
@@ -251,24 +252,8 @@ def test_commands_of_people_who_may_write(project, kernels):
     assert TOKEN not in done.log
 
 
-STORIES = {
-    # a change to Triton, the headline that a reviewer is told, and the conclusion of the check
-    "changes-nothing": (
-        (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
-        r"None of \d+ kernels? changed",
-        "success",
-    ),
-    "changes-an-option": (
-        (NVIDIA, "num_warps: int = 4", "num_warps: int = 8"),
-        r"\d+ of \d+ kernels? changed",
-        "neutral",
-    ),
-    "breaks-the-compiler": (
-        (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
-        r"\d+ kernels? no longer compile",
-        "failure",
-    ),
-}
+STORIES = golden("stories")
+"""A change to Triton, the headline that a reviewer is told, and the conclusion of the check."""
 ONLY = (
     "/irdiff compare --target sm_90 --tier gate --case elementwise/vector_add --case activation/rope "
     "--case normalization/softmax --case matmul/pointer"
@@ -298,8 +283,8 @@ def triton(irdiff, cache, newest, tmp_path, project):
     ],
 )
 def test_from_a_bare_clone_to_the_comment(story, triton, place):
-    edited, headline, conclusion = STORIES[story]
-    edit(triton.work, *edited)
+    edited, headline, conclusion = STORIES[story].values()
+    edit(triton.work, NVIDIA, *edited)
     triton.push("The pull request")
     triton.hub.runs.append(WorkflowRun(number=500, head=triton.head))
     triton.says("maintainer", ONLY)

@@ -1,0 +1,1 @@
+extern "C" __attribute__((visibility("default"))) int g(int x) { return x; }

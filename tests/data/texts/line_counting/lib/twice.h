@@ -1,0 +1,3 @@
+inline int twice(int x) {
+  return x + x;
+}

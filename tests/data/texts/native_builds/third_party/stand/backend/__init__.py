@@ -1,0 +1,3 @@
+class Compiler:
+    def add_stages(self):
+        pass
