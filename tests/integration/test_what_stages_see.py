@@ -37,19 +37,13 @@ def corpus(folder, text):
 STAGES = text_of("what_stages_see/stages.py")
 GIVEN = text_of("what_stages_see/given.py")
 BEHIND = text_of("what_stages_see/behind.py")
-LAUNCHES = {
-    "nothing_differs": 3,
-    "a_function_of_the_frontend_edits_one_launch": 4,
-    "an_object_of_it_does_in_a_thread": 5,
-    "flags_that_the_stage_asks_for": 6,
-    "an_object_that_chooses_after_the_assembler": 7,
-    "what_the_stage_does_after_the_assembler": 8,
-    "a_plain_value_that_the_frontend_sets": 9,
-    "a_launcher_s_source": 11,
-    "a_file_behind_the_binary": 12,
-    "a_file_of_base_alone": 13,
-    "a_file_of_head_alone": 14,
-}
+EDITS = """
+nothing_differs a_function_of_the_frontend_edits_one_launch an_object_of_it_does_in_a_thread flags_that_the_stage_asks_for
+an_object_that_chooses_after_the_assembler what_the_stage_does_after_the_assembler a_plain_value_that_the_frontend_sets
+a_launcher_s_source a_file_behind_the_binary a_file_of_base_alone a_file_of_head_alone
+"""
+LAUNCHES = dict(zip(EDITS.split(), (3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14), strict=True))
+"""Each edit is of the launches with this number of stages."""
 
 
 def edited(newest, folder, number, op, alone):

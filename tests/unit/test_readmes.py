@@ -1,4 +1,6 @@
-"""What the READMEs promise of themselves: they are short, their links lead somewhere, their commands exist."""
+"""What the READMEs promise of themselves: they are short, their links lead somewhere, their commands exist;
+and what `wide` promises: every wide test is of some change.
+"""
 
 import re
 from pathlib import Path
@@ -7,6 +9,7 @@ import click
 import pytest
 
 from irdiff.cli import cli
+from tests.programs import wide
 
 ROOT = Path(__file__).parents[2]
 MAX_WORDS, MAX_WORDS_OF_A_FOLDER, MAX_WORDS_OF_THE_MAP = 700, 400, 1000
@@ -67,3 +70,15 @@ def test_irdiffs_readme_lists_every_folder():
     folder = ROOT / "irdiff"
     listed = set(_LINK.findall((folder / "README.md").read_text(encoding="utf-8")))
     assert {path.parent.name for path in folder.glob("[a-z]*/__init__.py")} <= listed
+
+
+def test_every_wide_test_is_some_change_s():
+    folder = ROOT / wide.FOLDER
+    marked = {
+        str(path.relative_to(folder)) for path in folder.rglob("*.py") if "mark.wide" in path.read_text()
+    }
+    assert marked == set(wide.WIDE)
+    starts = {start for row in wide.WIDE.values() for start in row}
+    assert [start for start in starts if not list(ROOT.glob(start.rstrip("/") + "*"))] == []
+    assert wide.touched(["irdiff/cluster/client.py"]) == [wide.FOLDER + "test_cluster.py"]
+    assert wide.touched(["README.md"]) == []

@@ -1,14 +1,19 @@
-"""Spellings that are the same operation, and neighbours that are not: `tests/golden/pairs/mlir-spellings.toml`."""
+"""Spellings that are the same operation, and neighbours that are not: `tests/golden/pairs/mlir-spellings.toml`. More is
+the same for attribution than for verdicts, and what cannot be read is the same only to the byte.
+"""
 
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from irdiff.attribute.pass_states import State
+from irdiff.attribute.state_comparer import StateComparer
 from irdiff.attribute.syntax_drift import translated, undone
+from tests.unit.compiled import mlir
 
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/mlir-spellings.toml").read_text())
-CONSTANT = "%1 = llvm.mlir.constant(0 : i32) : i32"
+ZERO = "%1 = llvm.mlir.constant(0 : i32) : i32"
 USE = "llvm.return %1"
 
 
@@ -33,5 +38,41 @@ def test_what_stays_of_llvms_dialects():
     module = ["module {", "module attribute ttg.shared = 0 : i32", kernel]
     assert list(translated(module)) == ["llvm.func @k(%0: i32) {"], "LLVM IR has no place for the others"
     assert list(translated(["%0 = llvm.load %1 {tt.x = 1}"])) == ["%0 = llvm.load %1 {tt.x = 1}"]
-    two = ["llvm.func @a() {", CONSTANT, USE, "llvm.func @b(%1: i32) {", USE]
+    two = ["llvm.func @a() {", ZERO, USE, "llvm.func @b(%1: i32) {", USE]
     assert list(translated(two))[-2:] == ["llvm.func @b(%0: i32) {", "llvm.return %0"]
+
+
+def state(*operations, **function):
+    return State.of("P", mlir(*operations, **function).encode())
+
+
+def lowered(*operations, attributes=""):
+    return state(*operations, function=f"llvm.func @k(){attributes}", end="llvm.return")
+
+
+SIZED = "%0 = ttg.x {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32"
+CONSTANT = "%{} = llvm.mlir.constant({} : i32) : i32"
+EARLY = lowered(CONSTANT.format(0, 1), "%1 = llvm.x : i32", "llvm.use %0, %1 : i32")
+LATE = ("%1 = llvm.x : i32", CONSTANT.format(0, 1), "llvm.use %0, %1 : i32")
+MARKED = lowered(*LATE, attributes=" attributes {ttg.mark = 1 : i32}")
+OTHER = lowered(CONSTANT.format(0, 2), "%1 = llvm.x : i32", "llvm.use %0, %1 : i32")
+
+
+def test_what_is_the_same():
+    for one, other, same, below_mlir in (
+        (state("%a = ttg.x : i32", "ttg.y %a"), state("%0 = ttg.x : i32", "ttg.y %0"), True, True),
+        (state(SIZED), state(SIZED.replace(", allocation.size = 8 : i32", "")), True, True),
+        *(
+            (state("ttg.x"), state(*other), False, False)
+            for other in (("ttg.y",), ("ttg.x", "ttg.x"), (), ("ttg.x {a = 1 : i32}",))
+        ),
+        (EARLY, lowered(*LATE), False, True),
+        (EARLY, OTHER, False, False),
+        (EARLY, lowered("%1 = llvm.x : i32"), False, False),
+        (lowered(*LATE), MARKED, False, True),
+        (State.of("P", b"not IR"), State.of("Q", b"not IR"), True, True),
+        (State.of("P", b"not IR"), State.of("P", b"nor this"), False, False),
+    ):
+        comparer = StateComparer()
+        assert comparer.same(one, other) is same
+        assert comparer.same_below_mlir(one, other) is below_mlir

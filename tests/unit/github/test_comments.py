@@ -1,14 +1,16 @@
 """Commands in comments, and comments: what is taken, what is written, and that neither can be made to say anything else."""
 
+from dataclasses import replace
 from operator import itemgetter
 
 import pytest
 
 from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
-from irdiff.github import asked, comment
+from irdiff.github import asked, checks, comment
 from irdiff.github.asked import Asked
 from irdiff.model import Verdict
+from irdiff.report import conclusion
 from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -107,3 +109,36 @@ def test_the_most_that_is_kept_leaves_room_for_the_report():
     many = run_of(*(f"g{number}" for number in range(400)))
     former = body(many, FIRST, None)
     assert len(body(many, SECOND, former)) < 30_000
+
+
+@pytest.fixture
+def checked():
+    changed = "a/x:2@sm_90"
+    return runs.run(
+        runs.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),
+        runs.case(changed, Verdict.CHANGED),
+        runs.case("a/x:3@sm_90"),
+        groups=(runs.group("g1", changed),),
+    )
+
+
+def test_broken_cases_come_before_groups(checked):
+    broken, group = checks.annotate(checked, "corpus")
+    assert (broken.path, broken.annotation_level) == ("corpus/a/x.py", "failure")
+    assert broken.message == r"head: \x1b[31mboom"
+    assert (group.annotation_level, group.title) == ("warning", checked.groups[0].title)
+    assert (
+        "), first in ttgir: triton-nvidia-gpu-proxy-fence-insertion; for example a/x:2@sm_90" in group.message
+    )
+
+
+@pytest.mark.parametrize("source", ["", "/etc/passwd", "../../x.py", "a/\x1b.py"])
+def test_what_lies_outside_the_repository_is_not_annotated(checked, source):
+    launches = {key: replace(launch, source_path=source) for key, launch in checked.launches.items()}
+    assert checks.annotate(replace(checked, launches=launches), "corpus") == ()
+
+
+def test_conclusion():
+    for row in golden("verdicts")["conclusion"]:
+        cases = [runs.case(f"a/x:{n}@sm_90", Verdict(verdict)) for n, verdict in enumerate(row["verdicts"])]
+        assert conclusion.of(runs.run(*cases)) == row["conclusion"], row

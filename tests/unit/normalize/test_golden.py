@@ -1,14 +1,19 @@
 """Every rule: texts that must become equal, and nearest neighbours that must stay different.
 
 A case is a folder `tests/golden/normalize/IR/RULE` with `base.IR` and any number of `equal-WHY.IR` and
-`differ-WHY.IR`. Adding one needs no Python.
+`differ-WHY.IR`. Adding one needs no Python. In `tests/golden/pairs` are texts that no compiler prints: nothing is taken
+for the same of which that is not certain.
 """
 
+from itertools import permutations
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
-from irdiff.normalize import canonicalize, equivalent
+from irdiff.normalize import canonicalize, equivalent, mlir
+from irdiff.normalize.lexing import AMDGCN, LLVM_IR, MLIR, PTX, Strings, UnclearError
+from tests.unit.golden import golden
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "normalize"
 NEIGHBOURS = sorted(path for path in GOLDEN.glob("*/*/*") if not path.name.startswith("base."))
@@ -41,3 +46,41 @@ def test_normalizing_twice_changes_nothing(path):
     canonical = canonicalize(ir, text)
     assert canonicalize(ir, canonical.text).lines == canonical.lines
     assert len(canonicalize(ir, text).numbers) == len(canonical.lines)
+
+
+def pairs(name):
+    return golden(f"pairs/{name}")["pair"]
+
+
+@pytest.mark.parametrize("pair", pairs("unclear"), ids=itemgetter("why"))
+def test_nothing_is_taken_for_the_same(pair):
+    base, head = pair["base"], pair["head"]
+    assert not equivalent(pair["ir"], base, head).equal
+    assert canonicalize(pair["ir"], base).text == base
+    assert canonicalize(pair["ir"], base).numbers == tuple(range(1, base.count("\n") + 2))
+
+
+@pytest.mark.parametrize("block", [1, 60, mlir.BLOCK])
+@pytest.mark.parametrize("pair", pairs("blocks"), ids=itemgetter("why"))
+def test_the_answer_is_that_of_the_canonical_forms(pair, block, monkeypatch):
+    ir, texts = pair["ir"], (pair["base"], pair["head"])
+    whole = {text: canonicalize(ir, text) for text in texts}
+    monkeypatch.setattr(mlir, "BLOCK", block)
+    for one, other in permutations(texts):
+        assert canonicalize(ir, one) == whole[one]
+        found = equivalent(ir, one, other)
+        assert found.equal == (whole[one].lines == whole[other].lines)
+        assert not found.equal or found.header_equal == (whole[one].header == whole[other].header)
+
+
+def test_comments_and_strings_in_one_pass():
+    languages = {"ptx": PTX, "llir": LLVM_IR, "ttir": MLIR, "amdgcn": AMDGCN}
+    for row in pairs("strings"):
+        strings = Strings(languages[row["ir"]])
+        assert strings.restore(strings.read(row["text"])) == row["read"], row
+
+
+@pytest.mark.parametrize("text", ['"', '"a\\', "/*", "/*/", "a\fb"])
+def test_what_does_not_end_is_unclear(text):
+    with pytest.raises(UnclearError):
+        Strings(PTX).read(text)

@@ -34,15 +34,6 @@ OLD = run_of({"x": "g1", "y": "g2", "w": "g9"})
 NEW = run_of({"x": "g1", "y": "g3", "w": "g9", "z": "g4"}, edit="b", registers=40)
 
 
-def test_new_gone_and_changed_groups_and_cases():
-    found = run_changes.between(OLD, NEW)
-    assert [group.id for group in found.new] == ["g3", "g4"]
-    assert [group.id for group in found.gone] == ["g2"]
-    assert [(row.new.id, row.edited) for row in found.changed] == [("g1", ("a/b:x@sm_90",))]
-    assert found.only_new == ("a/b:z@sm_90",)
-    assert [row.new.id for row in found.cases] == ["a/b:x@sm_90"]
-
-
 def test_what_a_comment_keeps_counts_the_same():
     short = [run_changes.short_prints(run, 12) for run in (OLD, NEW)]
     counts = run_changes.counts(*short)
