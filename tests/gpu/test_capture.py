@@ -22,16 +22,12 @@ if not torch.cuda.is_available():
 
 def run(folder, *words):
     """(exit code, RESULT lines, everything printed)"""
-    environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
-    done = subprocess.run(
+    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
+    command, pipes = (
         [sys.executable, *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        timeout=300,
-        check=False,
+        {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT},
     )
+    done = subprocess.run(command, text=True, env=env, timeout=300, check=False, **pipes)
     results = [line for line in done.stdout.splitlines() if line.startswith("RESULT")]
     return done.returncode, results, done.stdout
 

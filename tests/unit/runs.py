@@ -79,24 +79,14 @@ def target(name="sm_90"):
 def launch(case_id, side="head", **changes):
     launch_id, _, target = case_id.rpartition("@")
     workload, _, label = launch_id.partition(":")
+    source = f"{workload}.py"
+    names = {"id": launch_id, "workload": workload, "label": label, "target": target, "source_path": source}
     made = blank(
-        Launch,
-        id=launch_id,
-        workload=workload,
-        label=label,
-        target=target,
-        kernel=f"{workload.rpartition('/')[2]}_kernel",
-        digest=sha256(f"{case_id} {side}".encode()),
-        source_digest=sha256(b"source"),
-        source_path=f"{workload}.py",
-        sources=(f"{workload}.py",),
-        signature={"x": "*fp16"},
+        Launch, **names, sources=(source,), kernel=f"{workload.rpartition('/')[2]}_kernel",
+        digest=sha256(f"{case_id} {side}".encode()), source_digest=sha256(b"source"), signature={"x": "*fp16"},
         launched=Artifact(stage="launch", digest=sha256(b"call 1"), size_bytes=6),
-        grid=(1, 1, 1),
-        places=(1,),
-        tier="gate",
-        expected=True,
-    )
+        grid=(1, 1, 1), places=(1,), tier="gate", expected=True,
+    )  # fmt: skip
     return replace(made, **changes)
 
 
@@ -112,31 +102,20 @@ def case(case_id="matmul/tma:fp16@sm_90", verdict=Verdict.UNCHANGED, *, base=Non
     launched = launch(case_id)
     changed, broken = verdict is Verdict.CHANGED, verdict in {Verdict.BROKEN, Verdict.FAILING}
     artifact = Artifact(stage="ttir", digest=sha256(b"module {}"), size_bytes=9)
+    names = {name: getattr(launched, name) for name in ("workload", "kernel", "target", "tier")}
+    added, removed = verdict is Verdict.ADDED, verdict is Verdict.REMOVED
+    failing = FAILURE if verdict in {Verdict.FIXED, Verdict.FAILING} else None
+    keys = (None if added else launch(case_id, "base").key, None if removed else launched.key)
     made = blank(
-        Case,
-        id=case_id,
-        workload=launched.workload,
-        kernel=launched.kernel,
-        target=launched.target,
-        tier=launched.tier,
-        verdict=verdict,
+        Case, id=case_id, verdict=verdict, **names, stages=_stages(verdict, launched.target),
         origin=origin("ttgir", None, Component.TTGIR_PASSES) if changed else None,
-        stages=_stages(verdict, launched.target),
-        facts=Sides(base=base or {}, head=head or {}),
         error="head: PassManager::run failed" if broken else None,
-        failures=Sides(
-            base=FAILURE if verdict in {Verdict.FIXED, Verdict.FAILING} else None,
-            head=FAILURE if broken else None,
-        ),
-        artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}),
-        launches=Sides(
-            base=None if verdict is Verdict.ADDED else launch(case_id, "base").key,
-            head=None if verdict is Verdict.REMOVED else launched.key,
-        ),
-        metadata=Sides(base={}, head={}),
-        compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
         edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
-    )
+        facts=Sides(base=base or {}, head=head or {}), launches=Sides(base=keys[0], head=keys[1]),
+        failures=Sides(base=failing, head=FAILURE if broken else None), metadata=Sides(base={}, head={}),
+        artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}),
+        compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
+    )  # fmt: skip
     return replace(made, **changes)
 
 
@@ -181,31 +160,18 @@ def failed(kind=FailureKind.ERROR, **of_failure):
 
 def group(group_id, *members, **changes):
     made = ChangeGroup(
-        id=group_id,
-        title="+1 ttng.fence_async_shared in the loop body",
-        severity="wrong-result risk",
-        score=50.0,
-        origin_stage="ttgir",
-        pass_name="triton-nvidia-gpu-proxy-fence-insertion",
-        charged=(Component.TTGIR_PASSES,),
-        representative=members[0],
-        members=members,
-        likeness=1.0,
+        id=group_id, title="+1 ttng.fence_async_shared in the loop body", severity="wrong-result risk", score=50.0,
+        origin_stage="ttgir", pass_name="triton-nvidia-gpu-proxy-fence-insertion", charged=(Component.TTGIR_PASSES,),
+        representative=members[0], members=members, likeness=1.0, edit=("+ ttng.fence_async_shared",),
         reasons=("a fence, barrier or wait was added or removed",),
-        edit=("+ ttng.fence_async_shared",),
-    )
+    )  # fmt: skip
     return replace(made, **changes)
 
 
 def revision(version="3.8.0", **changes):
-    made = blank(
-        Revision,
-        spec=f"triton=={version}",
-        version=version,
-        digest=sha256(version.encode()),
-        corpus=sha256(b"corpus"),
-        ptxas={"ptxas": sha256(b"ptxas")},
-    )
+    digests = {"digest": sha256(version.encode()), "corpus": sha256(b"corpus")}
+    names = {"spec": f"triton=={version}", "version": version, "ptxas": {"ptxas": sha256(b"ptxas")}}
+    made = blank(Revision, **names, **digests)
     return replace(made, **changes)
 
 
@@ -215,23 +181,12 @@ def run(*cases, groups=(), **changes):
     targets = tuple(target(name) for name in dict.fromkeys(case.target for case in cases) or ["sm_90"])
     launches = [(launch(case.id, name), key) for case in cases for name, key in case.launches.items()]
     made = blank(
-        Run,
-        schema=SCHEMA,
-        irdiff_version="0.1.0",
-        normalizer_version="1",
-        created="2026-01-02T03:04:05+00:00",
-        command=("compare", "triton==3.8.0", "triton==3.9.0"),
-        options=DEFAULT_OPTIONS,
-        base=revision("3.8.0"),
-        head=revision("3.9.0"),
-        targets=targets,
-        environment={"TRITON_DEFAULT_FP_FUSION": "1"},
-        summary=radius.summarize(cases, targets),
-        cases=cases,
+        Run, schema=SCHEMA, irdiff_version="0.1.0", normalizer_version="1", created="2026-01-02T03:04:05+00:00",
+        command=("compare", "triton==3.8.0", "triton==3.9.0"), options=DEFAULT_OPTIONS, duration_s=12.5,
+        base=revision("3.8.0"), head=revision("3.9.0"), targets=targets, cases=cases, groups=groups,
+        environment={"TRITON_DEFAULT_FP_FUSION": "1"}, summary=radius.summarize(cases, targets),
         launches={key: launched for launched, key in launches if key and launched.key == key},
-        groups=groups,
-        duration_s=12.5,
-    )
+    )  # fmt: skip
     return replace(made, **changes)
 
 

@@ -163,20 +163,14 @@ def test_a_wheel_that_does_not_start_is_kept(project, build):
 
 def _start(project, config, sleep_s, **more):
     environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), "STAND_IN_SLEEP_S": str(sleep_s), **more}
-    words = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"]
-    return subprocess.Popen(
-        words, cwd=project, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    words, pipe = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"], subprocess.PIPE
+    return subprocess.Popen(words, cwd=project, env=environment, stderr=pipe, stdout=pipe)
 
 
-ENDING = [
-    signal.SIGKILL,
-    signal.SIGINT,
-    *(pytest.param(number, marks=pytest.mark.wide) for number in (signal.SIGTERM, signal.SIGHUP)),
-]
+WIDE = [pytest.param(number, marks=pytest.mark.wide) for number in (signal.SIGTERM, signal.SIGHUP)]
 
 
-@pytest.mark.parametrize("number", ENDING)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, *WIDE])
 def test_killed_in_mid_build(project, build, number):
     running = _start(project, build.config, 60)
     for _ in range(600):

@@ -110,24 +110,20 @@ def _page(request):
 LIMIT_OF_GRAPHQL = {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
 RESET = {"X_RateLimit_Remaining": "0", "X_RateLimit_Reset": "1042"}
 SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
-WAITED_FOR = {
-    "secondary limit": (
-        [
-            _answer(SECONDARY, 403, Retry_After="17"),
-            _answer(SECONDARY, 403),
-            _answer("too many", 429),
-            _answer("API rate limit exceeded", 403, **RESET),
-        ],
-        [17.0, 120.0, 240.0, 42.0],
-    ),
-    "limit of GraphQL": ([lambda r: answer_json(LIMIT_OF_GRAPHQL)], [60.0]),
-    "bad gateway": ([_page, _page], [2.0, 4.0]),
-}
+SECONDS = {"Retry_After": "17"}
 
 
-@pytest.mark.parametrize("name", WAITED_FOR)
-def test_what_passes_is_waited_for(hub, name):
-    faults, slept = WAITED_FOR[name]
+@pytest.mark.parametrize(
+    ("faults", "slept"),
+    [
+        ([_answer(SECONDARY, 403, **SECONDS), _answer(SECONDARY, 403), _answer("too many", 429)], [17.0, 120.0, 240.0]),
+        ([_answer("API rate limit exceeded", 403, **RESET)], [42.0]),
+        ([lambda r: answer_json(LIMIT_OF_GRAPHQL)], [60.0]),
+        ([_page, _page], [2.0, 4.0]),
+    ],
+    ids=["secondary limit", "limit", "limit of GraphQL", "bad gateway"],
+)  # fmt: skip
+def test_what_passes_is_waited_for(hub, faults, slept):
     hub.faults = list(faults)
     assert _post(hub).done is Done.CREATED
     assert hub.slept == slept
@@ -199,13 +195,13 @@ def test_a_report_is_made_shorter_until_it_fits(hub):
 
 def test_hostile_names_are_refused():
     """A key cannot end its marker, a token goes nowhere in the clear, a repository is an owner and a name."""
-    urls = (
+    urls = [
         "http://github.com/api/v3",
         "ftp://x",
         "https://user:pw@host/api",
         "https://",
         "file:///etc/passwd",
-    )
+    ]
     tries = [lambda key=key: comment.marker(key) for key in ("", "-->", "a b", "x" * 50, "A")]
     tries += [lambda url=url: Client(TOKEN, "o/n", api_url=url) for url in urls]
     names = ("", "o", "o/", "/n", "o/n/x", "o/n?x", "o/../x")
@@ -223,15 +219,9 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub):
 
 def _check(count):
     row = checks.Annotation(path="corpus/a.py", annotation_level="notice", title="t", message="m")
-    return checks.CheckRun(
-        commit=COMMIT,
-        name="irdiff",
-        title="3 of 9 kernels changed.",
-        summary="summary",
-        conclusion=checks.Conclusion.NEUTRAL,
-        annotations=(row,) * count,
-        details_url="https://github.example/run/1",
-    )
+    words = {"name": "irdiff", "title": "3 of 9 kernels changed.", "summary": "summary", "commit": COMMIT}
+    more = {"conclusion": checks.Conclusion.NEUTRAL, "details_url": "https://github.example/run/1"}
+    return checks.CheckRun(annotations=(row,) * count, **words, **more)
 
 
 def test_annotations_go_fifty_at_a_time(hub):

@@ -8,15 +8,6 @@ from irdiff.compare import abstraction, alignment, edits, loops
 from tests.unit.golden import golden
 
 
-def test_a_new_line_does_not_drag_the_renumbered_ones_along():
-    loop = "%2 = scf.for %3 = %0 to %0 step %0 iter_args(%7 = %1) -> (f32) {"
-    base = [loop, "%8 = tt.load %0", "%9 = arith.addf %8, %8", "}"]
-    head = [loop, "%8 = ttg.local_alloc", "%9 = tt.load %0", "%10 = arith.addf %9, %9", "}"]
-    edit = edits.between("ttgir", base, head)
-    assert [(line.sign, line.depth) for line in edit.lines] == [("+", 1)]
-    assert list(abstraction.abstract(edit)) == ["+ttg.local_alloc"]
-
-
 def test_loop_depth_through_backward_branches_and_nested_regions():
     branches = ["br label %1", "%1:", "x", "br i1 %2, label %1, label %3", "%3:", "y"]
     assert loops.depths(branches) == [0, 1, 1, 1, 0, 0]

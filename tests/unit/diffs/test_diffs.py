@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irdiff.diffs import launch_changes, stage_diff
-from irdiff.diffs.renumbering import Kind, align, in_numbering_of_head
+from irdiff.diffs.renumbering import Kind, align
 from irdiff.model import Sides, Verdict
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -71,13 +71,6 @@ def test_a_changed_line_knows_the_line_that_it_became(row):
     ]
 
 
-def test_a_long_text_with_far_changes_keeps_what_is_the_same():
-    base = ["x", *(line for i in range(900) for line in (f"call @f{i}", "fence")), "y"]
-    head = ["z", *(("barrier" if i % 5 == 2 else line) for i, line in enumerate(base[1:-1])), "w"]
-    same = sum(ours == theirs for ours, theirs in zip(base, head, strict=True))
-    assert sum(row.kind is Kind.SAME for row in align("llir", base, head).rows) == same
-
-
 LINES = st.lists(
     st.sampled_from(["%{} = load %{}", "%{} = add %{}, %{}", "store %{}, %{}", "fence", "return"]).flatmap(
         lambda shape: st.lists(st.integers(0, 6), min_size=3, max_size=3).map(lambda n: shape.format(*n))
@@ -104,23 +97,6 @@ def test_every_line_is_there_once_and_lines_called_the_same_differ_by_one_renami
                 assert to_base.setdefault(b, a) == a
 
 
-def renumbered(base, head):
-    """The removed lines as they are shown among head's."""
-    found = align("ttgir", base, head)
-    return [
-        in_numbering_of_head(base[row.base], found.names)
-        for row in found.rows
-        if row.kind is Kind.REMOVED and row.base is not None
-    ]
-
-
-def test_a_removed_line_has_the_numbers_of_head_and_a_value_that_head_has_not_a_mark():
-    head = [line.replace("mul %5, %5", "mul %5, %2") for line in shifted(BASE, 1, "%2 = constant 1")]
-    assert renumbered(BASE, head) == ["%6 = mul %5, %5"]
-    shorter = [*(line for line in BASE[:-2] if "mul" not in line), "store %0, %4", BASE[-1]]
-    assert renumbered(BASE, shorter) == ["%5' = mul %4, %4", "store %0, %5'"]
-
-
 def changed(base, head):
     diff = stage_diff.compare("ttgir", base, head)
     return [diff.line(index) for index, row in enumerate(diff.rows) if row.kind is not Kind.SAME]
@@ -135,16 +111,6 @@ def test_changed_lines_have_raw_numbers_and_marks_and_are_cleaned():
     assert fence.text == "ttng.fence_async_shared {bCluster = false}"
     for line in changed(TTGIR, TTGIR_AT_HEAD.replace("bCluster", 'name = "\u202eevil", bCluster')):
         assert "\u202e" not in line.text + line.raw
-
-
-def test_each_layout_has_a_short_name_of_its_own_with_a_legend():
-    ((short, full),) = stage_diff.compare("ttgir", TTGIR, TTGIR_AT_HEAD).legend
-    assert short == "#blocked.1"
-    assert "sizePerThread = [1, 8]" in full
-    assert any(short in line.text for line in changed(TTGIR, TTGIR_AT_HEAD))
-    other = TTGIR.replace("[1, 8]", "[1, 4]")
-    assert len(stage_diff.compare("ttgir", TTGIR, other).legend) == 2
-    assert all("#blocked." in line.text for line in changed(TTGIR, other))
 
 
 def test_hunks_hold_every_change_with_its_context():

@@ -76,14 +76,3 @@ def test_without_two_texts_what_is_known_describes_it(store, base, head):
     gone = replace(source(store, ONE, TWO), head="0" * 64)
     assert lines(store, case(store, "ttgir", ONE, TWO), gone) == ["+ttgir: no text differs"]
     assert lines(store, case(store, None, ONE, TWO)) == ["+machine code: no text differs"]
-
-
-def test_another_launch_makes_another_description(store):
-    subject = case(store, "ttgir", ONE, TWO)
-    four, eight = (runs.launch(subject.id, options={"num_warps": n}) for n in ("4", "8"))
-    plain, same, other = (
-        describe(store, subject, launches=Sides(base=base, head=head)).summary.title
-        for base, head in ((None, None), (four, four), (four, eight))
-    )
-    assert "`num_warps` 4 → 8" in other
-    assert "num_warps" not in plain + same

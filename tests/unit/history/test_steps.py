@@ -96,15 +96,6 @@ def test_a_flat_line_a_single_point_and_nights_that_do_not_agree_are_no_step():
         assert found(values) == [], slow
 
 
-def test_the_last_point_is_held_against_its_own_line():
-    before = line((30, 50.0), (10, 55.0))
-    distance, allowed = change_points.beyond_noise(before, 58.0)
-    assert distance == pytest.approx(58 / 55 - 1, abs=0.003)
-    assert 0.01 <= allowed < distance
-    assert change_points.beyond_noise(before, 55.2)[0] < allowed
-    assert change_points.beyond_noise([50.0, 50.0], 90.0)[1] == math.inf
-
-
 SLOWER, AS_BEFORE = "moe/grouped:fp16-8groups@sm_90", "elementwise/vector_add:fp32-16m@sm_90"
 
 

@@ -16,16 +16,11 @@ from tests.unit.typed import typed
 
 def run_of(groups, edit="a", registers=32):
     """Cases by name with their groups; the edit and the registers are those of the case `x`."""
-    cases = [
-        runs.case(
-            f"a/b:{name}@sm_90",
-            Verdict.CHANGED,
-            base={"registers": 30},
-            head={"registers": registers if name == "x" else 32},
-            edit=(edit if name == "x" else "a") * 64,
-        )
-        for name in groups
-    ]
+    cases = []
+    for name in groups:
+        letter, count = (edit, registers) if name == "x" else ("a", 32)
+        facts = {"base": {"registers": 30}, "head": {"registers": count}}
+        cases.append(runs.case(f"a/b:{name}@sm_90", Verdict.CHANGED, edit=letter * 64, **facts))
     made = [runs.group(group, f"a/b:{name}@sm_90") for name, group in groups.items()]
     return runs.run(*cases, groups=tuple(made))
 
