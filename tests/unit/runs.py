@@ -35,6 +35,7 @@ from irdiff.model import (
 )  # fmt: skip
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
+from irdiff.run import run_folder
 from irdiff.store import sha256
 from irdiff.timing import results
 from irdiff.timing.results import GpuRecord, OutputCheck, OutputStatus, TimingProtocol, TimingResults
@@ -188,6 +189,13 @@ def run(*cases, groups=(), **changes):
         launches={key: launched for launched, key in launches if key and launched.key == key},
     )  # fmt: skip
     return replace(made, **changes)
+
+
+def saved(folder, run):
+    """The folder, with `run.json` alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "run.json").write_bytes(run_folder.dump(run))
+    return folder
 
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")

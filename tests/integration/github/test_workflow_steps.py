@@ -20,7 +20,6 @@ import pytest
 
 from irdiff.github import asked
 from irdiff.model import Verdict
-from irdiff.run import run_folder
 from tests.integration.commits.checkouts import (
     SQUARE,
     commit,
@@ -329,9 +328,8 @@ def test_a_run_is_reported_and_gated(project, kernels, workflow, verdict, passes
     event = Event("workflow_dispatch", DEFAULT, git(ours.work, "rev-parse", "HEAD"), {"inputs": {}})
     before = ours.machine.folder / "artifacts" / f"1000-{ours.machine.attempts + 1}"
     parts = [runs.run(*cases[number - 1 :: 2]) for number in (1, 2)]
-    _keep(
-        before, [replace(run, options=replace(run.options, shard=(n, 2))) for n, run in enumerate(parts, 1)]
-    )
+    options = [replace(run.options, shard=(n, 2)) for n, run in enumerate(parts, 1)]
+    _keep(before, [replace(run, options=chosen) for run, chosen in zip(parts, options, strict=True)])
     done = ours.machine.run(workflow, alone, event)
     assert done.jobs == {"gate": "success" if passes else "failure"}, done.log
     headline = "gate passes" if passes else "gate fails: 1 of "
@@ -346,8 +344,7 @@ def _keep(place, shards):
     """The artifact `irdiff-run`, as `irdiff github finish` makes it of the shards' runs."""
     parts = place.parent / f"{place.name}-parts"
     for number, run in enumerate(shards, 1):
-        (parts / f"irdiff-part-{number}").mkdir(parents=True)
-        (parts / f"irdiff-part-{number}" / "run.json").write_bytes(run_folder.dump(run))
+        runs.saved(parts / f"irdiff-part-{number}", run)
     typed(place.parent, "github", "finish", str(parts), "--out", str(place.parent / "joined"))
     Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
 
@@ -365,13 +362,8 @@ def test_a_night_compares_what_was_merged_since_the_last_or_what_a_person_names(
         text = (TEMPLATES / "irdiff-nightly.yml").read_text()
         script = re.search(r"id: sides\n(?:.*\n)+?        run: \|\n((?: {10}.*\n)+)", text)
         output = tmp_path / "output"
-        environment = {
-            **os.environ,
-            "BASE": base,
-            "GITHUB_OUTPUT": str(output),
-            "GIT_TEST_DATE_NOW": str(now),
-        }
-        subprocess.run(["bash", "-euc", script[1]], cwd=tmp_path, env=environment, check=True)
+        given = {"BASE": base, "GITHUB_OUTPUT": str(output), "GIT_TEST_DATE_NOW": str(now)}
+        subprocess.run(["bash", "-euc", script[1]], cwd=tmp_path, env={**os.environ, **given}, check=True)
         rows = dict(line.split("=") for line in output.read_text().splitlines())
         output.unlink()
         return rows

@@ -20,9 +20,7 @@ def run(tmp_path):
     folder = tmp_path / "run"
     base, head = ({"ttgir": stored(folder, "ttgir", text)} for text in (runs.TTGIR, runs.TTGIR_AT_HEAD))
     changed = runs.numbered(0, Verdict.CHANGED, artifacts=Sides(base=base, head=head))
-    made = runs.run(changed, runs.numbered(8, Verdict.BROKEN))
-    (folder / "run.json").write_bytes(run_folder.dump(made))
-    return run_folder.load(folder)
+    return run_folder.load(runs.saved(folder, runs.run(changed, runs.numbered(8, Verdict.BROKEN))))
 
 
 def story(run, case, folder):

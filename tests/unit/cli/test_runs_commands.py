@@ -20,8 +20,7 @@ OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
 
 
 def write(folder, run, written):
-    (folder / "artifacts").mkdir(parents=True)
-    (folder / "run.json").write_bytes(run_folder.dump(run))
+    (build.saved(folder, run) / "artifacts").mkdir()
     os.utime(folder / "run.json", (written, written))
 
 

@@ -11,7 +11,7 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
-from irdiff.model import Artifact, Sides, StageStatus, Verdict
+from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.compiled import no_llvm
@@ -78,23 +78,16 @@ def pair(**of_head):
 
 def changed(comparator, base, head, **changes):
     """A case with these texts, as a comparison files it."""
-
-    def artifact(stage, text):
-        data = text.encode() if isinstance(text, str) else text
-        return Artifact(stage=stage, digest=comparator.store.put(data), size_bytes=len(data))
-
     differ = [stage for stage in base if base[stage] != head.get(stage)]
     stages = {stage: StageStatus.CHANGED if stage in differ else StageStatus.IDENTICAL for stage in base}
     stages["sass"] = stages.pop("cubin", StageStatus.IDENTICAL)
-    made = replace(
-        case(CASE, Verdict.CHANGED),
-        origin=cases.origin(differ[0]) if differ else None,
-        stages=stages,
-        artifacts=Sides(base=base, head=head).map(
-            lambda texts: {stage: artifact(stage, text) for stage, text in texts.items()}
-        ),
-        **changes,
-    )
+    artifacts = Sides(base=base, head=head).map(lambda texts: runs.kept(comparator.store, texts))
+    changes |= {
+        "origin": cases.origin(differ[0]) if differ else None,
+        "stages": stages,
+        "artifacts": artifacts,
+    }
+    made = case(CASE, Verdict.CHANGED, **changes)
     return replace(made, edit=edit_digest.of_case(made, pair(), comparator))
 
 
@@ -155,14 +148,8 @@ def test_every_stage_both_sides_machine_code_launcher_and_unreadable_bytes_count
 
 
 def test_what_the_launch_has_differently_counts(comparator):
-    changes = [
-        {},
-        {"grid": (2, 1, 1)},
-        {"grid": (3, 1, 1)},
-        {"constexprs": {"BLOCK": "64"}},
-        {"attributes": {"x": "tt.divisibility=16"}},
-        {"options": {"num_stages": "3"}},
-    ]
+    changes = [{}, {"grid": (2, 1, 1)}, {"grid": (3, 1, 1)}, {"options": {"num_stages": "3"}}]
+    changes += [{"constexprs": {"BLOCK": "64"}}, {"attributes": {"x": "tt.divisibility=16"}}]
     row = changed(comparator, {"ttgir": mask(100)}, {"ttgir": mask(96)})
     assert len({edit_digest.of_case(row, pair(**change), comparator) for change in changes}) == len(changes)
 

@@ -13,7 +13,6 @@ from irdiff.errors import UsageError
 from irdiff.gate import outputs, policy, sarif
 from irdiff.gate.outputs import ReleaseRun, junit
 from irdiff.model import StageStatus, Verdict
-from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
@@ -98,10 +97,7 @@ def test_nothing_is_called_a_pass_that_was_not_asked():
 
 @pytest.fixture
 def folder(tmp_path, run):
-    path = tmp_path / "run"
-    path.mkdir()
-    (path / "run.json").write_bytes(run_folder.dump(run))
-    return path
+    return runs.saved(tmp_path / "run", run)
 
 
 @pytest.fixture
@@ -143,8 +139,7 @@ def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(tmp_path, 
     assert settled["settled_by"]["accepted"][0]["owner"] == "jane"
     assert _invoke(folder, "--policy", rules)[0] == 0
     assert (tmp_path / "irdiff-accepted.toml").read_text().count("[[accepted]]") == 1
-    rebased = replace(run, base=runs.revision("3.8.1"), head=runs.revision("3.9.1"))
-    (folder / "run.json").write_bytes(run_folder.dump(rebased))
+    runs.saved(folder, replace(run, base=runs.revision("3.8.1"), head=runs.revision("3.9.1")))
     code, output = _invoke(folder, "--policy", rules)
     assert (code, "--renew takes it again" in output) == (1, True)
     assert _invoke(folder, "--policy", rules, "--renew", "--owner", "joe", "--until", "2999-12-31")[0] == 0

@@ -11,7 +11,6 @@ from irdiff.github import asked, checks, comment
 from irdiff.github.asked import Asked
 from irdiff.model import Verdict
 from irdiff.report import conclusion
-from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.typed import typed
@@ -57,8 +56,7 @@ def environment(monkeypatch):
 @pytest.fixture
 def folder(tmp_path):
     case = runs.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
-    (tmp_path / "run.json").write_bytes(run_folder.dump(runs.run(case)))
-    return tmp_path
+    return runs.saved(tmp_path, runs.run(case))
 
 
 def test_a_dry_run_prints_the_comment_and_needs_no_token(folder, snapshot):

@@ -46,18 +46,16 @@ class Judging:
 
 def judged(store, verdict=Verdict.CHANGED, **changes):
     """With a value in every field that a judgement has."""
-    launched = LAUNCHES.map(lambda launch: {"launch": launch.launched})
     made = texts(store)
-    case = runs.case(
-        CASE,
-        verdict,
-        base={"registers": 16, "occupancy": 0.5, "mode": "a"},
-        head={"registers": 18, "occupancy": 1.0, "mode": "b"},
-        artifacts=Sides(base=launched.base | made.base, head=launched.head | made.head),
-        metadata=Sides(base={}, head={}) if verdict is Verdict.UNCHANGED else METADATA,
-        findings=runs.findings("launch-differs:shared", "inferred-attributes-only"),
-    )
-    case = replace(case, **changes)
+    base, head = ({"launch": LAUNCHES.of(side).launched, **made.of(side)} for side in ("base", "head"))
+    findings = runs.findings("launch-differs:shared", "inferred-attributes-only")
+    facts = {
+        f"{side}": {"registers": 16, "occupancy": far, "mode": side}
+        for side, far in (("base", 0.5), ("head", 1.0))
+    }
+    metadata = Sides(base={}, head={}) if verdict is Verdict.UNCHANGED else METADATA
+    words = {"artifacts": Sides(base=base, head=head), "metadata": metadata, "findings": findings}
+    case = runs.case(CASE, verdict, **facts, **{**words, **changes})
     description = replace(describe(case, None), counts=Counter({"-bar": 2, "+fence": 1}), size=3)
     cause = Cause(kind=CauseKind.NUMBER, subject="`bar`", count=-2, in_loops=1, ahead="", detail="é")
     description = replace(description, summary=replace(description.summary, causes=(cause,), score=1.25))
@@ -160,15 +158,10 @@ def test_another_irdiff_or_llvm_judges_anew(judging, monkeypatch, place, name):
     assert judging.found() is None
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        lambda store: judged(store, Verdict.BROKEN),
-        lambda store: judged(store, findings=runs.findings("lexical-llir:timeout")),
-        lambda store: replace(judged(store), transient=True),
-    ],
-    ids=["does not compile", "texts that may be read next time", "a stage had no time"],
-)
-def test_what_may_end_differently_is_not_kept(judging, result):
-    judging.keep(result(judging.store))
-    assert judging.found() is None
+def test_what_may_end_differently_is_not_kept(judging):
+    """It does not compile, its texts may be read next time, a stage had no time."""
+    store = judging.store
+    late = judged(store, findings=runs.findings("lexical-llir:timeout"))
+    for result in (judged(store, Verdict.BROKEN), late, replace(judged(store), transient=True)):
+        judging.keep(result)
+        assert judging.found() is None

@@ -32,24 +32,16 @@ def edit_of(row):
 def one(row):
     of, (base, head) = edit_of(row), row.get("facts", ({}, {}))
     stage = row.get("stage") or (of.stage if of else "")
-    changes = {"stages": {name: StageStatus(status) for name, status in row.get("stages", {}).items()}}
-    subject = runs.case(
-        CASE,
-        Verdict.CHANGED,
-        base=base,
-        head=head,
-        origin=runs.origin(stage),
-        findings=runs.findings(*row.get("findings", ())),
-        **changes if "stages" in row else {},
-    )
+    statuses = {name: StageStatus(status) for name, status in row.get("stages", {}).items()}
+    changes = {"stages": statuses} if statuses else {}
+    changes |= {"origin": runs.origin(stage), "findings": runs.findings(*row.get("findings", ()))}
+    subject = runs.case(CASE, Verdict.CHANGED, base=base, head=head, **changes)
     return titles.of_case(subject, titles.causes_of(subject, of, NONE))
 
 
 def several(row):
-    rows = []
-    for written, (before, after) in zip(
-        row["members"], row.get("registers", [(0, 0)] * len(row["members"])), strict=True
-    ):
+    rows, registers = [], row.get("registers", [(0, 0)] * len(row["members"]))
+    for written, (before, after) in zip(row["members"], registers, strict=True):
         facts = {"base": {"registers": before}, "head": {"registers": after}}
         subject = runs.case(CASE, Verdict.CHANGED, origin=runs.origin(), **facts)
         rows.append((subject, titles.causes_of(subject, edit("ttgir", *written), NONE)))
@@ -143,13 +135,12 @@ def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_ho
 def held(row):
     """What holds, how far, and what it adds up to. Where a row names no effects it is proved to do the same."""
     base, head = row.get("facts", ({}, {}))
+    more = {
+        "findings": runs.findings(*row.get("findings", ())),
+        "nondeterministic": row.get("nondeterministic", ()),
+    }
     case = runs.case(
-        "matmul/tma:fp16@sm_90",
-        Verdict(row.get("verdict", "changed")),
-        base=base,
-        head=head,
-        findings=runs.findings(*row.get("findings", ())),
-        nondeterministic=tuple(row.get("nondeterministic", ())),
+        "matmul/tma:fp16@sm_90", Verdict(row.get("verdict", "changed")), base=base, head=head, **more
     )
     of = edit(row["ir"], *row["lines"]) if "ir" in row else None
     kind, *said = row.get("effects", ["motion"]) or [""]

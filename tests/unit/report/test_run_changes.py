@@ -9,7 +9,6 @@ from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
 from irdiff.model import Verdict
 from irdiff.report import run_changes
-from irdiff.run import run_folder
 from tests.unit import runs
 from tests.unit.typed import typed
 
@@ -40,11 +39,8 @@ OTHER = replace(NEW, base=replace(NEW.base, digest="e" * 64))
 
 @pytest.mark.parametrize(("new", "ends"), [(OTHER, ExitCode.ANSWER_IS_NO), (OLD, ExitCode.DONE)])
 def test_the_command(new, ends, tmp_path, snapshot):
-    for name, run in (("old", OLD), ("new", new)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "run.json").write_bytes(run_folder.dump(run))
-    made = tmp_path / "changes.json"
-    words = (tmp_path / "old", tmp_path / "new", "--json", made, "--exit-code")
+    old, made = runs.saved(tmp_path / "old", OLD), tmp_path / "changes.json"
+    words = (old, runs.saved(tmp_path / "new", new), "--json", made, "--exit-code")
     code, shown = typed(diff_runs_command, *words)
     assert code == ends
     assert shown.replace(str(tmp_path), "FOLDER") == snapshot

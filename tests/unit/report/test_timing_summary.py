@@ -25,18 +25,13 @@ def measurement(speed, why="", ratio=1.0):
 
 @pytest.fixture
 def timings():
-    rows = found(cases=("hung", "slow", "unclear")).cases
-    hang = replace(check(OutputStatus.HANG), side="head", message=MESSAGE)
-    return replace(
-        found(),
-        cases=(
-            replace(rows[0], outputs=hang),
-            replace(rows[1], measurement=measurement(Speed.SLOWER, ratio=1.1)),
-            replace(rows[2], measurement=measurement(Speed.UNCLEAR, WHY)),
-        ),
-        gpus=(replace(gpu("GPU-1"), stopped="measuring ended early: GPU 0 cannot be opened"),),
-        not_timed=(NotTimed(case="left", reason="measuring ended early: GPU 0 cannot be opened"),),
-    )
+    hung, slow, unclear = found(cases=("hung", "slow", "unclear")).cases
+    hung = replace(hung, outputs=check(OutputStatus.HANG, "head", MESSAGE))
+    slow = replace(slow, measurement=measurement(Speed.SLOWER, ratio=1.1))
+    unclear = replace(unclear, measurement=measurement(Speed.UNCLEAR, WHY))
+    ended = "measuring ended early: GPU 0 cannot be opened"
+    left = (NotTimed(case="left", reason=ended),)
+    return replace(found(), cases=(hung, slow, unclear), gpus=(gpu("GPU-1", stopped=ended),), not_timed=left)
 
 
 def test_a_report_has_faults_slow_cases_and_those_without_a_verdict(timings, snapshot):

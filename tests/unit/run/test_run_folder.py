@@ -26,11 +26,7 @@ def folder(tmp_path):
         runs.case("a/x:2@gfx942", Verdict.ADDED),
         runs.case("a/x:3@gfx942", Verdict.ABSORBED, metadata=runs.case().metadata),
     ]
-    run = runs.run(*cases, groups=(runs.group("g1", "a/x:1@sm_90"),))
-    run_folder_path = tmp_path / "run"
-    run_folder_path.mkdir()
-    (run_folder_path / "run.json").write_bytes(run_folder.dump(run))
-    return run_folder_path
+    return runs.saved(tmp_path / "run", runs.run(*cases, groups=(runs.group("g1", "a/x:1@sm_90"),)))
 
 
 def _edit(folder, change):

@@ -15,9 +15,8 @@ NAMES = ("20261121-100000-000001-a-b", "20261122-110000-000001-a-b", "20261122-1
 def runs(tmp_path):
     run = build.run(build.case("a/b:c@sm_90", Verdict.CHANGED), build.case("a/b:d@sm_90"))
     for number, name in enumerate(NAMES):
-        folder = tmp_path / "runs" / name
-        (folder / "artifacts").mkdir(parents=True)
-        (folder / "run.json").write_bytes(run_folder.dump(run))
+        folder = build.saved(tmp_path / "runs" / name, run)
+        (folder / "artifacts").mkdir()
         os.utime(folder / "run.json", (number, number))
     (tmp_path / "runs" / "no run").mkdir()
     return tmp_path / "runs"
