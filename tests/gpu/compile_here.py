@@ -80,15 +80,10 @@ class Builder:
         for name, *pair in pairs:
             sides = Sides(base=pair[0], head=pair[1])
             launches |= {side.launch.key: side.launch for side in sides}
-            made = runs.case(
-                f"{name}@{self.row['name']}",
-                Verdict.CHANGED,
-                stages={"sass": StageStatus.CHANGED},
-                artifacts=sides.map(lambda side: {"cubin": side.artifact}),
-                metadata=sides.map(lambda side: side.metadata),
-                launches=sides.map(lambda side: side.launch.key),
-            )
-            cases.append(made)
+            artifacts = sides.map(lambda side: {"cubin": side.artifact})
+            keys, metadata = sides.map(lambda side: side.launch.key), sides.map(lambda side: side.metadata)
+            more = {"stages": {"sass": StageStatus.CHANGED}, "artifacts": artifacts, "metadata": metadata}
+            cases.append(runs.case(f"{name}@{self.row['name']}", Verdict.CHANGED, launches=keys, **more))
         target = Target(**{"sources": {}, "facts": {}, **self.row})
         run = runs.run(*cases, targets=(target,), launches=launches)
         digests = [side["cubin"].digest for case in cases for side in case.artifacts]

@@ -22,11 +22,10 @@ pytestmark = pytest.mark.gpu
 
 EXPECTED = {
     "good": OutputStatus.EQUAL,
-    "wrong_result": OutputStatus.DIFFERENT,
-    "unwritten": OutputStatus.DIFFERENT,
-    "out_of_bounds": OutputStatus.OUT_OF_BOUNDS,
     "illegal_address": OutputStatus.FAULT,
     "endless": OutputStatus.HANG,
+    **dict.fromkeys(("wrong_result", "unwritten"), OutputStatus.DIFFERENT),
+    "out_of_bounds": OutputStatus.OUT_OF_BOUNDS,
 }
 LATE = {"late_fault": "illegal_address", "late_hang": "endless"}
 """Good kernels, and whose binary head's arm gets in the third process that times them."""
@@ -58,12 +57,8 @@ def folder(tmp_path_factory):
     pytest.importorskip("triton", reason="no Triton here to compile the planted kernels with")
     folder = tmp_path_factory.mktemp("planted")
     builder = compile_here.Builder(compile_here.store_in(folder / "store"))
-    built = {
-        row.split(":")[1]: made
-        for row, made in builder.build(
-            compile_here.ROOT / "tests/data/texts/gpu/workloads", "planted"
-        ).items()
-    }
+    workloads = compile_here.ROOT / "tests/data/texts/gpu/workloads"
+    built = {row.split(":")[1]: made for row, made in builder.build(workloads, "planted").items()}
     builder.close()
     # the same arguments on both sides: only the binary differs
     pairs = [(name, built["good"], made) for name, made in built.items()]

@@ -23,14 +23,9 @@ class Bash:
 
     def __init__(self, folder):
         self._terminal, own = pty.openpty()
-        self._process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile", "-i"],
-            stdin=own,
-            stdout=own,
-            stderr=own,
-            env={"PATH": f"{folder}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "dumb", "HISTFILE": ""},
-            start_new_session=True,
-        )
+        env = {"PATH": f"{folder}:{os.environ['PATH']}", "PS1": "$ ", "TERM": "dumb", "HISTFILE": ""}
+        streams = {"stdin": own, "stdout": own, "stderr": own, "start_new_session": True}
+        self._process = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], env=env, **streams)
         os.close(own)
 
     def type(self, text, until):
@@ -60,19 +55,12 @@ def bash(tmp_path):
     shell.close()
 
 
-TYPED = {
-    "irdiff expl": "irdiff explain ",
-    "irdiff compare triton==3.8": "irdiff compare triton==3.8.0 ",
-    "irdiff compare triton=": "irdiff compare triton==3.8.0 ",
-    "irdiff compare triton==3.8.0 tri": "irdiff compare triton==3.8.0 triton==3.8.0 ",
-    "irdiff compare --triton=triton==3": "irdiff compare --triton=triton==3.8.0 ",
-    "irdiff diff last g:": "irdiff diff last g:08df ",
-    "irdiff diff  last   g:0": "irdiff diff  last   g:08df ",
-    "irdiff diff last norm/rms:fp16/k#1@s": "irdiff diff last norm/rms:fp16/k#1@sm_90 ",
-}
+TYPED = text_of("completion/typed.txt").splitlines()
+"""What is typed behind `irdiff`, and what the key Tab makes of it."""
 
 
 def test_a_word_is_completed_as_a_whole(bash):
-    for typed, shown in TYPED.items():
+    for row in TYPED:
+        typed, shown = (f"irdiff {words}" for words in row.split(" | "))
         assert bash.type(f"{typed}\t", shown).endswith(shown)
         bash.type("\x15echo cle''ared\n", "cleared")

@@ -16,6 +16,12 @@ WORKLOAD = text_of("reach/workload.py.template")
 VALUES = {"matmul": "x * 2.0", "softmax": "tl.exp(x)", "gelu": "tl.sqrt(x)", "norm": "x - 1.0"}
 VALUES["rope"] = "x + 1.0"
 UNUSED = "\n\ndef unused():\n    return 1\n"
+
+
+def reading(name, lines):
+    return WORKLOAD.format(name=name, labels='("fp32",)').replace("def run", f"{lines}\n\ndef run")
+
+
 BASE = {
     "src/kernels/__init__.py": "",
     "src/kernels/table.csv": "2.0\n",
@@ -23,12 +29,8 @@ BASE = {
     "src/kernels/host.py": "def size():\n    return 4096\n",
     **{f"src/kernels/{name}.py": KERNEL.format(value=value) for name, value in VALUES.items()},
     "bench/ops/matmul.py": WORKLOAD.format(name="matmul", labels='("fp32", "fp16")'),
-    "bench/ops/softmax.py": WORKLOAD.format(name="softmax", labels='("fp32",)').replace(
-        "def run", "import kernels.host\n\n\ndef run"
-    ),
-    "bench/ops/gelu.py": WORKLOAD.format(name="gelu", labels='("fp32",)').replace(
-        "def run", 'with open("src/kernels/table.csv") as file:\n    file.read()\n\n\ndef run'
-    ),
+    "bench/ops/softmax.py": reading("softmax", "import kernels.host\n"),
+    "bench/ops/gelu.py": reading("gelu", 'with open("src/kernels/table.csv") as file:\n    file.read()\n'),
 }
 UNREAD = "no launch reads what changed"
 

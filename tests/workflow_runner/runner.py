@@ -143,17 +143,10 @@ class _Run:
         self.results[name] = "success" if all(ok) else "failure"
 
     def _github(self):
-        return {
-            "event": self.event.payload,
-            "event_name": self.event.name,
-            "ref": self.event.ref,
-            "sha": self.event.sha,
-            "repository": self.machine.repository,
-            "run_id": str(self.number),
-            "run_attempt": str(self.machine.attempts),
-            "server_url": "https://github.example",
-            "token": TOKEN,
-        }
+        event = {"event": self.event.payload, "event_name": self.event.name, "ref": self.event.ref}
+        run = {"run_id": str(self.number), "run_attempt": str(self.machine.attempts), "sha": self.event.sha}
+        place = {"repository": self.machine.repository, "server_url": "https://github.example"}
+        return {**event, **run, **place, "token": TOKEN}
 
 
 class _Job:
@@ -174,17 +167,11 @@ class _Job:
         (machine / "bin" / "sudo").write_text("#!/bin/sh\necho sudo: not here >&2\nexit 1\n")
         (machine / "bin" / "sudo").chmod(0o755)
         self.path = f"{machine / 'bin'}:/usr/bin:/bin"
-        self.environment = {
-            "HOME": str(self.home),
-            "LANG": "C.UTF-8",
-            "CI": "true",
-            "GITHUB_ACTIONS": "true",
-            "GITHUB_REPOSITORY": run.machine.repository,
-            "GITHUB_API_URL": run.machine.api_url,
-            "GITHUB_EVENT_PATH": str(machine / "event.json"),
-            "RUNNER_TEMP": str(self.temp),
-            "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt",
-        }
+        event, certificates = str(machine / "event.json"), "/etc/ssl/certs/ca-certificates.crt"
+        here = {"HOME": str(self.home), "RUNNER_TEMP": str(self.temp), "SSL_CERT_FILE": certificates}
+        github = {"ACTIONS": "true", "REPOSITORY": run.machine.repository, "API_URL": run.machine.api_url}
+        named = {f"GITHUB_{name}": value for name, value in {**github, "EVENT_PATH": event}.items()}
+        self.environment = {"LANG": "C.UTF-8", "CI": "true", **here, **named}
 
     def ended(self):
         self.run.log.append(f"=== {self.name} {self.context.get('matrix') or ''}")
@@ -229,16 +216,10 @@ class _Job:
             shutil.copytree(installed, self.tools, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
             self.run.log.append(f"--- {name}: as in an earlier job")
             return
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-            cwd=self.work,
-            env={**environment, "PATH": self.path, **files, **env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=1500,
-        )
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        env = {**environment, "PATH": self.path, **files, **env}
+        done = subprocess.run(command, cwd=self.work, env=env, text=True, timeout=1500, **streams)
         assert TOKEN not in done.stdout
         self.run.log.append(f"--- {name}: {done.returncode}\n{done.stdout}")
         self.run.summary.append(summary.read_text())

@@ -83,23 +83,15 @@ class Project:
         return done
 
     def comment(self, done):
-        event = {
-            "id": done.number,
-            "event": "pull_request",
-            "conclusion": done.conclusion,
-            "head_repository": {"full_name": "fork/n", "owner": {"login": "fork"}},
-            "head_branch": "branch",
-            "head_sha": self.head,
-            "html_url": f"https://github.example/o/n/actions/runs/{done.number}",
-        }
-        return self.start("irdiff-comment", "workflow_run", DEFAULT, {"workflow_run": event})
+        fork = {"full_name": "fork/n", "owner": {"login": "fork"}}
+        head = {"head_repository": fork, "head_branch": "branch", "head_sha": self.head}
+        url = f"https://github.example/o/n/actions/runs/{done.number}"
+        event = {"id": done.number, "event": "pull_request", "conclusion": done.conclusion, "html_url": url}
+        return self.start("irdiff-comment", "workflow_run", DEFAULT, {"workflow_run": event | head})
 
     def says(self, login, body):
-        payload = {
-            "action": "created",
-            "issue": {"number": 7, "pull_request": {}},
-            "comment": {"id": 99, "body": body, "user": {"login": login}},
-        }
+        comment = {"id": 99, "body": body, "user": {"login": login}}
+        payload = {"action": "created", "issue": {"number": 7, "pull_request": {}}, "comment": comment}
         return self.start("irdiff-command", "issue_comment", DEFAULT, payload)
 
     def report(self):
