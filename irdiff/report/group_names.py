@@ -43,6 +43,12 @@ class NamedGroup:
     def is_partly_risky(self) -> bool:
         return 0 < self.short_title.risky < len(self.group.members)
 
+    @property
+    def risk(self) -> str:
+        """`wrong-result risk in 1 of 4 cases`."""
+        some = f" in {self.short_title.risky} of {len(self.group.members)} cases"
+        return self.group.severity + (some if self.is_partly_risky else "")
+
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
     """The groups in the order of every report, each with its names; `edits` where they are known."""

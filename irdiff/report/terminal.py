@@ -22,6 +22,7 @@ from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
 from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
 from irdiff.stages import in_stage_order
+from irdiff.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -112,7 +113,7 @@ def _section(title: str, lines: Iterable[Text], more: int = 0, what: str = "") -
     yield from tables.heading(escape.terminal(title)) if shown else ()
     yield from shown
     if more:
-        yield _line(f"… and {more} more {what}: --limit shows them", _DIM)
+        yield _line(f"… and {counted(more, f'more {what}')} (--limit)", _DIM)
 
 
 # what matters most
@@ -120,14 +121,14 @@ def _section(title: str, lines: Iterable[Text], more: int = 0, what: str = "") -
 
 def _ending(found: Ending, style: str = "") -> Iterator[Text]:
     rows = (_case(shared.names, style, shared.words, _ERROR) for shared in found.errors)
-    return _section(found.title, rows, found.errors.more, "errors")
+    return _section(found.title, rows, found.errors.more, "error")
 
 
 def _timed(shown: RunView) -> Iterator[Text]:
     wrong = (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
-    yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "cases")
+    yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "case")
     slower = (_case(row.case_id, _BAD, row.words) for row in shown.slower)
-    yield from _section("slower", slower, shown.slower.more, "cases")
+    yield from _section("slower", slower, shown.slower.more, "case")
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
@@ -191,7 +192,7 @@ def _group(row: GroupLine, room: int, *, is_aligned: bool) -> Text:
 
 def _unknown(shown: RunView) -> Iterator[Text]:
     lines = (_said(f"- {line}", "yellow") for line in shown.unknown)
-    return _section("not compared, and other notes", lines, shown.unknown.more, "notes")
+    return _section("not compared, and other notes", lines, shown.unknown.more, "note")
 
 
 # details
@@ -220,9 +221,9 @@ def _columns(*names: str) -> list[Column]:
 
 def _bump(shown: RunView) -> Iterator[Text]:
     far = (_case(row.case_id, _BAD if row.worse else _GOOD, row.words) for row in shown.outliers)
-    yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outliers")
+    yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outlier")
     parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)
-    yield from _section("better and worse, by family and target", parts, shown.by_family.more, "rows")
+    yield from _section("better and worse, by family and target", parts, shown.by_family.more, "row")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

@@ -321,7 +321,7 @@ def _group_lines(
             targets=phrases.members_by_target(group, cases),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
-            reasons=_reasons(row),
+            reasons=tuple(severity.sentences(group)),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
             smallest=smallest,
@@ -333,13 +333,6 @@ def _group_lines(
             members=listed(group.members if count > 1 else (), limits.rows),
             commands=tuple(commands.story(call, row.short, smallest)),
         )
-
-
-def _reasons(row: NamedGroup) -> tuple[str, ...]:
-    first, *others = severity.sentences(row.group) or [""]
-    risky, count = row.short_title.risky, len(row.group.members)
-    like_it = f"; {risky} of {count} cases {'is' if risky == 1 else 'are'} like this"
-    return tuple(filter(None, (first + (like_it if row.is_partly_risky else ""), *others)))
 
 
 def _left(risks: Iterable[str]) -> str:
