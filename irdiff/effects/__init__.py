@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -20,12 +19,6 @@ READERS: Mapping[str, Callable[[Sequence[str]], Program]] = {
     Stage.AMDGCN: amdgcn.read,
     Stage.LLIR: llir.read,
 }
-
-
-_SUMS_UP = re.compile(
-    r"(?:atom|red)\b.*\.add\..*f\d|\w+_atomic_(?:pk_)?add_(?:b?f|rtn_f)|ds_(?:pk_)?add_(?:b?f|rtn_b?f)"
-)
-"""Sums of floating point in memory: the order in which threads add is no program's."""
 
 
 class Compared(NamedTuple):
@@ -66,10 +59,10 @@ def _unknown(subject: str) -> EffectDiffers:
 
 
 def _between(stage: str, values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
-    ours, theirs = Counter(base.declarations), Counter(head.declarations)
-    if any(each.startswith((ptx.THREADS, amdgcn.THREADS)) for each in (ours - theirs) + (theirs - ours)):
+    if base.threads != head.threads:
         yield _unknown("the kernel runs with another number of threads")
         return
+    ours, theirs = Counter(base.declarations), Counter(head.declarations)
     if ours != theirs:
         count = max((ours - theirs).total(), (theirs - ours).total())
         yield _unknown(f"{count} declaration{'s differ' if count > 1 else ' differs'}")
@@ -99,7 +92,7 @@ def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int
     if not kinds <= {EffectClass.COST}:
         return Bits.UNKNOWN
     is_final = stage == Stage.AMDGCN or (stage == Stage.PTX and not _may_be_contracted(values))
-    has_order = not any(_SUMS_UP.match(operation.name) for operation in values.made_by.values())
+    has_order = not any(operation.sums_up for operation in values.made_by.values())
     return Bits.SAME if is_final and has_order else Bits.UNKNOWN
 
 

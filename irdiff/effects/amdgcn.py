@@ -78,7 +78,9 @@ _WRITES_SCC = re.compile(
     r"|quadmask|wqm|absdiff"
     r"|cmp\w*|bitcmp\w*)_"
 )
-_FLOAT = re.compile(r"v_.*(?:_(?:pk_|legacy_)?(?:bf?16|f16|f32|f64|f8|bf8|fp8)|mfma|dot|xf32)")
+_FLOAT = re.compile(
+    r"v_.*(?:_(?:pk_|legacy_)?(?:bf?16|f16|f32|f64|f8|bf8|fp8)|mfma|dot|xf32)|(?:\w+_atomic|ds)_.*_b?f\d"
+)
 _COMMUTES = re.compile(
     r"v_(?:pk_)?(?:add|mul|fma|max|min)_f|v_(?:mul_hi|mul_u32|mul_i32|max_[ui]|min_[ui]|mad_u64)|s_mul_hi"
     r"|s_m(?:in|ax)_"
@@ -107,8 +109,7 @@ _COMPUTED = {
     for names, _, steps in [row.partition(":")]
     for name in names.split()
 }
-THREADS = ".max_flat_workgroup_size:"
-"""Begins the declaration of how many a block has."""
+_THREADS = ".max_flat_workgroup_size:"
 _COUNTS = re.compile(
     r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
     r"|(?:- )?\.[sva]gpr\w*:|\.p2align"
@@ -146,7 +147,8 @@ def read(lines: Sequence[str]) -> Program:
     if name or not functions:
         raise ReadError("no function of AMD assembly that ends")
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
-    return Program(functions, tuple(kept), tuple(unknown))
+    threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
+    return Program(functions, tuple(kept), threads, tuple(unknown))
 
 
 @functools.lru_cache(maxsize=1 << 15)
@@ -275,26 +277,27 @@ class _Reader:
 
     def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
         """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
-        signs = [text[0] == "-" and not _NUMBER.match(text) for text in texts]
-        operands: list[Operand] = []
-        for text, sign in zip(texts, signs, strict=True):
-            operands.append(self._source(text[sign:].strip("|")))
-            if "|" in text:  # the size of a float is what it is without the highest bit
-                self._add("size", (size := self._new(),), (operands[-1], 0x7FFFFFFF), ("and", 32))
-                operands[-1] = size
-        if word == "fmac":
-            operands, signs = [*operands, result], [*signs, False]
-        if word.startswith("sub"):
-            signs[word == "sub"] ^= True
-        word = word[:3]
+        (one, first), (other, second), *added = map(self._signed, texts)
+        added += [(result, False)] * (word == "fmac")
+        first, second, word = first != (word == "subrev"), second != (word == "sub"), word[:3]
         if word in ("add", "sub"):
-            word = "sub" if signs[0] != signs[1] else "add"
-            operands = operands[::-1] if signs[0] and not signs[1] else operands
-            signs = [signs[0] and signs[1]]
+            word = "sub" if first != second else "add"
+            one, other = (other, one) if first and not second else (one, other)
+            signs = [first and second]
         else:  # the product's, and that of what is added
-            signs = [signs[0] != signs[1], *signs[2:]]
+            signs = [first != second, *(sign for _, sign in added)]
         name = " ".join([f"v_{word}_f32", *itertools.compress(("1-", "3-"), signs)])
+        operands = [one, other, *(value for value, _ in added)]
         self._add(name, (result,), operands, masked=masked, commutes=word != "sub")
+
+    def _signed(self, text: str) -> tuple[Operand, bool]:
+        """A floating-point operand, and whether its negative is taken."""
+        sign = text[0] == "-" and not _NUMBER.match(text)
+        value = self._source(text[sign:].strip("|"))
+        if "|" in text:  # the size of a float is what it is without the highest bit
+            self._add("size", (size := self._new(),), (value, 0x7FFFFFFF), ("and", 32))
+            value = size
+        return value, sign
 
     def _steps(self, name: str, parts: Sequence[str], steps: Sequence[tuple[Any, ...]]) -> None:
         sources = [self._source(part) for part in parts[1:]]

@@ -125,7 +125,7 @@ def read(lines: Sequence[str]) -> Program:
             declarations.append(code)
     if not functions:
         raise ReadError("no function of LLVM IR")
-    return Program(functions, tuple(sorted(declarations)), tuple(unknown))
+    return Program(functions, tuple(sorted(declarations)), 0, tuple(unknown))
 
 
 class _IrReader:

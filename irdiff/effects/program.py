@@ -7,6 +7,7 @@ literal of floating point, a special register. Registers may be written several 
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -60,6 +61,8 @@ class Effect(NamedTuple):
 
 
 COPY = "copy", 0
+_COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
+"""What it adds is named by a descriptor, if at all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -83,6 +86,16 @@ class Operation:
     """Whether it acts only in the lanes that `exec` has."""
     effect: Effect | None = None
     is_float: bool = False
+
+    @property
+    def sums_up(self) -> bool:
+        """Whether it may add floating-point numbers in memory: in which order threads do is no program's."""
+        act = self.effect.act if self.effect else None
+        return (
+            "add" in self.name
+            if act is Act.ATOMIC and self.is_float
+            else _COPY_ADDS.match(self.name) is not None
+        )
 
 
 class Instruction(NamedTuple):
@@ -179,6 +192,8 @@ class Function(NamedTuple):
 class Program(NamedTuple):
     functions: Mapping[str, Function]
     declarations: tuple[str, ...]
-    """All that stands outside of instructions and counts: parameters, data, launch bounds."""
+    """All that stands outside of instructions and counts: parameters, data."""
+    threads: int
+    """How many a block has; 0 where the text does not say."""
     unknown: tuple[str, ...]
     """Operations that no rule names. They are compared as they stand."""

@@ -92,8 +92,6 @@ _FIRST_WRITES = re.compile(
 )
 _REDUCES = re.compile(r"atom\.(?!.*(?:acq|\.cas|\.exch))")
 """What `red` does as well, which gives no result (PTX ISA, "red")."""
-THREADS = "threads"
-"""Begins the declaration of how many a block has."""
 _ACTS = (
     (_CARRY, Act.OPAQUE), (_SYNC, Act.SYNC), (_MATRIX, Act.MATRIX), (_COPY, Act.COPY), (_LANES, Act.LANES),
     (re.compile(r"ldu?\.|ldmatrix"), Act.LOAD), (re.compile(r"st\.|stmatrix"), Act.STORE),
@@ -141,16 +139,18 @@ def read(lines: Sequence[str]) -> Program:
             declarations += reader.declared
     if depth or not functions:
         raise ReadError("no function of PTX")
-    return Program(functions, tuple(sorted(_declared(declarations, "\n".join(lines)))), tuple(unknown))
+    bounds = (code for code in declarations if code.startswith((".reqntid", ".maxntid")))
+    threads = max((math.prod(map(int, re.findall("[0-9]+", code))) for code in bounds), default=0)
+    return Program(
+        functions, tuple(sorted(_declared(declarations, "\n".join(lines)))), threads, tuple(unknown)
+    )
 
 
 def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
     """Without directives that bound registers and blocks, and parameters that nothing reads."""
     for code in declarations:
         is_unread = code.startswith(".param") and text.count(code.rstrip(",").split()[-1]) == 1
-        if code.startswith((".reqntid", ".maxntid")):
-            yield f"{THREADS} {math.prod(map(int, re.findall('[0-9]+', code)))}"
-        elif not is_unread and not code.startswith((".maxnreg", ".minnctapersm")):
+        if not is_unread and not code.startswith((".reqntid", ".maxntid", ".maxnreg", ".minnctapersm")):
             yield re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
 
 
