@@ -12,7 +12,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from irdiff.effects.blocks import BRANCH, JUMP, Body, Phis, with_copies
-from irdiff.effects.program import Act, Effect, Function, Operand, Program, ReadError, Verbatim, instruction
+from irdiff.effects.program import (
+    COPY,
+    Act,
+    Effect,
+    Function,
+    Operand,
+    Program,
+    ReadError,
+    Verbatim,
+    instruction,
+)
 from irdiff.effects.ptx import PtxReader, split
 
 _DEFINE = re.compile(r"define .*?(\S+ @[\w.$\"]+)\((.*)\)")
@@ -180,11 +190,7 @@ class _IrReader:
         )
 
     def _instruction(self, results: tuple[str, ...], word: str, rest: str) -> None:
-        kept = (
-            [name for name in _METADATA.findall(rest) if name and name not in _PROMISES]
-            if ", !" in rest
-            else []
-        )
+        kept = [name for name in _METADATA.findall(rest) if name and name not in _PROMISES]
         rest = _METADATA.sub("", rest) if word != "fence" else rest
         if word == "call":
             self._call(results, rest)
@@ -225,26 +231,14 @@ class _IrReader:
     def _plain(self, results: tuple[str, ...], word: str, rest: str) -> None:
         fast, rest = "".join(_FAST.findall(rest)), _FAST.sub("", _FLAGS.sub("", rest))
         source, _, target = rest.rpartition(" to ")
-        if not target or not source:
-            type_, operands = self._operands(rest)
-            compute = ("copy", 0) if word == "freeze" else None
-            name = f"{word} {type_} {fast}".strip()
-            self._add(
-                name,
-                results,
-                operands,
-                compute,
-                commutes=bool(_COMMUTES.match(word)),
-                is_float=bool(_FLOAT.match(word)),
-            )
-            return
-        type_, compute = _type(source)[0], None
+        type_, operands = self._operands(source or rest)
+        name, compute = f"{word} {type_} to {target} {fast}" if source else f"{word} {type_} {fast}", None
         from_, to = _width(type_), _width(target)
         if word in _CASTS and from_ and to:
             compute = ("trunc", to) if word == "trunc" else (word, from_ * 1000 + to)
-        elif word == "bitcast" and type_[0] not in "<" and target[0] not in "<":
-            compute = "copy", 0
-        self._add(f"{word} {type_} to {target} {fast}".strip(), results, (self._value(source),), compute,
+        elif word == "freeze" or (word == "bitcast" and "<" not in type_[0] + target[0]):
+            compute = COPY
+        self._add(name.strip(), results, operands, compute, commutes=bool(_COMMUTES.match(word)),
                   is_float=bool(_FLOAT.match(word)))  # fmt: skip
 
     def _address(self, results: tuple[str, ...], rest: str) -> None:
@@ -303,17 +297,12 @@ class _IrReader:
         space = re.match(r"ptr(?: addrspace\((\d+)\))?", parts[place])
         kind = _SPACES.get(space.group(1) or "", "") if space else ""
         words = modifiers.group() if modifiers else ""
+        name = f"{word} {words}{operation} {type_}{ordering.group() if ordering else ''} {kept}"
         act = {"load": Act.LOAD, "store": Act.STORE}.get(word, Act.ATOMIC)
         act = Act.SYNC if "atomic" in words else Act.OPAQUE if "volatile" in words else act
-        self._add(
-            " ".join(
-                f"{word} {words}{operation} {type_}{ordering.group() if ordering else ''} {kept}".split()
-            ),
-            results,
-            [self._value(part) for part in others[(word == "load") :]],
-            effect=Effect(act, kind, ((self._value(parts[place]), 0),), _bytes(type_)),
-            is_float=operation.startswith("f"),
-        )
+        effect = Effect(act, kind, ((self._value(parts[place]), 0),), _bytes(type_))
+        operands = [self._value(part) for part in others[(word == "load") :]]
+        self._add(" ".join(name.split()), results, operands, effect=effect, is_float=operation[:1] == "f")
 
     def _call(self, results: tuple[str, ...], text: str) -> None:
         found = _CALL.match(text)
@@ -328,14 +317,11 @@ class _IrReader:
         name, fast = (callee or "").strip('@"'), "".join(_FAST.findall(before))
         if _NOTHING.match(name):
             return
-        row = (
-            next((row for row in _ACCESSES if row[0].search(name)), None)
-            if name.startswith("llvm.")
-            else None
-        )
-        effect = Effect(Act.SYNC) if _SYNC.search(name) and name.startswith("llvm.") else None
+        is_intrinsic = name.startswith("llvm.")
+        row = next((row for row in _ACCESSES if is_intrinsic and row[0].search(name)), None)
+        effect = Effect(Act.SYNC) if is_intrinsic and _SYNC.search(name) else None
         if row and not effect:
-            act, space = row[1:]
+            _, act, space = row
             place = next((n for n, each in enumerate(texts) if each.startswith("ptr")), 0)
             is_access = act in (Act.LOAD, Act.STORE, Act.ATOMIC)
             address = operands[place:] if is_access else []
@@ -345,12 +331,12 @@ class _IrReader:
             self.unknown.append(f"call of {name}" if callee else "indirect call")
             operands += [pointer] if pointer else []
             effect = Effect(Act.OPAQUE)
-        is_float = name.startswith("llvm.") and bool(_FLOAT_CALL.search(name))
-        commutes = bool(_COMMUTES.match(name)) and len(operands) > 1
-        is_float = is_float and (not effect or effect.act is Act.MATRIX or "mma" in name)
+        is_float = is_intrinsic and (not effect or effect.act is Act.MATRIX or "mma" in name)
         self._add(
-            f"{name} {fast}".strip(), results, operands, commutes=commutes, effect=effect, is_float=is_float
-        )
+            f"{name} {fast}".strip(), results, operands, effect=effect,
+            commutes=bool(_COMMUTES.match(name)) and len(operands) > 1,
+            is_float=is_float and bool(_FLOAT_CALL.search(name)),
+        )  # fmt: skip
 
     def _assembly(
         self, results: tuple[str, ...], template: str, constraints: str, operands: list[Operand]
@@ -372,15 +358,13 @@ class _IrReader:
             blocks = reader.function([part.strip() for part in code.split("\n") if part.strip()]).blocks
         except (ReadError, IndexError):
             is_simple, blocks = False, ()
-        if (
-            not is_simple or reader.unknown or len(blocks) != 1
-        ):  # in order with all, and known by its text alone
+        if not is_simple or reader.unknown or len(blocks) != 1:  # in order with all, known by its text alone
             self.unknown += reader.unknown
             name = " ".join(re.sub(r"\$(\d+)", "$", text).split())
             self._add(f"asm {name}", results, (*operands, Verbatim(template)), effect=Effect(Act.SYNC))
             return
         for place, index in tied.items():
-            self._add("mov", (outputs[place],), (operands[index],), ("copy", 0))
+            self._add("mov", (outputs[place],), (operands[index],), COPY)
         self._body.now += blocks[0].instructions
         if outputs:
             self._add("mov", results, outputs, ("pack" if len(outputs) > 1 else "copy", 0))

@@ -69,7 +69,7 @@ _FLOAT = re.compile(
 _COMMUTES = re.compile(r"(?:add|mul|min|max|fma|mad|mul24|and|or|xor)\b(?!.*\.cc\b)")
 _ASSOCIATES = re.compile(r"m(?:ax|in)\.(?:ftz\.)?(?:NaN\.)?(?:b?f16(?:x2)?|f32|f64|[us](?:16(?:x2)?|32|64))$")
 """The greatest of several numbers, a NaN left out or, with `.NaN`, the result; a result that is NaN has one
-form, and of two zeros, since these operands may change places, one is always the greater (PTX ISA, "max").
+form, and +0 is greater than -0 (PTX ISA 9.0, notes of "max" and "min", f32 and f16).
 AMD's quiet a signaling NaN in one step and leave it out in the next, so they are none of these."""
 _SYNC = re.compile(
     r"bar\b|barrier\b|fence\b|membar\b|mbarrier\b|griddepcontrol|cp\.async\.(?:bulk\.)?(?:commit_group"
