@@ -211,16 +211,11 @@ def numbered(number, verdict, stage="ttgir", **changes):
     if changed:
         stages |= dict.fromkeys(STAGES[STAGES.index(stage) :] if moves else [stage], StageStatus.CHANGED)
     facts = {"registers": 32 + number * 7 % 190, "shared_bytes": 1024 * (1 + number % 96), "ptx.total": 90}
-    made = case(
-        f"{family}/workload_{number // 40:02d}:fp16-{256 * (1 + number // 4)}@{name}",
-        verdict,
-        base=facts,
-        head={**facts, "registers": facts["registers"] + 1 + number % 40} if moves else facts,
-        origin=origin(stage, pass_name, Component.TTGIR_PASSES) if changed else None,
-        stages={} if verdict is Verdict.BROKEN else stages,
-        artifacts=Sides(base={}, head={}),
-    )
-    return replace(made, **changes)
+    head = {**facts, "registers": facts["registers"] + 1 + number % 40} if moves else facts
+    begins = origin(stage, pass_name, Component.TTGIR_PASSES) if changed else None
+    plain = {"stages": {} if verdict is Verdict.BROKEN else stages, "artifacts": Sides(base={}, head={})}
+    case_id = f"{family}/workload_{number // 40:02d}:fp16-{256 * (1 + number // 4)}@{name}"
+    return replace(case(case_id, verdict, base=facts, head=head, origin=begins, **plain), **changes)
 
 
 def large_run(cases, groups, broken=3):
@@ -235,19 +230,13 @@ def large_run(cases, groups, broken=3):
         rows.append(numbered(number, verdict, stages[place % 4] if verdict is Verdict.CHANGED else "ttir"))
         if groups and verdict is Verdict.CHANGED:
             members.setdefault(place, []).append(rows[-1].id)
-    made = tuple(
-        group(
-            f"g{place:03d}",
-            *sorted(found),
-            title=f"+{1 + place % 4} ttng.fence_async_shared in the loop body ({place})",
-            severity=severities[place % 4],
-            score=float(100 - place % 100),
-            origin_stage=stages[place % 4],
-            likeness=1.0 if place % 2 else 0.9,
-        )
-        for place, found in sorted(members.items())
-    )
-    return run(*sorted(rows, key=lambda case: case.id), groups=made)
+    made = []
+    for place, found in sorted(members.items()):
+        title = f"+{1 + place % 4} ttng.fence_async_shared in the loop body ({place})"
+        words = {"severity": severities[place % 4], "origin_stage": stages[place % 4], "title": title}
+        numbers = {"score": float(100 - place % 100), "likeness": 1.0 if place % 2 else 0.9}
+        made.append(group(f"g{place:03d}", *sorted(found), **words, **numbers))
+    return run(*sorted(rows, key=lambda case: case.id), groups=tuple(made))
 
 
 def stored(folder, stage, text):

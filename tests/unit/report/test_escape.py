@@ -8,31 +8,9 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from irdiff.report import escape
+from tests.unit.golden import golden
 
-HOSTILE = [
-    "\x1b[2J\x1b]8;;https://evil.example\x07click\x1b]8;;\x07",
-    "<script>alert(1)</script><img src=x onerror=alert(1)>",
-    "</details></td></table><h1>Approved</h1>",
-    "@octocat @org/team please",
-    "fixes #1, GH-2, octocat/hello#3",
-    "[click](javascript:alert(1)) ![x](https://evil.example/x.png)",
-    "https://evil.example www.evil.example mailto:a@evil.example",
-    "`code` ``` ~~~ | a | b |",
-    "*bold* _it_ ~~gone~~ $x^2$ :tada:",
-    "# heading",
-    "- item",
-    "1. item",
-    "--- ",
-    "user\u202egnp.exe \u2066x\u2069 \u200b\ufeff",
-    "a\r\n::error file=x.py::pwned\n::add-mask::x",
-    "##[error]pwned",
-    "z" + "\u0301" * 50,
-    "\ud800 lone",
-    "\u3164\u115f\u2800blank",
-    "\\` \\| \\",
-    "&lt;b&gt; &#64;octocat",
-    "",
-]
+HOSTILE = [*golden("hostile")["words"], "\ud800 lone"]
 DEFAULT_OPTIONS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(
     HOSTILE
 )

@@ -33,7 +33,7 @@ def test_what_is_found_and_compiled(worker, row, snapshot):
         for one in found["launches"]:
             assert one["workload"] == worker.name
             one["digest"] = one["digest"] and "some"
-            shown = (
+            shown = [
                 "id",
                 "kernel",
                 "grid",
@@ -43,7 +43,7 @@ def test_what_is_found_and_compiled(worker, row, snapshot):
                 "expected",
                 "places",
                 "sources",
-            )
+            ]
             said.append({name: one[name] for name in shown})
         said += [*found["failures"], *([{"called": found["called"]}] if "note_calls" in row else [])]
     for asked in row.get("compile", ()):
