@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from types import MappingProxyType
 
-FRONTEND_EDIT = {"triton/language/core.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 AMD_EDIT = {"triton/backends/amd/compiler.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 
 

@@ -1,11 +1,7 @@
 """A third-party backend, outside of Triton's tree, is a target like any other."""
 
-import pytest
-
 from tests import edited_toolchain
 from tests.texts import text_of
-
-pytestmark = pytest.mark.integration
 
 TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
 

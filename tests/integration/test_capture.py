@@ -8,7 +8,6 @@ from tests.texts import TEXTS
 
 PROGRAMS = TEXTS / "capture"
 PROGRAM = PROGRAMS / "train.py"
-pytestmark = pytest.mark.integration
 
 
 def test_a_program_becomes_a_corpus(irdiff, tmp_path):

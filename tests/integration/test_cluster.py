@@ -13,7 +13,6 @@ from irdiff.store import Store
 from tests import dask_machines
 from tests.dask_machines import wait_for
 
-pytestmark = pytest.mark.integration
 BOTH = ("--target", "sm_90", "--target", "gfx942")
 WORDS = ["compare", "triton==3.8.0", "triton==3.9.0", "--tier", "gate", *BOTH]
 ONE = ("--case", "elementwise/vector_add")

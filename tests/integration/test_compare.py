@@ -14,8 +14,6 @@ import irdiff as api
 from irdiff.run import run_folder
 from irdiff.store import Store
 
-pytestmark = pytest.mark.integration
-
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
 SCHEMA = Path(__file__).parents[2] / "reports" / "run.schema.json"
 FENCE = "matmul/pointer:fp16-4096@sm_90"

@@ -10,7 +10,7 @@ from tests.programs import evidence_corpus, evidence_edits
 from tests.programs.evidence import comparing, rows
 from tests.programs.evidence.comparing import Repository
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests import edited_toolchain
 from tests.programs.evidence import comparing, rows
 from tests.programs.evidence.comparing import Repository
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 ROWS = {row.name: row for row in rows.load()}
 

@@ -4,8 +4,6 @@ import pytest
 
 from tests.programs import false_alarms
 
-pytestmark = pytest.mark.integration
-
 QUICK = ("elementwise/vector_add", "matmul/pointer:fp16-4096", "language/features", "language/inline_asm")
 
 

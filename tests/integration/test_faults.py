@@ -26,8 +26,6 @@ from tests.texts import text_of
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.integration
-
 NEW = "triton==3.9.0"
 WORKLOAD = text_of("faults/workload.py")
 

@@ -18,8 +18,6 @@ from tests.programs.browser import Watched
 from tests.texts import text_of
 from tests.unit.history import histories
 
-pytestmark = pytest.mark.integration
-
 ROOT = Path(__file__).parents[2]
 KERNEL = "#/kernel/matmul%2Fpointer"
 COPIES = 5

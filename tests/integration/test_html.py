@@ -15,8 +15,6 @@ from tests.unit import runs
 from tests.unit.report.test_reports import hostile
 from tests.unit.runs import large_run, stored
 
-pytestmark = pytest.mark.integration
-
 CASES, GROUPS = 2000, 200
 MAX_BYTES = 15_000_000
 HOSTILE = (

@@ -8,8 +8,6 @@ from irdiff.resolve import toolchains
 from tests import edited_toolchain
 from tests.integration.commits.checkouts import write
 
-pytestmark = pytest.mark.integration
-
 
 def identified(folder, config):
     return toolchains.resolve(f"python:{folder}/bin/python", config)

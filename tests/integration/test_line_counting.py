@@ -17,10 +17,9 @@ from tests.texts import TEXTS, text_of
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
     (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
 )
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(CLANG is None, reason="no clang++: apt-get install clang-22 libclang-rt-22-dev"),
-]
+pytestmark = pytest.mark.skipif(
+    CLANG is None, reason="no clang++: apt-get install clang-22 libclang-rt-22-dev"
+)
 
 DRIVER = text_of("line_counting/driver.py")
 

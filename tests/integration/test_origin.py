@@ -5,8 +5,6 @@ import pytest
 from tests import edited_toolchain
 from tests.unit.golden import golden
 
-pytestmark = pytest.mark.integration
-
 CASE = "matmul/pointer:fp16-stages2-4warps"
 PLANTED = {row["name"]: row for row in golden("planted-causes")["planted"]}
 

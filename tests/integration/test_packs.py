@@ -10,7 +10,7 @@ from tests.texts import TEXTS
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = TEXTS / "capture" / "compiled.py"
-pytestmark = [pytest.mark.integration, pytest.mark.wide]
+pytestmark = pytest.mark.wide
 
 
 def test_a_pack_compiles_and_is_compared(irdiff, tmp_path):

@@ -9,8 +9,6 @@ from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
 from tests.texts import text_of
 
-pytestmark = pytest.mark.integration
-
 KERNEL = text_of("reach/kernel.py")
 WORKLOAD = text_of("reach/workload.py.template")
 VALUES = {"matmul": "x * 2.0", "softmax": "tl.exp(x)", "gelu": "tl.sqrt(x)", "norm": "x - 1.0"}

@@ -21,8 +21,6 @@ from tests.integration.conftest import Result
 from tests.texts import text_of
 from tests.unit.golden import golden
 
-pytestmark = pytest.mark.integration
-
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
 ADD = ("--case", "elementwise/vector_add:fp32-16m", "--target", "gfx942")
 BOTH = (*ADD, "--target", "sm_90")

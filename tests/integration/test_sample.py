@@ -1,10 +1,6 @@
 """The sample report in `reports/samples`, and the picture of the terminal, are what irdiff makes today."""
 
-import pytest
-
 from tests.programs import examples
-
-pytestmark = pytest.mark.integration
 
 
 def test_the_sample_is_not_stale(cache, previous, newest, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from irdiff.store import Store
 from irdiff.store.shared import SharedStore
 from tests.s3_server import BUCKET, serving
 
-pytestmark = pytest.mark.integration
 TOOLCHAIN, PLACE = "a" * 64, ("matmul/tma", "sm_90")
 CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
 

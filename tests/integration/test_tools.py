@@ -18,8 +18,6 @@ from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
-pytestmark = pytest.mark.integration
-
 ROOT = Path(__file__).parents[2]
 CASE = "elementwise/vector_add:fp32-16m"
 LLVM = next(

@@ -1,6 +1,5 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
-import pytest
 from click.testing import CliRunner
 
 from irdiff.cli import cli
@@ -8,8 +7,6 @@ from tests import edited_toolchain
 from tests.integration.commits.checkouts import commit, new_repository, write
 from tests.texts import text_of
 from tests.unit.golden import golden
-
-pytestmark = pytest.mark.integration
 
 HEADER = text_of("what_is_launched/header.py.template")
 

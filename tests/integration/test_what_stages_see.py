@@ -6,14 +6,11 @@ it, or behind it. What a workload replaces for a launch is in the rows of `tests
 
 import re
 
-import pytest
-
 from tests import edited_toolchain
 from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
 from tests.texts import text_of
 
-pytestmark = pytest.mark.integration
 WORDS = ("--target", "sm_90", "--no-recheck", "--no-attribute")
 ONE = ("--case", "elementwise/vector_add:fp32-16m", *WORDS)
 NVIDIA = "triton/backends/nvidia/compiler.py"

@@ -5,8 +5,7 @@ An expression is written as one of Python, whose operands are `_Value`s, and eva
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)|(?P<sign>&&|\|\||==|!=|[!(),])"
@@ -16,7 +15,6 @@ _INSIDE = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _SIGNS = {"&&": " and ", "||": " or ", "!": " ~", "==": "==", "!=": "!=", "(": "(", ")": ")", ",": ","}
 _WORDS = {"true": True, "false": False, "null": None}
 STATUS = ("success", "failure", "always", "cancelled")
-Functions = Mapping[str, Callable[..., Any]]
 
 
 def interpolated(text, context, functions):

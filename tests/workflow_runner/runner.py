@@ -52,10 +52,6 @@ class StepFailed(Exception):
     pass
 
 
-_Row = dict[str, Any]
-_Fill = Callable[[str], str]
-
-
 @dataclass
 class Machine:
     """GitHub's side of one repository: where runs, caches and artifacts live."""

@@ -2,11 +2,7 @@
 
 import json
 
-import pytest
-
 from tests.integration.commits.checkouts import commit, edit, git, write
-
-pytestmark = pytest.mark.integration
 
 ADD = "elementwise/vector_add:fp32-16m"
 NVIDIA = "third_party/nvidia/backend/compiler.py"

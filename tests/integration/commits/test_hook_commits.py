@@ -7,8 +7,6 @@ import pytest
 
 from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, git, new_repository, write
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def pushing(tmp_path):

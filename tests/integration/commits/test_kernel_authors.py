@@ -15,8 +15,6 @@ from tests.integration.commits.checkouts import commit, edit, git, new_repositor
 from tests.programs.evidence import comparing
 from tests.texts import TEXTS
 
-pytestmark = pytest.mark.integration
-
 PROJECTS = TEXTS / "kernel_authors"
 TARGET = ("--target", "sm_90")
 LIGER = ("liger", ("--toolchain", "triton==3.9.0"))

@@ -7,8 +7,6 @@ from irdiff.store import Store
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.texts import text_of
 
-pytestmark = pytest.mark.integration
-
 PROJECT = '[kernels]\nworkloads = "bench/irdiff"\nimport = ["src"]\npin = "requirements.txt"\n'
 RELEASE = "triton==3.9.0"
 ACTIVATIONS = "src/mykernels/activations.py"

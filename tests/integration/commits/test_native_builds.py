@@ -19,8 +19,6 @@ from irdiff.resolve.toolchains import checkout, commits, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.texts import files_of
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def project(tmp_path):

@@ -15,8 +15,6 @@ from irdiff.resolve.toolchains import repository
 from tests.integration.commits.checkouts import commit, git, new_repository, write
 from tests.texts import text_of
 
-pytestmark = pytest.mark.integration
-
 
 @pytest.fixture
 def here(tmp_path):

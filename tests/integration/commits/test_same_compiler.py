@@ -3,11 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from tests.integration.commits.checkouts import commit, edit, new_repository, write
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[3]
 

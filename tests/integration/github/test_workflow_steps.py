@@ -37,7 +37,7 @@ from tests.unit.golden import golden
 from tests.workflow_runner.runner import TOKEN, Event, Machine
 from tests.workflow_runner.services import DEFAULT, Artifacts
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 ROOT = Path(__file__).parents[3]
 NVIDIA = "third_party/nvidia/backend/compiler.py"

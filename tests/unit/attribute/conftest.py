@@ -1,6 +1,5 @@
 """A replayer that has its answers ready, for tests of what is concluded from them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,7 +11,6 @@ from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit import runs
 
-Texts = Mapping[str, str | bytes]
 ORDER = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 
 

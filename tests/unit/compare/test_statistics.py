@@ -21,7 +21,7 @@ def test_real_compilations_have_the_facts_of_every_row():
 
 
 TARGETS = targets.load_all([Path(__file__).parents[3] / "targets"])
-HOPPER, CDNA3 = TARGETS["sm_90"], TARGETS["gfx942"]
+HOPPER = TARGETS["sm_90"]
 
 
 # of NVIDIA: answers of the CUDA driver on an H200; of AMD: by the documents that the module names

@@ -71,6 +71,13 @@ def test_a_changed_line_knows_the_line_that_it_became(row):
     ]
 
 
+def test_a_long_text_with_far_changes_keeps_what_is_the_same():
+    base = ["x", *(line for i in range(900) for line in (f"call @f{i}", "fence")), "y"]
+    head = ["z", *("barrier" if i % 5 == 2 else line for i, line in enumerate(base[1:-1])), "w"]
+    same = sum(ours == theirs for ours, theirs in zip(base, head, strict=True))
+    assert sum(row.kind is Kind.SAME for row in align("llir", base, head).rows) == same
+
+
 LINES = st.lists(
     st.sampled_from(["%{} = load %{}", "%{} = add %{}, %{}", "store %{}, %{}", "fence", "return"]).flatmap(
         lambda shape: st.lists(st.integers(0, 6), min_size=3, max_size=3).map(lambda n: shape.format(*n))

@@ -3,7 +3,6 @@
 import itertools
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.unit.group.edits_of import edit
 
 CASE = "a/x:1@sm_90"
 NONE = Sides(base=None, head=None)
-Row = dict[str, Any]
 
 
 def edit_of(row):

@@ -1,16 +1,10 @@
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from irdiff import config as configuration
 from irdiff.resolve.toolchains import checkout, repository
-from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
-
-Texts = Mapping[str, str]
-CheckoutOf = Callable[..., Checkout]
-"""`checkout_of(files, links, modes)`, each by path."""
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.programs import bench_statistics, timing_noise
 from tests.programs.bench_statistics import Cell, protocol
 
 FAMILIES = {noise.name: noise for noise in timing_noise.FAMILIES}
-ONE_HUMPED, TWO_HUMPED = "one-humped", "two-humped head, 1/4 by 6 %"
+ONE_HUMPED = "one-humped"
 
 
 def samples(name=ONE_HUMPED, change=0.0, spread=0.002, seed=0, processes=PROCESSES, case="case"):
