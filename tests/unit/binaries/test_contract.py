@@ -1,5 +1,6 @@
 """What counts of a binary: each entry that the loader or the launch reads, and nothing else."""
 
+import functools
 import struct
 import time
 import tracemalloc
@@ -13,6 +14,7 @@ from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, assembled, content, named, rebuilt
 from tests.programs.mutation.artifacts import of_stage
+from tests.unit.golden import golden
 
 KERNEL = "vector_add"
 
@@ -45,47 +47,9 @@ def attributes(section, change):
 
 def flipped(old, at):
     """One bit is another."""
-    return old[:at] + bytes([old[at] ^ 1]) + old[at + 1 :]
-
-
-def with_value(section, number, *, at):
-    return attributes(section, lambda found, value: flipped(value, at) if found == number else value)
-
-
-def without(section, *numbers):
-    return attributes(section, lambda found, value: None if found in numbers else value)
-
-
-CUBIN_COUNTS = {
-    "registers": with_value(".nv.info", 0x2F, at=4),
-    "frame": with_value(".nv.info", 0x11, at=4),
-    "local memory": with_value(".nv.info", 0x12, at=5),
-    "required threads": with_value(".nv.info.", 0x10, at=0),
-    "size of a parameter": with_value(".nv.info.", 0x17, at=11),
-    "offset of a parameter": with_value(".nv.info.", 0x17, at=6),
-    "bytes of parameters": with_value(".nv.info.", 0x19, at=0),
-    "limit of registers": with_value(".nv.info.", 0x1B, at=0),
-    "an attribute nobody knows": content(".nv.info.", lambda old: old + b"\x03\x7e\x01\x00"),
-    "an attribute that is gone": without(".nv.info.", 0x1B),
-    "another value than all others have": with_value(".nv.info.", 0x6D, at=0),
-    "barriers": named(".text.", lambda s: replace(s, flags=s.flags | 5 << 20)),
-    "registers of the code's header": named(".text.", lambda s: replace(s, info=s.info | 40 << 24)),
-    "shared memory": named(".nv.shared.reserved.0", lambda s: replace(s, size=s.size + 1024)),
-    "constants": content(".nv.constant0", lambda old: old[:-1] + b"\1"),
-    "the code": content(".text.", lambda old: b"\1" + old[1:]),
-    "alignment": named(".text.", lambda s: replace(s, alignment=s.alignment * 2)),
-    "a section nobody knows": named(".nv.compat", lambda s: replace(s, name=".nv.uft.entry")),
-    "instructions in a section of notes": named(".note.nv.tkinfo", lambda s: replace(s, flags=6)),
-}
-CUBIN_NEUTRAL = {
-    "debug information": content(".debug_line", lambda old: old + b"more"),
-    "the PTX text": content(".nv_debug_ptx_txt", lambda old: old[:-9]),
-    "the tool": content(".note.nv.tkinfo", lambda old: old.replace(b"13.4", b"13.5")),
-    "the toolkit": with_value(".nv.info.", 0x37, at=0),
-    "what older releases do not write": without(".nv.info.", 0x66, 0x6B, 0x6D, 0x5F),
-    "other architectures": content(".nv.compat", lambda old: old[:-1] + b"\1"),
-    "the place of the symbol": named(".text.", lambda s: replace(s, info=s.info + 3)),
-}
+    new = bytearray(old)
+    new[at] ^= 1
+    return bytes(new)
 
 
 def test_another_sm_is_another_contract():
@@ -104,12 +68,41 @@ def test_barriers_count_alike_in_both_versions_of_the_format():
     assert machine_code("cubin", as_flags).facts["barriers"] == 3
 
 
-def metadata(change):
+def of_section(row):
+    """The edit of sections that a row of the golden file stands for."""
+    name, edit = row["section"], functools.partial(content, row["section"])
+    match row:
+        case {"attribute": number, "flip": at}:
+            return attributes(name, lambda found, value: flipped(value, at) if found == number else value)
+        case {"without": gone}:
+            return attributes(name, lambda found, value: None if found in gone else value)
+        case {"flip": at}:
+            return edit(lambda old: flipped(old, at))
+        case {"append": text}:
+            return edit(lambda old: old + text.encode())
+        case {"cut": count}:
+            return edit(lambda old: old[:-count])
+        case {"replace": texts}:
+            return edit(lambda old: old.replace(*(text.encode() for text in texts)))
+
+    def changed(section):
+        added = {field: getattr(section, field) + count for field, count in row.get("add", {}).items()}
+        return replace(section, **row.get("set", {}), **added)
+
+    return named(name, changed)
+
+
+def of_metadata(row):
     def changed(note):
         name_size, size, kind = struct.unpack_from("<III", note)
         start = 12 + (name_size + 3) // 4 * 4
         found = msgpack.unpackb(note[start : start + size])
-        change(found)
+        kernels = found["amdhsa.kernels"]
+        found.update(row.get("note", {}))
+        kernels[0].update(row.get("kernel", {}))
+        kernels[0][".args"][3].update(row.get("argument", {}))
+        kernels[0][".args"] += row.get("arguments", [])
+        kernels += row.get("kernels", [])
         packed = msgpack.packb(found)
         padding = b"\0" * (-len(packed) % 4)
         return struct.pack("<III", name_size, len(packed), kind) + note[12:start] + packed + padding
@@ -117,70 +110,20 @@ def metadata(change):
     return content(".note", changed)
 
 
-def of_kernel(name, value):
-    return metadata(lambda found: found["amdhsa.kernels"][0].update({name: value}))
-
-
-def of_argument(name, value):
-    return metadata(lambda found: found["amdhsa.kernels"][0][".args"][3].update({name: value}))
-
-
-def in_descriptor(at):
-    return content(".rodata", lambda old: flipped(old, at))
-
-
-HIDDEN = {".offset": 48, ".size": 8, ".value_kind": "hidden_global_offset_x"}
-ENTRIES = """
-.agpr_count .vgpr_count .sgpr_count .vgpr_spill_count .group_segment_fixed_size .private_segment_fixed_size
-.kernarg_segment_size .kernarg_segment_align .max_flat_workgroup_size .wavefront_size .uniform_work_group_size
-.of_a_later_version
-"""
-HSACO_COUNTS = {
-    **{f"{name} of the kernel": of_kernel(name, 777) for name in ENTRIES.split()},
-    "a required work-group size": of_kernel(".reqd_workgroup_size", [64, 1, 1]),
-    "a cluster": of_kernel(".cluster_dims", [2, 1, 1]),
-    "offset of an argument": of_argument(".offset", 28),
-    "size of an argument": of_argument(".size", 8),
-    "kind of an argument": of_argument(".value_kind", "global_buffer"),
-    "a hidden argument": metadata(lambda found: found["amdhsa.kernels"][0][".args"].append(HIDDEN)),
-    "another kernel": metadata(lambda found: found["amdhsa.kernels"].append({".name": "another"})),
-    "features of the processor": metadata(
-        lambda found: found.update({"amdhsa.target": found["amdhsa.target"] + ":xnack+"})
-    ),
-    "another entry of the note": metadata(lambda found: found.update({"amdhsa.printf": ["1:1:4:%d"]})),
-    # LDS, scratch, kernarg, entry, the resource registers, properties
-    **{f"byte {at} of the descriptor": in_descriptor(at) for at in (0, 4, 8, 16, 44, 48, 52, 56)},
-    "the code": content(".text", lambda old: b"\1" + old[1:]),
-    "a section nobody knows": named(".debug_str", lambda s: replace(s, name=".data.rel.ro")),
-    "alignment": named(".text", lambda s: replace(s, alignment=s.alignment * 2)),
-}
-HSACO_NEUTRAL = {
-    "debug information": content(".debug_line", lambda old: old + b"more"),
-    "the linker": content(".comment", lambda old: old + b"LLD 99"),
-    "spelling of the triple": metadata(
-        lambda found: found.update({"amdhsa.target": "amdgcn-amd-amdhsa--gfx942"})
-    ),
-    "name of an argument": of_argument(".name", "n_elements"),
-    "type of an argument in the source": of_argument(".type_name", "int"),
-    "name of the kernel": metadata(
-        lambda found: found["amdhsa.kernels"][0].update({".name": "other", ".symbol": "other.kd"})
-    ),
-}
-
-
-EDITS = [
-    *(("cubin", target, what) for target in ("sm_90", "sm_100") for what in (*CUBIN_COUNTS, *CUBIN_NEUTRAL)),
-    *(("hsaco", "gfx942", what) for what in (*HSACO_COUNTS, *HSACO_NEUTRAL)),
-]
-
-
-@pytest.mark.parametrize(("stage", "target", "what"), EDITS)
-def test_a_contract_has_all_that_counts_and_nothing_else(stage, target, what):
-    counts, neutral = (CUBIN_COUNTS, CUBIN_NEUTRAL) if stage == "cubin" else (HSACO_COUNTS, HSACO_NEUTRAL)
+@pytest.mark.parametrize(
+    ("stage", "target", "row", "counts"),
+    [
+        pytest.param(stage, target, row, of == "counts", id=f"{target} {row['why']}")
+        for stage, target in (("cubin", "sm_90"), ("cubin", "sm_100"), ("hsaco", "gfx942"))
+        for of, rows in golden("contract")[stage].items()
+        for row in rows
+    ],
+)
+def test_a_contract_has_all_that_counts_and_nothing_else(stage, target, row, counts):
     binary = original(stage, target)
-    edited = rebuilt(binary, counts.get(what) or neutral[what])
+    edited = rebuilt(binary, of_section(row) if "section" in row else of_metadata(row))
     assert edited != rebuilt(binary)
-    assert (digest(stage, edited) != digest(stage, binary)) == (what in counts)
+    assert (digest(stage, edited) != digest(stage, binary)) == counts
 
 
 def test_the_distance_to_the_code_is_no_part_and_its_place_is():
