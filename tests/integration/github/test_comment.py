@@ -129,13 +129,6 @@ def test_what_passes_is_waited_for(hub, faults, slept):
     assert hub.slept == slept
 
 
-def test_a_limit_of_hours_is_not_waited_for(hub):
-    hub.faults = [_answer("slow down", 403, Retry_After="7200")]
-    with pytest.raises(GithubUnreachableError, match="slow down"):
-        _post(hub)
-    assert hub.slept == []
-
-
 def test_a_comment_that_may_have_been_written_is_looked_for_first(hub):
     def written_and_lost(request):
         hub.add(request.get_json()["body"])
@@ -146,35 +139,31 @@ def test_a_comment_that_may_have_been_written_is_looked_for_first(hub):
     assert len(hub.comments) == 1
 
 
-def test_a_server_that_never_answers_is_one_clear_error(hub):
-    hub.faults = [_answer("unicorn", 503)] * 10
-    with pytest.raises(GithubUnreachableError, match="after 5 attempts: status 503: unicorn") as caught:
+@pytest.mark.parametrize(
+    ("faults", "code", "says", "times"),
+    [
+        ([_answer("slow down", 403, Retry_After="7200")], ExitCode.NOT_COMPARED, "slow down", 0),
+        ([_answer("unicorn", 503)] * 10, ExitCode.NOT_COMPARED, "after 5 attempts: status 503: unicorn", 4),
+        ([_answer(f"Bad credentials {TOKEN}", 401)], ExitCode.USAGE, "does not accept the token", 0),
+        ([_answer(f"no {TOKEN}\x1b[2J", 400)], ExitCode.USAGE, r"no \*\*\*", 0),
+    ],
+    ids=["limit of hours", "never an answer", "wrong token", "hostile answer"],
+)
+def test_what_does_not_pass_is_one_clear_error_without_the_token(hub, faults, code, says, times):
+    hub.faults = faults
+    with pytest.raises(GithubError, match=says) as caught:
         _post(hub)
-    assert caught.value.exit_code is ExitCode.NOT_COMPARED
-    assert len(hub.slept) == 4
+    assert caught.value.exit_code is code
+    assert TOKEN not in str(caught.value) and "\x1b" not in str(caught.value)
+    assert len(hub.slept) == times
 
 
-def test_no_network_is_one_clear_error(hub):
+def test_no_network_and_no_pull_request_are_one_clear_error(hub):
     client = Client(TOKEN, "o/n", api_url="http://127.0.0.1:9/api/v3")
     client.sleep = hub.slept.append
     with pytest.raises(GithubUnreachableError, match="ConnectionError") as caught:
         comment.post(client, 7, lambda limit: "x")
     assert TOKEN not in str(caught.value)
-
-
-def test_a_wrong_token_is_named_and_not_shown(hub):
-    hub.faults = [_answer(f"Bad credentials {TOKEN}", 401)]
-    with pytest.raises(GithubError, match="does not accept the token") as caught:
-        _post(hub)
-    assert TOKEN not in str(caught.value)
-    assert caught.value.exit_code is ExitCode.USAGE
-    hub.faults = [_answer(f"no {TOKEN}\x1b[2J", 400)]
-    with pytest.raises(GithubError, match=r"no \*\*\*") as caught:
-        _post(hub)
-    assert "\x1b" not in str(caught.value)
-
-
-def test_a_pull_request_that_is_not_there(hub):
     with pytest.raises(GithubError, match="has no such thing"):
         comment.post(hub.client(), 8, lambda limit: "x")
 
