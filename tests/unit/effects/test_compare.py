@@ -1,12 +1,17 @@
-"""What counts between two texts: small ones of `golden/effects.toml` forth and back, real ones, and integers."""
+"""What counts between two texts: small ones of `golden/effects.toml` forth and back, real ones, edits that break
+kernels, and integers.
+"""
 
 import random
+import re
+from collections import Counter
+from operator import itemgetter
 
 import pytest
 
 from irdiff import effects
 from irdiff.effects.values import Values
-from irdiff.model import EffectClass
+from irdiff.model import Bits, EffectClass
 from irdiff.stages import Stage
 from tests.programs.effect_rewrites import REWRITES, STAGES, mutations, texts
 from tests.unit.golden import golden, recorded
@@ -149,3 +154,26 @@ ld.global.b32 %f2, [%rd1+4];
 {chain}
 @%p1 st.shared.b32 [%r9], %f1;"""
     assert said("ptx", body, body.replace("%r2, 0", "%r2, 1")).startswith("memory")
+
+
+PLANTED = golden("planted-edits")["edit"]
+
+
+@pytest.mark.parametrize("row", PLANTED, ids=itemgetter("why"))
+def test_an_edit_is_named(row):
+    stage, kernel, target = row["artifact"].split()
+    base = "\n".join(dict(texts(stage))[f"3.9.0/{kernel}/{target}/{stage}"])
+    head, made = re.subn(row["pattern"], row["replacement"], base, count=row["count"], flags=re.M)
+    assert made == row["count"] or not row["count"]
+    assert head != base
+    found = effects.compare(stage, base.split("\n"), head.split("\n"))
+    _, words, times = found.said[0]
+    assert (found.kind, f"{words} ({times}×)" if times > 1 else words) == (row["kind"], row["said"])
+    assert found.bits is not Bits.SAME
+
+
+def test_there_are_ten_of_each_kind_at_three_stages_in_five_kernels():
+    kinds = Counter(row["kind"] for row in PLANTED)
+    assert min(kinds["memory"], kinds["synchronization"], kinds["floating point"]) >= 10
+    stages, kernels, _ = zip(*(row["artifact"].split() for row in PLANTED), strict=True)
+    assert set(stages) == {"ptx", "llir", "amdgcn"} and len(set(kernels)) >= 5

@@ -1,9 +1,13 @@
-"""What the files of a checkout of Triton are for, and what an edit of them can change."""
+"""What the files of a checkout of Triton, or of a repository of kernels, are for, and what an edit of them can change."""
+
+from operator import itemgetter
+from pathlib import PurePosixPath
 
 import pytest
 
 from irdiff.model import Sides
-from irdiff.resolve import tree_edits
+from irdiff.resolve import pins, remote_repositories, tree_edits
+from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout
 from tests.texts import text_of
 from tests.unit.golden import golden
@@ -144,3 +148,32 @@ def test_an_edit_of_a_table_is_of_its_definition():
     )
     assert tree_edits.operations(table, table.replace('"a"', '"b"')) == ["JoinOp"]
     assert tree_edits.operations(table, "") == []
+
+
+KERNELS = golden("kernel-repositories")
+
+
+def test_what_no_kernel_is_made_of():
+    for paths, word in (
+        ("pkg/k.py pkg/tuned.json pkg/.tuned.json pkg/.cache/tuned.json", None),
+        ("bench/README.md .pins/lock.txt .tuned.json .cache/tuned.json", None),
+        (".github/workflows/test.yml .gitignore", "other files"),
+        ("pkg/README.md LICENSE", "documents"),
+    ):
+        plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
+        assert {
+            tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) for path in paths.split()
+        } == {word}
+
+
+@pytest.mark.parametrize("row", KERNELS["pin"], ids=itemgetter("name"))
+def test_a_pin_means_what_the_tools_that_write_it_mean(row):
+    files = {"requirements/base.txt": b"-r ../requirements.txt\ntriton==3.7.1\n"}
+    assert pins.version(row["name"], row["text"].encode(), read=files.get) == row.get("version")
+
+
+def test_a_repository_elsewhere_or_a_revision_of_the_one_at_hand():
+    for row in KERNELS["elsewhere"]:
+        found = remote_repositories.parse(row["spec"])
+        assert found and {"url": found.url, "revision": found.revision}.items() <= row.items()
+    assert [spec for spec in KERNELS["here"] if remote_repositories.parse(spec)] == []
