@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import click
 
 from irdiff import config as configuration
-from irdiff import pipeline
-from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
-from irdiff.compile import selecting
 from irdiff.config import Config
-from irdiff.errors import ExitCode, ToolchainError, UsageError
+from irdiff.errors import ExitCode, UsageError
 from irdiff.github import api, issue
 from irdiff.github.api import Client
 from irdiff.history import (
@@ -28,7 +22,6 @@ from irdiff.history import (
     benchmark_records,
     compile_times,
     database,
-    inventory,
     lines,
     session,
     site,
@@ -36,11 +29,10 @@ from irdiff.history import (
 )
 from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
-from irdiff.model import DEFAULT_OPTIONS, Options, Run, Sides, Target
-from irdiff.parallel import Report
+from irdiff.model import DEFAULT_OPTIONS
 from irdiff.report.shown import Shown
 from irdiff.resolve import toolchains
-from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
+from irdiff.resolve.sides import shared_corpus
 from irdiff.run import run_folder
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -258,71 +250,28 @@ def backfill_command(
     config = versions.with_index(config, index)
     wanted = checkout.side_options(selection, lambda _text: None)
     series = versions.of_specs(specs, int((every_s or 0) // configuration.DAY_S), checkout.repo, config)
-    work = _Work(
+    work = backfill.Backfill(
         config=config,
         targets=replace(selection, cases=()).targets(config),
-        wanted=wanted,
-        options=replace(DEFAULT_OPTIONS, tiers=selection.tiers, attribute=attribute, recheck=recheck),
-    )
-    with screen.progress() as report:
-        cases = work.whole_names(selection.cases, [point.spec for point in reversed(series)], report)
-    work = replace(work, options=replace(work.options, cases=cases))
-    choice = backfill.Choice(
-        targets=work.targets,
-        wanted=work.launches,
+        sides=wanted,
+        options=replace(
+            DEFAULT_OPTIONS,
+            cases=selection.cases,
+            tiers=selection.tiers,
+            attribute=attribute,
+            recheck=recheck,
+        ),
         corpus=shared_corpus(series[-1].spec, wanted, config),
         compiler=toolchains.resolve(checkout.triton, config).digest if checkout.triton else "",
         file=file,
         runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
+        say=partial(click.echo, err=True),
+        progress=screen.progress,
     )
-    done = backfill.backfill(series, choice, work)
+    cases = work.whole_names(series[::-1])
+    done = replace(work, options=replace(work.options, cases=cases)).run(series)
     counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
     click.echo(f"{counts}, {done.known} known: {file}")
     for gap in done.gaps:
         click.echo(f"gap: {gap}")
     return ExitCode.TOOLCHAIN if done.gaps else ExitCode.DONE
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """`backfill.Steps`: how each version is resolved, compiled and compared."""
-
-    config: Config
-    targets: tuple[Target, ...]
-    wanted: SideOptions
-    options: Options
-
-    @property
-    def launches(self) -> Wanted:
-        return Wanted(tiers=self.options.tiers, cases=self.options.cases)
-
-    def resolve(self, spec: str) -> Side:
-        return resolve_sides(spec, spec, self.wanted, self.config).base
-
-    def whole_names(
-        self, patterns: tuple[str, ...], newest_first: Sequence[str], report: Report
-    ) -> tuple[str, ...]:
-        """The patterns as the newest version that can be had completes them: it has the most launches."""
-        for spec in newest_first if patterns else ():
-            with contextlib.suppress(ToolchainError):
-                sides = [self.resolve(spec)]
-                return selecting.flat(selecting.of_sides(patterns, sides, self.targets, self.config, report))
-        return patterns
-
-    def measure(self, side: Side) -> inventory.Inventory:
-        with screen.progress() as report:
-            return inventory.take(side, self.targets, self.launches, self.config, report)
-
-    def compare(self, sides: Sides[Side], folder: Path) -> Run:
-        asked = pipeline.Comparison(
-            sides=sides,
-            targets=self.targets,
-            options=self.options,
-            command=tuple(sys.argv[1:]),
-            meant={pattern: (pattern,) for pattern in self.options.cases},
-        )
-        with screen.progress() as report:
-            return pipeline.compare(asked, self.config, folder, report)[0]
-
-    def say(self, text: str) -> None:
-        click.echo(text, err=True)

@@ -6,52 +6,24 @@ was. A version that cannot be had or built is a gap: its neighbours are compared
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
+from irdiff.compile import selecting
+from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError
-from irdiff.history import add, database
+from irdiff.history import add, database, inventory
 from irdiff.history.inventory import Inventory
 from irdiff.history.versions import Point
-from irdiff.model import Run, Sides, Target
-from irdiff.resolve.sides import Side
-
-
-class Steps(Protocol):
-    """What a backfill is done with: the pipeline, handed in."""
-
-    def resolve(self, spec: str) -> Side:
-        """Raises ToolchainError for a version that cannot be had."""
-        ...
-
-    def measure(self, side: Side) -> Inventory: ...
-
-    def compare(self, sides: Sides[Side], folder: Path) -> Run: ...
-
-    def say(self, text: str) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """What of each version counts, and where everything goes."""
-
-    targets: tuple[Target, ...]
-    wanted: Wanted
-    corpus: str
-    """The digest of the kernels; empty where each version has its own."""
-    compiler: str
-    """The digest of the compiler that somebody chose for all versions; empty where each has its own."""
-    file: Path
-    runs: Path
-    """Where the folders of the runs go."""
-
-    @property
-    def selection(self) -> str:
-        wanted = self.wanted
-        return add.selection_key(self.targets, wanted.tiers, wanted.cases, self.corpus, self.compiler)
+from irdiff.model import Options, Run, Sides, Target
+from irdiff.parallel import Report
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,71 +38,122 @@ class Backfilled:
     """Versions that could not be had, each with why."""
 
 
-def backfill(points: Sequence[Point], choice: Choice, steps: Steps) -> Backfilled:
-    """Brings a series into the history. Points are in their order, the oldest first."""
-    measured: list[str] = []
-    compared: list[tuple[str, str]] = []
-    gaps: list[str] = []
-    known = 0
-    sides: dict[str, Side] = {}
+@dataclass(frozen=True, kw_only=True)
+class Backfill:
+    """What of each version counts, and where everything goes."""
 
-    def side(point: Point) -> Side:
-        if point.name not in sides:
-            sides[point.name] = steps.resolve(point.spec)
-        return sides[point.name]
+    config: Config
+    targets: tuple[Target, ...]
+    sides: SideOptions
+    options: Options
+    corpus: str
+    """The digest of the kernels; empty where each version has its own."""
+    compiler: str
+    """The digest of the compiler that somebody chose for all versions; empty where each has its own."""
+    file: Path
+    runs: Path
+    """Where the folders of the runs go."""
+    say: Callable[[str], None]
+    progress: Callable[[], AbstractContextManager[Report]]
 
-    before: Point | None = None
-    for number, point in enumerate(points, 1):
-        try:
-            if _is_known(choice, "inventories WHERE version = ?", point.name):
-                known += 1
-            else:
-                steps.say(f"{point.label} ({number}/{len(points)}): compiling")
-                _measure(point, side(point), choice, steps)
-                measured.append(point.name)
-            if before is None:
-                pass
-            elif _is_known(choice, "runs WHERE base = ? AND head = ?", before.name, point.name):
-                known += 1
-            else:
-                steps.say(f"{before.label} -> {point.label}: comparing")
-                _compare(before, point, Sides(base=side(before), head=side(point)), choice, steps)
-                compared.append((before.name, point.name))
-        except (ToolchainError, NothingComparedError) as error:
-            gaps.append(f"{point.label}: {error.what.splitlines()[0]}")
-            steps.say(f"ATTENTION: {gaps[-1]}")
-            continue
-        if before is not None:
-            sides.pop(before.name, None)
-        before = point
-    return Backfilled(measured=tuple(measured), compared=tuple(compared), known=known, gaps=tuple(gaps))
+    @property
+    def selection(self) -> str:
+        chosen = self.options
+        return add.selection_key(self.targets, chosen.tiers, chosen.cases, self.corpus, self.compiler)
 
+    def run(self, points: Sequence[Point]) -> Backfilled:
+        """Brings a series into the history. Points are in their order, the oldest first."""
+        measured: list[str] = []
+        compared: list[tuple[str, str]] = []
+        gaps: list[str] = []
+        known = 0
+        sides: dict[str, Side] = {}
 
-def _is_known(choice: Choice, place: str, *names: str) -> bool:
-    if not choice.file.is_file():
-        return False
-    with database.reading(choice.file) as history:
-        query = f"SELECT count(*) FROM {place} AND selection = ?"  # noqa: S608 - a place is this module's own
-        return bool(history.value(query, [*names, choice.selection]))
+        def side(point: Point) -> Side:
+            if point.name not in sides:
+                sides[point.name] = self.resolve(point.spec)
+            return sides[point.name]
 
+        before: Point | None = None
+        for number, point in enumerate(points, 1):
+            try:
+                if self._is_known("inventories WHERE version = ?", point.name):
+                    known += 1
+                else:
+                    self.say(f"{point.label} ({number}/{len(points)}): compiling")
+                    self._measure(point, side(point))
+                    measured.append(point.name)
+                if before is None:
+                    pass
+                elif self._is_known("runs WHERE base = ? AND head = ?", before.name, point.name):
+                    known += 1
+                else:
+                    self.say(f"{before.label} -> {point.label}: comparing")
+                    self._compare(before, point, Sides(base=side(before), head=side(point)))
+                    compared.append((before.name, point.name))
+            except (ToolchainError, NothingComparedError) as error:
+                gaps.append(f"{point.label}: {error.what.splitlines()[0]}")
+                self.say(f"ATTENTION: {gaps[-1]}")
+                continue
+            if before is not None:
+                sides.pop(before.name, None)
+            before = point
+        return Backfilled(measured=tuple(measured), compared=tuple(compared), known=known, gaps=tuple(gaps))
 
-def _measure(point: Point, side: Side, choice: Choice, steps: Steps) -> None:
-    found = steps.measure(side)
-    with database.writing(choice.file) as history:
-        add.add_inventory(history, point.version(side), choice.selection, found)
-    steps.say(
-        f"{point.label}: {len(found.cases)} cases, {found.compiled} compiled now, "
-        f"{found.wall_s:.0f} s wall, {found.cpu_s:.0f} s CPU"
-    )
+    def _is_known(self, place: str, *names: str) -> bool:
+        if not self.file.is_file():
+            return False
+        with database.reading(self.file) as history:
+            query = f"SELECT count(*) FROM {place} AND selection = ?"  # noqa: S608 - a place is this module's own
+            return bool(history.value(query, [*names, self.selection]))
 
+    def _measure(self, point: Point, side: Side) -> None:
+        found = self.measure(side)
+        with database.writing(self.file) as history:
+            add.add_inventory(history, point.version(side), self.selection, found)
+        self.say(
+            f"{point.label}: {len(found.cases)} cases, {found.compiled} compiled now, "
+            f"{found.wall_s:.0f} s wall, {found.cpu_s:.0f} s CPU"
+        )
 
-def _compare(base: Point, head: Point, sides: Sides[Side], choice: Choice, steps: Steps) -> None:
-    folder = choice.runs / f"{_file_name(base)}..{_file_name(head)}-{choice.selection[:8]}"
-    run = steps.compare(sides, folder)
-    named = Sides(base=base.version(sides.base), head=head.version(sides.head))
-    with database.writing(choice.file) as history:
-        add.add_run(history, run, folder, named, choice.selection)
-    steps.say(f"{base.label} -> {head.label}: {run.duration_s:.0f} s")
+    def _compare(self, base: Point, head: Point, sides: Sides[Side]) -> None:
+        folder = self.runs / f"{_file_name(base)}..{_file_name(head)}-{self.selection[:8]}"
+        run = self.compare(sides, folder)
+        named = Sides(base=base.version(sides.base), head=head.version(sides.head))
+        with database.writing(self.file) as history:
+            add.add_run(history, run, folder, named, self.selection)
+        self.say(f"{base.label} -> {head.label}: {run.duration_s:.0f} s")
+
+    # with compilers
+
+    def resolve(self, spec: str) -> Side:
+        """Raises ToolchainError for a version that cannot be had."""
+        return resolve_sides(spec, spec, self.sides, self.config).base
+
+    def whole_names(self, newest_first: Sequence[Point]) -> tuple[str, ...]:
+        """The patterns as the newest version that can be had completes them: it has the most launches."""
+        patterns = self.options.cases
+        for point in newest_first if patterns else ():
+            with contextlib.suppress(ToolchainError), self.progress() as report:
+                sides = [self.resolve(point.spec)]
+                return selecting.flat(selecting.of_sides(patterns, sides, self.targets, self.config, report))
+        return patterns
+
+    def measure(self, side: Side) -> Inventory:
+        wanted = Wanted(tiers=self.options.tiers, cases=self.options.cases)
+        with self.progress() as report:
+            return inventory.take(side, self.targets, wanted, self.config, report)
+
+    def compare(self, sides: Sides[Side], folder: Path) -> Run:
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=self.targets,
+            options=self.options,
+            command=tuple(sys.argv[1:]),
+            meant={pattern: (pattern,) for pattern in self.options.cases},
+        )
+        with self.progress() as report:
+            return pipeline.compare(asked, self.config, folder, report)[0]
 
 
 def _file_name(point: Point) -> str:

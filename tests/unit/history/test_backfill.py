@@ -1,14 +1,15 @@
 """How versions are named and sorted; which ones a backfill compiles and compares, and where it goes on."""
 
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 
 import pytest
 from packaging.version import Version as Packaged
 
-from irdiff.capture.catalogs import Wanted
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.history import backfill, database, versions
-from irdiff.model import Verdict
+from irdiff.history import database, versions
+from irdiff.history.backfill import Backfill
+from irdiff.model import DEFAULT_OPTIONS, Verdict
 from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.history import histories
@@ -16,22 +17,17 @@ from tests.unit.history import histories
 CASE = "matmul/tma:fp16@sm_90"
 
 
-class FakeSteps:
-    """A backfill without compilers: it notes what it is asked to do."""
+@dataclass(frozen=True, kw_only=True)
+class FakeBackfill(Backfill):
+    """One without compilers: it notes what it is asked to do."""
 
-    def __init__(self, folder):
-        self.done = []
-        self.broken = set()
-        places = {"file": folder / "h.duckdb", "runs": folder / "runs", "corpus": "c", "compiler": ""}
-        self.choice = backfill.Choice(targets=(runs.target(),), wanted=Wanted(tiers=("gate",)), **places)
+    done: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
 
-    def run(self, *labels):
+    def through(self, *labels):
         """What came of it, and what was done for it."""
         self.done.clear()
-        found = backfill.backfill([versions.release(label) for label in labels], self.choice, self)
-        return found, [*self.done]
-
-    def say(self, text): ...
+        return self.run([versions.release(label) for label in labels]), [*self.done]
 
     def resolve(self, spec):
         if spec in self.broken:
@@ -45,23 +41,34 @@ class FakeSteps:
     def compare(self, sides, folder):
         base, head = (side.toolchain.spec.removeprefix("triton==") for side in sides)
         self.done.append(f"{base}..{head}")
-        assert folder.parent == self.choice.runs
+        assert folder.parent == self.runs
         return histories.run(base, head, runs.case(CASE, Verdict.UNCHANGED))
 
 
 @pytest.fixture
-def steps(tmp_path):
-    return FakeSteps(tmp_path)
+def steps(tmp_path, config):
+    return FakeBackfill(
+        config=config,
+        targets=(runs.target(),),
+        sides=None,  # type: ignore[arg-type]  # no side is made
+        options=replace(DEFAULT_OPTIONS, tiers=("gate",)),
+        corpus="c",
+        compiler="",
+        file=tmp_path / "h.duckdb",
+        runs=tmp_path / "runs",
+        say=lambda _: None,
+        progress=nullcontext,
+    )
 
 
 def test_each_version_is_compiled_once_and_neighbours_are_compared(steps):
-    found, done = steps.run("3.7.0", "3.8.0")
+    found, done = steps.through("3.7.0", "3.8.0")
     assert done == ["3.7.0", "3.8.0", "3.7.0..3.8.0"]
     assert (len(found.measured), len(found.compared), found.known, found.gaps) == (2, 1, 0, ())
-    again, done = steps.run("3.7.0", "3.8.0")
+    again, done = steps.through("3.7.0", "3.8.0")
     assert (again.known, done) == (3, [])
-    assert steps.run("3.7.0", "3.8.0", "3.9.0")[1] == ["3.9.0", "3.8.0..3.9.0"]
-    with database.reading(steps.choice.file) as history:
+    assert steps.through("3.7.0", "3.8.0", "3.9.0")[1] == ["3.9.0", "3.8.0..3.9.0"]
+    with database.reading(steps.file) as history:
         names = history.rows("SELECT version FROM versions ORDER BY sort_key")
     assert [name for (name,) in names] == ["triton==3.7.0", "triton==3.8.0", "triton==3.9.0"]
 
@@ -71,14 +78,14 @@ def test_it_goes_on_where_it_was_stopped(steps, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(steps, "compare", stop)
-        steps.run("3.7.0", "3.8.0")
-    assert steps.run("3.7.0", "3.8.0")[1] == ["3.7.0..3.8.0"]
+        patched.setattr(FakeBackfill, "compare", stop)
+        steps.through("3.7.0", "3.8.0")
+    assert steps.through("3.7.0", "3.8.0")[1] == ["3.7.0..3.8.0"]
 
 
 def test_a_version_that_cannot_be_had_is_a_gap(steps):
-    steps.broken = {"triton==3.8.0"}
-    found, done = steps.run("3.7.0", "3.8.0", "3.9.0")
+    steps.broken.add("triton==3.8.0")
+    found, done = steps.through("3.7.0", "3.8.0", "3.9.0")
     assert done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]
     assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
 
