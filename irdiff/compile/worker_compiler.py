@@ -37,7 +37,7 @@ from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead
 from irdiff.worker_client.workers import EndedChild
 
 Row = Mapping[str, object]
-_outcome = TypeAdapter(Outcome)
+_outcome, _compilation = TypeAdapter(Outcome), TypeAdapter(Compiled)
 
 
 class WorkerCompiler:
@@ -153,7 +153,7 @@ class WorkerCompiler:
                     failure=failure,
                     transient=transient or bool(result and result.get("transient")),
                     artifacts=artifacts,
-                    stage_times_s=result["times_s"] if result else {},
+                    stage_times_s=result["stage_times_s"] if result else {},
                 )
             else:
                 outcome = _compiled(result, artifacts, side.toolchain)
@@ -179,13 +179,4 @@ def _is_own(outcome: Outcome) -> bool:
 def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], toolchain: Toolchain) -> Compiled:
     program, *flags = result["assembler_flags"] or [None]
     assembler = Assembler(digest=toolchain.programs.get(program), flags=tuple(flags)) if program else None
-    return Compiled(
-        artifacts=artifacts,
-        metadata=result["metadata"],
-        handed=result["handed"],
-        stage_times_s=result["times_s"],
-        stage_cpu_s=result["cpu_s"],
-        assembler=assembler,
-        assembler_log=result["assembler_log"],
-        notes=tuple(result["notes"]),
-    )
+    return _compilation.validate_python({**result, "artifacts": artifacts, "assembler": assembler})

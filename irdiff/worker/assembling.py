@@ -95,7 +95,7 @@ class _Run:
         log = getattr(kwargs.get("stderr"), "name", None)
         self._log = log if isinstance(log, str) else None
         self._recorder = recorder
-        recorder.assembler_words, recorder.assembler_log = [program, *flags], ""
+        recorder.assembler_flags, recorder.assembler_log = [program, *flags], ""
         # a stage that reads what was printed in another way than from a file gets it from a run alone
         is_readable = self._log is not None and kwargs.get("stdout") is None
         self._kept_at = remembered.path(program, flags, source) if is_readable else None

@@ -18,7 +18,7 @@ from . import assembling, frontend, outside, staged_compile
 from .describe import TRITON_ROOT
 
 
-class StageRecorder:
+class StageRecorder(staged_compile.Watcher):
     """Times and artifacts of one compilation, written to `folder` as they come."""
 
     def __init__(self, folder):
@@ -26,12 +26,12 @@ class StageRecorder:
         self.stage = "ttir"
         self.made = None
         """What that stage gave."""
-        self.times_s: dict = {}
-        self.cpu_s: dict = {}
+        self.stage_times_s: dict = {}
+        self.stage_cpu_s: dict = {}
         """Processor time of each stage, that of the programs it ran too: no other process moves it."""
         self.artifacts: list = []
         self.metadata: dict = {}
-        self.assembler_words = None
+        self.assembler_flags = None
         """Of the last assembler that ran for a stage, from its own path on."""
         self.assembler_log = ""
         """What it printed (`-v`: registers, spills)."""
@@ -44,8 +44,8 @@ class StageRecorder:
             self.stage, self.metadata = name, metadata
             begin, used = time.perf_counter(), _cpu_s()
             self.made = stage(module, metadata)
-            self.times_s[name] = round(time.perf_counter() - begin, 6)
-            self.cpu_s[name] = round(_cpu_s() - used, 6)
+            self.stage_times_s[name] = round(time.perf_counter() - begin, 6)
+            self.stage_cpu_s[name] = round(_cpu_s() - used, 6)
             return self.made
 
         return timed
@@ -53,7 +53,7 @@ class StageRecorder:
     def keep(self, name, content):
         if name == self.stage and content is not self.made:
             # a file overrides the stage: the assembler did not make this
-            self.assembler_words, self.assembler_log = None, ""
+            self.assembler_flags, self.assembler_log = None, ""
         content = content if isinstance(content, bytes) else str(content).encode()
         with open(os.path.join(self.folder, name), "wb") as file:
             file.write(content)
@@ -61,19 +61,9 @@ class StageRecorder:
 
     def report(self, outcome, **more):
         """`result.json`: what the parent reads. Written last, so that its presence means complete."""
-        row = {
-            "outcome": outcome,
-            "stage": self.stage,
-            "artifacts": self.artifacts,
-            "times_s": self.times_s,
-            "cpu_s": self.cpu_s,
-            "metadata": _plain(self.metadata),
-            "assembler_flags": self.assembler_words,
-            "assembler_log": self.assembler_log,
-            "notes": self.notes,
-            "handed": _plain(self.handed),
-            **more,
-        }
+        known = {name: value for name, value in vars(self).items() if name not in ("folder", "made")}
+        plain = {"metadata": _plain(self.metadata), "handed": _plain(self.handed)}
+        row = {**known, **plain, "outcome": outcome, **more}
         path = os.path.join(self.folder, "result.json")
         with open(path + ".part", "w") as file:
             json.dump(row, file)
@@ -102,8 +92,7 @@ def compile_launch(captured, recorder, remembered):
     assembling.watch(recorder, remembered)
     before = set(sys.modules)
     try:
-        with staged_compile.wrapped(recorder.wrap, keep=recorder.keep):
-            staged_compile.compile_launch(src, captured.target, captured.options)
+        staged_compile.compile_launch(src, captured.target, captured.options, recorder)
     except Exception as error:
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
         if recorder.stage != "hsaco" or "lld" not in str(error):

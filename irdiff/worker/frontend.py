@@ -41,9 +41,29 @@ class Undigestible(Exception):
 
 
 class _Reached(BaseException):
-    def __init__(self, name, module, options):
+    def __init__(self, name, module):
         super().__init__()
-        self.name, self.module, self.options = name, module, options
+        self.name, self.module = name, module
+
+
+class _Frontend(staged_compile.Watcher):
+    """Stops at the first stage."""
+
+    def __init__(self):
+        self.options, self.files = None, set()
+
+    def parsed(self, options):
+        self.options = options
+
+    def compiles(self, function):
+        self.files.add(function.fn.__code__.co_filename)
+        noted.note(function.fn.__code__)
+
+    def wrap(self, name, stage):
+        def reached(module, metadata):
+            raise _Reached(name, module)
+
+        return reached
 
 
 class Input:
@@ -69,23 +89,14 @@ def run(src, target, options):
 
 
 def _run(src, target, options):
-    given: dict = {}
-
-    def stop(name, stage):
-        def reached(module, metadata):
-            raise _Reached(name, module, given["options"])
-
-        return reached
-
-    watched = staged_compile.wrapped(stop, lambda parsed: given.update(options=parsed))
-    with watched, staged_compile.sources() as files:
-        try:
-            staged_compile.compile_launch(src, target, options)
-        except _Reached as reached:
-            settings = Settings()
-            ir_digest = sha256(_text_of(reached.module, reached.options))
-            digest = _digest_of(ir_digest, reached.name, reached.options, target, settings)
-            return Input(reached.module, ir_digest, digest, sorted(files), settings)
+    made = _Frontend()
+    try:
+        staged_compile.compile_launch(src, target, options, made)
+    except _Reached as reached:
+        settings = Settings()
+        ir_digest = sha256(_text_of(reached.module, made.options))
+        digest = _digest_of(ir_digest, reached.name, made.options, target, settings)
+        return Input(reached.module, ir_digest, digest, sorted(made.files), settings)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 

@@ -8,7 +8,6 @@ the whole of libtriton), and each stage (by itself, between what we note before 
 from __future__ import annotations
 
 import collections
-import contextlib
 import inspect
 import os
 import types
@@ -18,25 +17,43 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
-from . import noted, texts
+from . import texts
 
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
 
-_wrap = None
-"""(name, stage) → stage, for the compilation under way."""
-_on_options = None
-_keep = None
-"""(name, content) → None, for what the compilation under way would put into its cache."""
-_files: set | None = None
-"""Files of the functions that the frontend compiles, while somebody wants them."""
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
 
 
-def compile_launch(src, target, options):
-    """Runs `triton.compile` past its cache."""
+class Watcher:
+    """Sees a compilation: this one, that it goes on as it is."""
+
+    def parsed(self, options):
+        """The options, as the backend parsed them."""
+
+    def wrap(self, name, stage):
+        """The function that takes the place of a stage."""
+        return stage
+
+    def keep(self, name, content):
+        """What the compilation would put into its cache."""
+
+    def compiles(self, function):
+        """The frontend compiles a function."""
+
+
+_watcher = Watcher()
+
+
+def compile_launch(src, target, options, watcher):
+    """Runs `triton.compile` past its cache, while it is watched."""
+    global _watcher
     given = src.path if isinstance(src, FileSource) else src
-    return real_compile(given, target=target, options=options)
+    _watcher = watcher
+    try:
+        return real_compile(given, target=target, options=options)
+    finally:
+        _watcher = Watcher()
 
 
 class FileSource:
@@ -94,31 +111,13 @@ def handed_to_launcher(target, metadata):
     return {"symbol": row.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**row))}
 
 
-@contextlib.contextmanager
-def wrapped(wrap, on_options=None, keep=None):
-    """While open, each stage that a backend adds is replaced by `wrap(name, stage)`.
-
-    on_options: called with the options as the backend parsed them. keep: called with (name, content) of each
-    artifact.
-    """
-    global _wrap, _on_options, _keep
-    _wrap, _on_options, _keep = wrap, on_options, keep
-    try:
-        yield
-    finally:
-        _wrap = _on_options = _keep = None
-
-
 def _hook(backend_class):
     original = backend_class.add_stages
 
     def add_stages(self, stages, options, *language):
         original(self, stages, options, *language)
-        if _on_options is not None:
-            _on_options(options)
-        if _wrap is not None:
-            for name, stage in list(stages.items()):
-                stages[name] = _wrap(name, stage)
+        _watcher.parsed(options)
+        stages.update([(name, _watcher.wrap(name, stage)) for name, stage in stages.items()])
 
     add_stages.__wrapped__ = original  # type: ignore[attr-defined]
     backend_class.add_stages = add_stages
@@ -147,21 +146,9 @@ class _Cache:
         stem, _, name = filename.rpartition(".")
         if name == "json":
             name = f"{stem.partition('.')[2]}.json".lstrip(".")
-        if name != "json" and _keep is not None:  # that one holds the metadata, which are read elsewhere
-            _keep(name, data)
+        if name != "json":  # that one holds the metadata, which are read elsewhere
+            _watcher.keep(name, data)
         return filename
-
-
-@contextlib.contextmanager
-def sources():
-    """The set of files that hold the functions that the frontend compiles while this is open."""
-    global _files
-    found: set = set()
-    _files = found
-    try:
-        yield found
-    finally:
-        _files = None
 
 
 def _watch_functions():
@@ -175,9 +162,7 @@ def _watch_functions():
     def __init__(self, *args, **kwargs):
         function = kwargs.get("jit_fn")
         if function is not None:
-            if _files is not None:
-                _files.add(function.fn.__code__.co_filename)
-                noted.note(function.fn.__code__)
+            _watcher.compiles(function)
             if kwargs.get("begin_line") is not None and _asserts(function):
                 kwargs["begin_line"] = 1
         original(self, *args, **kwargs)

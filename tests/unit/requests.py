@@ -11,8 +11,8 @@ from irdiff.model import Failure, FailureKind
 from irdiff.worker_client.workers import EndedChild
 
 COMPILED = {
-    "outcome": "compiled", "times_s": {"ttgir": 0.5}, "cpu_s": {"ttgir": 0.25}, "assembler_flags": None,
-    "assembler_log": "registers", "metadata": {"num_warps": 4, "name": "k"},
+    "outcome": "compiled", "stage_times_s": {"ttgir": 0.5}, "stage_cpu_s": {"ttgir": 0.25},
+    "assembler_flags": None, "assembler_log": "registers", "metadata": {"num_warps": 4, "name": "k"},
     "handed": {"symbol": "k", "packed": [4, 1]}, "settings": {}, "notes": [], "launches": [], "failures": [],
 }  # fmt: skip
 

@@ -46,7 +46,7 @@ class Assembler:
         source.write_text(ptx)
         wanted.unlink(missing_ok=True)
         (self.folder / name).mkdir(exist_ok=True)
-        self.recorder = SimpleNamespace(folder=str(self.folder / name), assembler_words=None)
+        self.recorder = SimpleNamespace(folder=str(self.folder / name), assembler_flags=None)
         remembered = Remembered(str(self.memory) if self.memory else None, self.programs)
         with self.monkeypatch.context() as patched, (self.folder / "log").open("w") as log:
             patched.setattr(subprocess, "Popen", subprocess.Popen)  # for it to be put back
@@ -74,7 +74,7 @@ def test_an_earlier_result_is_taken_without_starting_the_program(ptxas):
     assert log.startswith("Used 16 registers: -v --gpu-name=sm_90a kernel.ptx")
     assert ptxas.run(name="another_file") == made
     assert (ptxas.log, ptxas.recorder.assembler_log) == (log, log)
-    assert ptxas.recorder.assembler_words == [str(ptxas.program), *FLAGS]
+    assert ptxas.recorder.assembler_flags == [str(ptxas.program), *FLAGS]
     ptxas.program = ptxas.folder / "ptxas-link"
     ptxas.program.symlink_to(ptxas.folder / "bin" / "ptxas")
     assert ptxas.run() == made
@@ -139,4 +139,4 @@ def test_other_programs_run_as_they_are(ptxas):
     ptxas.program.write_text('#!/bin/sh\ncp "$1" "$3"\n')
     ptxas.program.chmod(0o755)
     assert ptxas.run(flags=()) == b"code"
-    assert ptxas.recorder.assembler_words is None
+    assert ptxas.recorder.assembler_flags is None
