@@ -51,12 +51,13 @@ def typeless(line: str) -> str:
         if match.start() < position:
             continue
         parts.append(line[position : match.start()] + line[match.start() : match.end() - 1])
-        position = _closing(line, match.end())
+        position = closing(line, match.end())
     parts.append(line[position:])
     return _SSA.sub("%", "".join(parts))
 
 
-def _closing(line: str, start: int) -> int:
+def closing(line: str, start: int) -> int:
+    """The position behind the `>` that closes the `<` before `start`, or the end of the line without one."""
     depth = 1
     for index in range(start, len(line)):
         if line[index] == "<":
@@ -78,6 +79,6 @@ def types(line: str) -> list[str]:
     found, position = [], 0
     for match in _TYPE_HEAD.finditer(line):
         if match.start() >= position:
-            position = _closing(line, match.end())
+            position = closing(line, match.end())
             found.append(_SSA.sub("%", line[match.start() : position]))
     return found

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from irdiff import normalize
+from irdiff.compare import line_forms
 from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
@@ -211,7 +212,7 @@ def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
     parts: list[str] = []
     position = 0
     while found := _ATTRIBUTE.search(line, position):
-        end = _closing(line, found.end())
+        end = line_forms.closing(line, found.end())
         if end - found.start() < _LONG_ATTRIBUTE:
             parts.append(line[position : found.end()])
             position = found.end()
@@ -219,17 +220,3 @@ def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
         parts += [line[position : found.start()], name(line[found.start() : end])]
         position = end
     return "".join([*parts, line[position:]])
-
-
-def _closing(line: str, start: int) -> int:
-    """The position behind the `>` that closes the `<` before `start`, or the end of the line without one."""
-    depth = 1
-    for index in range(start, len(line)):
-        character = line[index]
-        if character == "<":
-            depth += 1
-        elif character == ">" and line[index - 1] != "-":
-            depth -= 1
-            if not depth:
-                return index + 1
-    return len(line)

@@ -8,11 +8,12 @@ compiler, no history, and one folder.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
@@ -37,6 +38,9 @@ class Session:
     """Names by label."""
     same: Mapping[str, Mapping[str, str]]
     """By case: the label of each version, and that of the one whose binary stands for it."""
+
+
+_session = TypeAdapter(Session)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +210,7 @@ def _write(out: Path, run: Run, session: Session, files: Mapping[str, Path]) -> 
                 shutil.copyfile(_file(folder, digest), place)
             with (part / "run.json").open("wb") as file:
                 file.writelines(run_folder.stored(run))
-            (part / FILE).write_text(json.dumps(asdict(session), indent=1) + "\n", encoding="utf-8")
+            (part / FILE).write_bytes(_session.dump_json(session, indent=1) + b"\n")
     except OSError as error:
         raise HistoryError(
             f"{out} cannot be written: {error.strerror}", hint="name another folder"
@@ -216,9 +220,8 @@ def _write(out: Path, run: Run, session: Session, files: Mapping[str, Path]) -> 
 def load(folder: Path) -> Session | None:
     """What a run folder says of its session; None where it is an ordinary run. Raises HistoryError."""
     try:
-        row = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        return Session(reference=row["reference"], versions=row["versions"], same=row["same"])
+        return _session.validate_json((folder / FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise HistoryError(f"{folder / FILE} is not what `irdiff history session` wrote: {error}") from error

@@ -63,8 +63,7 @@ def load(folder: Path) -> tuple[PartFailure, ...]:
     try:
         return _adapter.validate_json(content, strict=True).parts
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise RunFolderError(f"{folder / FILE} is not a failure: {first['msg'][:200]}") from error
+        raise RunFolderError(f"{folder / FILE} is no failure: {run_folder.first_mistake(error)}") from error
 
 
 NOTHING_KEPT = PartFailure(step="the comparison", code=1, lines=("no job left a result",))

@@ -34,7 +34,7 @@ from irdiff.store import Store, sha256
 MAX_RUN_JSON_BYTES = 512 << 20
 MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 10
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
 _run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 _LONG: dict[str, type] = {"launches": dict, "cases": list}
@@ -151,27 +151,33 @@ def artifact(folder: Path, digest: str) -> bytes | None:
         packed = read_file(root, ("artifacts", digest[:2], digest[2:]), MAX_ARTIFACT_BYTES)
     except _AbsentError:
         return None
-    content = _unpacked(packed, f"artifact {digest} of {folder}")
+    content = unpacked(packed, MAX_ARTIFACT_BYTES, f"artifact {digest} of {folder}")
     if sha256(content) != digest:
         raise RunFolderError(f"artifact {digest} of {folder} does not match its digest")
     return content
 
 
-def _unpacked(packed: bytes, what: str) -> bytes:
-    # In chunks: a frame's header may promise any size, and `decompress` would allocate it at once.
-    parts: list[bytes] = []
-    left = MAX_ARTIFACT_BYTES
-    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+def unpacked(packed: bytes, limit_bytes: int, what: str) -> bytes:
+    """What zstd packed. Raises RunFolderError where it is damaged, cut off, or longer than a limit."""
+    # in parts: a header may promise any size, and a block say in four bytes that a byte repeats 128 KiB long
+    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
+    found = bytearray()
     try:
-        with codec.stream_reader(packed, read_across_frames=False) as reader:
-            while chunk := reader.read(min(_CHUNK_BYTES, left + 1)):
-                left -= len(chunk)
-                if left < 0:
-                    raise RunFolderError(f"{what} unpacks to more than {MAX_ARTIFACT_BYTES} bytes")
-                parts.append(chunk)
+        for start in range(0, len(packed), _CHUNK_BYTES):
+            found += codec.decompress(packed[start : start + _CHUNK_BYTES])
+            if len(found) > limit_bytes:
+                raise RunFolderError(f"{what} unpacks to more than {limit_bytes} bytes")
+            if codec.eof:
+                return bytes(found)
     except (zstandard.ZstdError, MemoryError) as error:
         raise RunFolderError(f"{what} is damaged: {error}") from error
-    return b"".join(parts)
+    raise RunFolderError(f"{what} is cut off")
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The place of the first value that a schema refuses, and why."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg'][:200]}"
 
 
 class _AbsentError(RunFolderError):

@@ -19,9 +19,6 @@ from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, Sample,
 SAMPLES_FILE = "timing-samples.jsonl.zst"
 _MAX_SAMPLES_BYTES = 1 << 30
 """Of the lines: some five million samples, where a run of all shipped cases has a hundred thousand."""
-_MAX_WINDOW_BYTES = 1 << 27
-_CHUNK_BYTES = 1 << 10
-"""A small one: a block of zstd's may say in four bytes that a byte repeats 128 KiB long."""
 _LEVEL = 9
 _any, _results = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
 _sample, _samples = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
@@ -48,12 +45,8 @@ def parse(content: bytes, where: str) -> TimingResults:
             raise RunFolderError(f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
         return _results.validate_json(content)
     except ValidationError as error:
-        raise RunFolderError(f"{where} is not a valid timing file: {_first(error)}") from error
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}"
+        what = f"{where} is not a valid timing file: {run_folder.first_mistake(error)}"
+        raise RunFolderError(what) from error
 
 
 def write(folder: Path, results: TimingResults) -> TimingResults:
@@ -97,27 +90,14 @@ def read_samples(path: Path) -> list[Sample]:
     try:
         if path.suffix == ".json":
             return list(_samples.validate_json(path.read_bytes(), strict=True))
-        return [_sample.validate_json(line, strict=True) for line in _unpacked(path).splitlines()]
+        lines = run_folder.unpacked(path.read_bytes(), _MAX_SAMPLES_BYTES, "it").splitlines()
+        return [_sample.validate_json(line, strict=True) for line in lines]
     except ValidationError as error:
-        raise RunFolderError(f"{path} does not hold samples: {_first(error)}") from error
-    except (OSError, ValueError, MemoryError, zstandard.ZstdError) as error:
+        raise RunFolderError(f"{path} does not hold samples: {run_folder.first_mistake(error)}") from error
+    except (OSError, ValueError, MemoryError, RunFolderError) as error:
         raise RunFolderError(f"{path} does not hold samples: {error}") from error
 
 
 def _samples_of(folder: Path) -> list[Sample]:
     path = folder / SAMPLES_FILE
     return read_samples(path) if path.exists() else []
-
-
-def _unpacked(path: Path) -> bytes:
-    # in chunks: a frame's header may promise any size, and `decompress` would allocate it at once
-    found = bytearray()
-    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            found += codec.decompress(chunk)
-            if len(found) > _MAX_SAMPLES_BYTES:
-                raise ValueError(f"it unpacks to more than {_MAX_SAMPLES_BYTES} bytes")
-    if not codec.eof:
-        raise ValueError("it is cut off")
-    return bytes(found)

@@ -13,10 +13,11 @@ every revision with the same native inputs profits from it.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
@@ -169,14 +170,16 @@ class Adoption:
     """The files of the installed package that are Python part, by their path in site-packages."""
 
 
+_adoption = TypeAdapter(Adoption)
+
+
 def find(native_digest: str, config: Config) -> Adoption | None:
     path = _path(native_digest, config)
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        return Adoption(**{**row, "python_files": tuple(row["python_files"])})
+        return _adoption.validate_json(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise ToolchainError(
             f"the adoption at {path} is damaged: {error}", hint="remove the file and adopt again"
         ) from error
@@ -213,7 +216,7 @@ def adopt(
         toolchain_digest=toolchain.digest,
         python_files=tuple(sorted((part.keys() & installed) | only_installed)),
     )
-    write_whole(_path(checkout.native_digest, config), json.dumps(asdict(adoption), indent=1).encode())
+    write_whole(_path(checkout.native_digest, config), _adoption.dump_json(adoption, indent=1))
     return adoption, lines
 
 
