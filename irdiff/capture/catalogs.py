@@ -8,7 +8,7 @@ died and was made again without the frontend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -114,7 +114,7 @@ class Capturer:
             record = self._captured(request, ask)
             if is_kept and not record["transient"]:
                 self._store.put_record("catalog", key, record)
-        return _catalog(self._with_texts(record))
+        return _read_catalog.validate_python(self._with_texts(record))
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
         """Puts what is launched, and how, where artifacts are."""
@@ -167,30 +167,3 @@ class Capturer:
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:
     failure = Failure(kind=FailureKind.ERROR, stage="capture", message=message, signal=None, stderr=stderr)
     return CaptureFailure(id=name, expected=expected, failure=failure)
-
-
-def _catalog(record: Mapping[str, Any]) -> Catalog:
-    found = _read_catalog.validate_python(record)
-    clashes = {row.id: row for row in _clashes([*found.launches, *found.failures])}
-    return replace(
-        found,
-        launches=tuple(row for row in found.launches if row.id not in clashes),
-        failures=(*(row for row in found.failures if row.id not in clashes), *clashes.values()),
-    )
-
-
-def _clashes(everything: Sequence[Launch | CaptureFailure]) -> Iterator[CaptureFailure]:
-    """Stands for the launches of one name: a label `a` that launches the kernel `k`, and a label `a/k`.
-
-    They cannot be told apart on the other side, and comparing one alone would hide the others.
-    """
-    of_name: dict[str, list[Launch | CaptureFailure]] = {}
-    for row in everything:
-        of_name.setdefault(row.id, []).append(row)
-    for name, found in of_name.items():
-        labels = {row.label if isinstance(row, Launch) else name.partition(":")[2] for row in found}
-        if len(labels) > 1:  # a label of which one launch is here and another failed has failed, no more
-            message = f"{len(found)} launches have this name and none is compared: rename one of the labels "
-            message += ", ".join(map(repr, sorted(labels)))
-            expected = any(row.expected for row in found)
-            yield _failure(name, message, "", expected=expected)

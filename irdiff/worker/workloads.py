@@ -34,6 +34,9 @@ def load(root, name, folder=".", imports=()):
     exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     if not isinstance(getattr(module, "LAUNCHES", None), dict) or not module.LAUNCHES:
         raise ValueError(f"{path} has no launches: it must end with a dictionary LAUNCHES")
+    mistaken = [label for label in module.LAUNCHES if "/" in label]
+    if mistaken:  # `a/k` is also the launch of the kernel `k` below the label `a`
+        raise ValueError(f"{path}: a label of LAUNCHES has no /: {', '.join(mistaken)}")
     return module
 
 

@@ -88,22 +88,6 @@ def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     assert captures.asked() == 2, "not kept: the next time it may not die"
 
 
-@pytest.mark.parametrize("other_fails", [False, True])
-def test_launches_of_one_name_are_a_failure(captures, other_fails):
-    """A label `a` of two kernels, and a label `a/k`: one of two launches would be dropped, edited or not."""
-    one = {**captures.row, "id": "a/b:a/k", "label": "a"}
-    other = {**captures.row, "id": "a/b:a/j", "label": "a"}
-    second = [] if other_fails else [{**one, "label": "a/k", "expected": False}]
-    failed = {"id": "a/b:a/k", "expected": True, "message": "no such option"}
-    captures.answers(launches=[one, other, *second], failures=[failed] * other_fails)
-    found = captures.catalog()
-    assert [row.id for row in found.launches] == ["a/b:a/j"]
-    (failure,) = found.failures
-    assert (failure.id, failure.expected) == ("a/b:a/k", True)
-    assert "rename one of the labels 'a', 'a/k'" in failure.failure.message
-    assert captures.catalog() == found, "from the store, too"
-
-
 def test_what_is_wanted_of_a_workload():
     target = runs.target()
     wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))

@@ -90,6 +90,13 @@ SETTINGS = {
 }  # fmt: skip
 
 
+def test_a_label_is_not_the_name_of_a_launch_below_another_label(worker):
+    worker.write(
+        "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)", '"a": launch(run), "a/scale": launch(run)'
+    )
+    assert "a label of LAUNCHES has no /: a/scale" in worker.serve("catalog")["message"]
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name):
     text, has_digest = SETTINGS[name]
