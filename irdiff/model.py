@@ -254,8 +254,8 @@ class Failure:
     """The stage that was being made when it ended; `capture` for the workload itself."""
     message: str
     """One line."""
-    signal: str | None
-    stderr: str
+    signal: str | None = None
+    stderr: str = ""
     """The last lines the process printed, traceback included."""
 
 
@@ -343,16 +343,19 @@ class Sides(Generic[T]):
 class Pair:
     """A case before it is compared: what each side launches; None where a side has no such launch."""
 
-    id: str
-    """`family/workload:label@target`, as in `Case`."""
     launch_id: str
     target: Target
     base: Launch | CaptureFailure | None
     head: Launch | CaptureFailure | None
     supported: Sides[bool]
     """Whether each side's toolchain has the target's backend."""
-    moved: bool
+    moved: bool = False
     """Whether both sides launch it, and its calls come in another order among those of its entry."""
+
+    @property
+    def id(self) -> str:
+        """`family/workload:label@target`, as in `Case`."""
+        return f"{self.launch_id}@{self.target.name}"
 
     @property
     def workload(self) -> str:

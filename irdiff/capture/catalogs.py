@@ -165,5 +165,5 @@ class Capturer:
 
 
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:
-    failure = Failure(kind=FailureKind.ERROR, stage="capture", message=message, signal=None, stderr=stderr)
+    failure = Failure(kind=FailureKind.ERROR, stage="capture", message=message, stderr=stderr)
     return CaptureFailure(id=name, expected=expected, failure=failure)

@@ -25,15 +25,6 @@ Row = Launch | CaptureFailure
 
 
 @dataclass(frozen=True, kw_only=True)
-class Matched:
-    """What each side has under one id; None where it neither launches it nor fails to."""
-
-    id: str
-    base: Row | None
-    head: Row | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class CapturedWorkload:
     """What one workload launches for one target, on both sides."""
 
@@ -74,43 +65,37 @@ def _calls(pair: Pair, side: str) -> Iterator[tuple[str, int, str]]:
 def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
     base, head = row.catalogs
     supported = row.catalogs.map(lambda catalog: catalog.supported)
-    for matched in match([*base.launches, *base.failures], [*head.launches, *head.failures]):
-        rows = [side for side in (matched.head, matched.base) if side]
-        pair_id = f"{matched.id}@{row.target.name}"
+    ours: list[Row] = [*base.launches, *base.failures]
+    for pair in match(ours, [*head.launches, *head.failures], row.target, supported):
+        rows = [side for side in (pair.head, pair.base) if side]
         tier = next((side.tier for side in rows if isinstance(side, Launch)), None)
         wanted = not options.tiers or tier is None or tier in options.tiers
-        if wanted and case_ids.selects(options.cases, pair_id) and any(side.expected for side in rows):
-            yield _pair(matched, row.target, supported)
+        if wanted and case_ids.selects(options.cases, pair.id) and any(side.expected for side in rows):
+            yield pair
     if not any(supported):
         yield unsupported(row.workload, row.target)
 
 
 def unsupported(workload: str, target: Target) -> Pair:
     """Stands for all launches of a workload where neither toolchain has the target's backend."""
-    nothing = Matched(id=f"{workload}:*", base=None, head=None)
-    return _pair(nothing, target, Sides(base=False, head=False))
+    neither = Sides(base=False, head=False)
+    return Pair(launch_id=f"{workload}:*", target=target, base=None, head=None, supported=neither)
 
 
-def _pair(matched: Matched, target: Target, supported: Sides[bool]) -> Pair:
-    return Pair(
-        id=f"{matched.id}@{target.name}",
-        launch_id=matched.id,
-        target=target,
-        base=matched.base,
-        head=matched.head,
-        supported=supported,
-        moved=False,
-    )
-
-
-def match(base: Iterable[Row], head: Iterable[Row]) -> list[Matched]:
+def match(base: Iterable[Row], head: Iterable[Row], target: Target, supported: Sides[bool]) -> list[Pair]:
     """The launches and failures of one workload for one target, each id once: head's where it is there."""
     ours, theirs = _by_id(base), _by_id(head)
     names = names_of_numbered(_launches(ours), _launches(theirs))
     ours = {names.get(name, name): row for name, row in ours.items()}
     standing = {*_standing_for(theirs, ours), *_standing_for(ours, theirs)}
     return [
-        Matched(id=name, base=_row(name, ours, theirs), head=_row(name, theirs, ours))
+        Pair(
+            launch_id=name,
+            target=target,
+            base=_row(name, ours, theirs),
+            head=_row(name, theirs, ours),
+            supported=supported,
+        )
         for name in dict.fromkeys([*ours, *theirs])
         if name not in standing
     ]

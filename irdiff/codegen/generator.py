@@ -79,7 +79,7 @@ class Generator:
         try:
             call = llvm_call(launch, target, substitute.version, self._text(above, Stage.PTX))
         except ValueError as error:
-            return failed(start, ToolFailed(FailureKind.ERROR, stage, str(error)).failure)
+            return failed(start, Failure(kind=FailureKind.ERROR, stage=stage, message=str(error)))
         # what Triton asks for, as far as this LLVM has it
         newest = min(call.ptx, able.newest_ptx) if call.ptx and able.newest_ptx else call.ptx
         call = replace(call, ptx=newest, flags=tuple(flag for flag in call.flags if flag in able.flags))
@@ -108,7 +108,7 @@ class Generator:
         try:
             readable, respelled = rewritten(text, names) if names else (text, ())
         except UnclearError as error:
-            raise ToolFailed(FailureKind.ERROR, stage, str(error)) from error
+            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=str(error))) from error
         with self._store.scratch() as folder:
             outputs: dict[str, bytes] = {stage: runner.generate(tool, readable, call, folder)}
             if stage == Stage.AMDGCN and tool.links:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
-from irdiff.codegen.tool_runner import ToolFailed, ptxas_flags
+from irdiff.codegen.tool_runner import ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
@@ -16,6 +16,7 @@ from irdiff.model import (
     CaptureFailure,
     Compiled,
     Failed,
+    Failure,
     FailureKind,
     Launch,
     Outcome,
@@ -96,7 +97,7 @@ class ToolCompiler:
         if target.backend not in tool.backends:
             stage = Stage.AMDGCN if target.backend == "hip" else Stage.PTX
             message = f"{tool.version} has no backend for {target.name}"
-            return failed(start, ToolFailed(FailureKind.UNSUPPORTED, stage, message).failure)
+            return failed(start, Failure(kind=FailureKind.UNSUPPORTED, stage=stage, message=message))
         if tool.kind is ToolKind.LLVM:
             made = self._generator.generated(substitute, above, start, launch, target, attempt)
             if isinstance(made, Failed):
@@ -120,8 +121,9 @@ class ToolCompiler:
         missing = [stage for stage in wanted if stage not in kept]
         if case is None or missing:
             message = f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed"
-            gone = ToolFailed(FailureKind.UNSUPPORTED, missing[0] if missing else "capture", message)
-            failure = (case.failures.of(recorded.side) if case else None) or gone.failure
+            stage = missing[0] if missing else "capture"
+            gone = Failure(kind=FailureKind.UNSUPPORTED, stage=stage, message=message)
+            failure = (case.failures.of(recorded.side) if case else None) or gone
             return Failed(failure=failure, transient=True, artifacts=kept, stage_times_s={})
         flags: tuple[str, ...] = ()
         if Stage.PTX in kept:

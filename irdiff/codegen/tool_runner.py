@@ -175,7 +175,7 @@ class Runner:
             raise failure_of(ended, tool.version, stage, self.limits.timeout_s)
         made = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
         if unknown := unknown_intrinsics(made, tool.version):
-            raise ToolFailed(FailureKind.ERROR, stage, unknown, stderr=unknown)
+            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=unknown, stderr=unknown))
         return (as_triton_writes(made, call) if call.header else made).encode()
 
     def translate(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
@@ -267,11 +267,9 @@ TRANSIENT = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
 class ToolFailed(Exception):  # noqa: N818 - a finding: the run goes on
     """A tool gave no result."""
 
-    def __init__(
-        self, kind: FailureKind, stage: str, message: str, *, signal: str | None = None, stderr: str = ""
-    ) -> None:
-        super().__init__(message)
-        self.failure = Failure(kind=kind, stage=stage, message=message, signal=signal, stderr=stderr)
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> ToolFailed:
@@ -280,7 +278,8 @@ def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> 
     kind, message = _reason(ended, text, tool, timeout_s)
     number = -ended.code if ended.code < 0 and not ended.timed_out else 0
     name = signal.Signals(number).name if number else None
-    return ToolFailed(kind, stage, message, signal=name, stderr=text[:_STDERR_CHARACTERS])
+    said = text[:_STDERR_CHARACTERS]
+    return ToolFailed(Failure(kind=kind, stage=stage, message=message, signal=name, stderr=said))
 
 
 def unknown_processor(stderr: bytes) -> str | None:

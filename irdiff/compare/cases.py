@@ -170,8 +170,6 @@ def _capture_failure(
             kind=FailureKind.UNSUPPORTED,
             stage="capture",
             message=f"the toolchain has no backend {target.backend!r}",
-            signal=None,
-            stderr="",
         )
     return None
 

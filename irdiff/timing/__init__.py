@@ -24,7 +24,15 @@ from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, schedule, timing_file
 from irdiff.timing.isolate import GpuProcess, GpuProcessError
-from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, Sample, TimingProtocol, TimingResults
+from irdiff.timing.results import (
+    CaseTiming,
+    NotTimed,
+    OutputCheck,
+    OutputStatus,
+    Sample,
+    TimingProtocol,
+    TimingResults,
+)
 from irdiff.timing.schedule import GpuWork, Start, TimingOptions
 
 
@@ -186,7 +194,7 @@ def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResul
     from irdiff.timing import decision
 
     rows = []
-    not_checked = results.bad_output(OutputStatus.NOT_CHECKED, None, "recorded samples: nothing ran")
+    not_checked = OutputCheck(status=OutputStatus.NOT_CHECKED, message="recorded samples: nothing ran")
     for gpu in sorted({row.gpu for row in samples}):
         work = GpuWork()
         for row in samples:

@@ -6,7 +6,7 @@ here. `timing_file` reads and writes both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -83,31 +83,16 @@ class OutputCheck:
     """Both sides run once from the same inputs; or the fault that ended the case later."""
 
     status: OutputStatus
-    side: str | None
+    side: str | None = None
     """The side to blame where it is known: `base`, `control` (base's binary loaded again), `head`."""
     message: str
-    arguments: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
     """Names of the arguments whose contents differ."""
-    max_ulp: int | None
-    relative_norm: float | None
+    max_ulp: int | None = None
+    relative_norm: float | None = None
     """‖head - base‖ / ‖base‖ over the worst argument."""
-    base_repeats: bool | None
+    base_repeats: bool | None = None
     """Whether base gives the same bytes when it runs twice (atomics may not)."""
-
-
-def bad_output(
-    status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()
-) -> OutputCheck:
-    """Of a case whose outputs could not be compared."""
-    return OutputCheck(
-        status=status,
-        side=side,
-        message=message,
-        arguments=tuple(arguments),
-        max_ulp=None,
-        relative_norm=None,
-        base_repeats=None,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,6 @@ from irdiff.timing.results import (
     OutputStatus,
     Sample,
     TimingProtocol,
-    bad_output,
 )
 
 _SHARED_ARMS = ("base", "control")
@@ -144,7 +143,7 @@ class _Gpu:
                 reply = self._processes[0].ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
                 work.outputs[case] = _check(reply)
             except GpuProcessGone as ended:
-                work.outputs[case] = bad_output(ended.status, ended.side, ended.message)
+                work.outputs[case] = OutputCheck(status=ended.status, side=ended.side, message=ended.message)
             if work.outputs[case].status in FAULTS:
                 self._begin_process()
 
@@ -186,7 +185,8 @@ class _Gpu:
                 guilty = {ended.side} if ended.side in bundle else set(bundle)
                 side = "head" if ended.side in bundle else ended.side
                 process = f"process {number + 1} of {protocol.processes}"
-                bad = bad_output(ended.status, side, f"while timing, in {process}: {ended.message}")
+                message = f"while timing, in {process}: {ended.message}"
+                bad = OutputCheck(status=ended.status, side=side, message=message)
                 work.outputs.update({bundle[arm]: bad for arm in guilty if arm})
                 bundle = {arm: case for arm, case in bundle.items() if arm not in guilty}
                 self._begin_process()
@@ -200,10 +200,13 @@ class _Gpu:
 
 def _check(reply: Mapping[str, Any]) -> OutputCheck:
     if reply["kind"] == "refused":
-        return bad_output(OutputStatus.NOT_LAUNCHED, None, reply["message"])
+        return OutputCheck(status=OutputStatus.NOT_LAUNCHED, message=reply["message"])
     if reply["kind"] == "out of bounds":
         message = f"{reply['side']} wrote outside of {', '.join(reply['arguments'])}"
-        return bad_output(OutputStatus.OUT_OF_BOUNDS, reply["side"], message, reply["arguments"])
+        names = tuple(reply["arguments"])
+        return OutputCheck(
+            status=OutputStatus.OUT_OF_BOUNDS, side=reply["side"], message=message, arguments=names
+        )
     rows = reply["differences"]
     if not rows:
         status, message = OutputStatus.EQUAL, "bitwise equal"
@@ -214,7 +217,6 @@ def _check(reply: Mapping[str, Any]) -> OutputCheck:
     ulps = [row["max_ulp"] for row in rows if row["max_ulp"] is not None]
     return OutputCheck(
         status=status,
-        side=None,
         message=message,
         arguments=tuple(row["argument"] for row in rows),
         max_ulp=max(ulps) if ulps else (None if rows else 0),

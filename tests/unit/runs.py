@@ -93,7 +93,7 @@ def launch(case_id, side="head", **changes):
 
 def pair(case_id, base=None, head=None, **changes):
     launch_id, _, name = case_id.rpartition("@")
-    names = {"id": case_id, "launch_id": launch_id, "target": target(name)}
+    names = {"launch_id": launch_id, "target": target(name)}
     made = blank(Pair, **names, base=base, head=head, supported=Sides(base=True, head=True))
     return replace(made, **changes)
 

@@ -25,29 +25,32 @@ def failure(name, *, expected=True):
     return CaptureFailure(id=name, expected=expected, failure=FAILURE)
 
 
-def verdict_of(matched):
-    pair = pairing._pair(matched, TARGET, Sides(base=True, head=True))
+def match(base, head):
+    return pairing.match(base, head, TARGET, Sides(base=True, head=True))
+
+
+def verdict_of(pair):
     case = cases.one_sided(pair, Sides(base=None, head=None))
     return case.verdict, case.error
 
 
 def verdicts_of(rows):
-    return {row.id: verdict_of(row)[0] for row in rows}
+    return {row.launch_id: verdict_of(row)[0] for row in rows}
 
 
 @pytest.mark.parametrize("swapped", [False, True], ids=["at head", "at base"])
 @pytest.mark.parametrize("row", GOLDEN["fails"], ids=str)
 def test_what_failed_on_one_side_breaks_there(launch, row, swapped):
     sides = [[replace(launch, id=name) for name in row["ids"]], [failure(name) for name in row["fails"]]]
-    rows = pairing.match(*(reversed(sides) if swapped else sides))
-    assert [row.id for row in rows] == row["ids"]
+    rows = match(*(reversed(sides) if swapped else sides))
+    assert [pair.launch_id for pair in rows] == row["ids"]
     wanted = (Verdict.FIXED, "base: ") if swapped else (Verdict.BROKEN, "head: ")
     assert {verdict_of(row) for row in rows} == {(wanted[0], wanted[1] + FAILURE.message)}
 
 
 def test_the_nearest_failure_is_shown(launch):
     near = replace(failure("f/w:a"), failure=replace(FAILURE, message="near"))
-    rows = pairing.match([replace(launch, id="f/w:a/k")], [failure("f/w:*"), near])
+    rows = match([replace(launch, id="f/w:a/k")], [failure("f/w:*"), near])
     assert verdicts_of(rows) == {
         "f/w:a/k": Verdict.BROKEN,
         "f/w:*": Verdict.FAILING,  # nothing is lost: it stands for no other
@@ -61,7 +64,7 @@ def test_what_one_side_launches_or_fails_to(launch, row):
         [failure(name[1:]) if name[0] == "!" else replace(launch, id=name) for name in names]
         for names in (row["base"], row["head"])
     )
-    assert verdicts_of(pairing.match(base, head)) == row["verdicts"]
+    assert verdicts_of(match(base, head)) == row["verdicts"]
 
 
 @pytest.mark.parametrize("row", GOLDEN["moved"], ids=itemgetter("why"))
@@ -101,9 +104,9 @@ def configs(launch, *warps, edited=False):
 def test_a_config_is_matched_with_itself(launch, row, edited):
     base, head = configs(launch, *row["base"].split()), configs(launch, *row["head"].split(), edited=edited)
     found = []
-    for pair in pairing.match(base, head):
+    for pair in match(base, head):
         warps = (side.options["num_warps"] if side else "-" for side in (pair.base, pair.head))
-        found.append(" ".join((pair.id.removeprefix("f/w:a"), *warps)))
+        found.append(" ".join((pair.launch_id.removeprefix("f/w:a"), *warps)))
     assert sorted(found) == sorted(row["pairs"])
 
 
@@ -111,19 +114,19 @@ def test_an_equal_input_comes_before_an_equal_number(launch):
     """Launches that were specialized alike may read another global constant."""
     one, two = (replace(row, options={}) for row in configs(launch, "8", "4"))
     swapped = [replace(one, digest=two.digest), replace(two, digest=one.digest)]
-    rows = pairing.match([one, two], swapped)
-    assert [(row.id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
+    rows = match([one, two], swapped)
+    assert [(row.launch_id, row.base) for row in rows] == [(two.id, one), (one.id, two)]
 
 
 def test_no_launch_is_lost_or_used_twice(launch):
     choices = [row for n in range(4) for row in itertools.permutations(("8", "4", "2", "16"), n)]
     for before, after in itertools.product(choices, choices):
         base, head = configs(launch, *before), configs(launch, *after, edited=True)
-        rows = pairing.match(base, head)
-        assert len({row.id for row in rows}) == len(rows)
+        rows = match(base, head)
+        assert len({row.launch_id for row in rows}) == len(rows)
         assert sorted(row.base.id for row in rows if row.base) == sorted(row.id for row in base)
         assert sorted(row.head.id for row in rows if row.head) == sorted(row.id for row in head)
-        assert all(row.head is None or row.id == row.head.id for row in rows)
+        assert all(row.head is None or row.launch_id == row.head.id for row in rows)
 
 
 BODY = """def NAME(x, out, n, BLOCK):

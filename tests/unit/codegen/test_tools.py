@@ -20,7 +20,7 @@ from irdiff.codegen.tool_runner import (
     unknown_intrinsics,
 )  # fmt: skip
 from irdiff.config import load
-from irdiff.model import Assembler, FailureKind
+from irdiff.model import Assembler, Failure, FailureKind
 from irdiff.process import EndedCommand
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
@@ -79,7 +79,7 @@ def make(tmp_path, monkeypatch):
     def generate(runner, one, text, call, folder):
         made.calls.append((one.digest, text))
         if one.digest == "broken":
-            raise ToolFailed(FailureKind.ERROR, "ptx", "no")
+            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage="ptx", message="no"))
         return PTX + one.digest.encode() + str(runner.randomized).encode()
 
     def assemble(_, program, name, text, flags, folder):
