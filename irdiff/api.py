@@ -32,7 +32,6 @@ def compare(
         corpus=Path(corpus) if corpus else None,
         triton=None,
         build=True,
-        progress=lambda _text: None,  # programs have their own way of showing progress
     )
     words = pipeline.Arguments(
         base=base,

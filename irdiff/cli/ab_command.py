@@ -52,11 +52,11 @@ def ab_command(
     chosen = replace(DEFAULT_OPTIONS, cases=selection.cases, tiers=selection.tiers, attribute=attribute)
     found = []
     for head in heads:
-        with screen.status_line() as say:
+        with screen.status_line():
             arguments = pipeline.Arguments(
                 base=base,
                 head=head,
-                sides=checkout.side_options(selection, say),
+                sides=checkout.side_options(selection),
                 targets=selection.targets(config),
                 options=chosen,
                 command=tuple(sys.argv[1:]),

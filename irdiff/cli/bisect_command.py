@@ -77,9 +77,7 @@ def bisect_command(
         screen.status_line() as report,
         tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
     ):
-        given = tool_sides.ToolSides(
-            origin=origin, ptxas=ptxas, wanted=checkout.side_options(selection, report)
-        )
+        given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=checkout.side_options(selection))
         store, history, side_of = _searched(sides, given, config)
         comparisons = CommitComparisons(
             case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)

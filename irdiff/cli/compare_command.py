@@ -126,8 +126,8 @@ def compare_command(**given: Any) -> int:
                 say(sentence)
 
     earlier = report_command.earlier_of(arguments.known, config)
-    with screen.status_line(console) as status:
-        comparison = pipeline.resolved(_of_pipeline(arguments, status), config, say_edited)
+    with screen.status_line(console):
+        comparison = pipeline.resolved(_of_pipeline(arguments), config, say_edited)
     with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
     try:
@@ -149,14 +149,14 @@ def compare_command(**given: Any) -> int:
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
-def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipeline.Arguments:
+def _of_pipeline(given: CompareArguments) -> pipeline.Arguments:
     base, head, config, checkout = given.base, given.head, given.config, given.checkout
     if checkout.triton and given.python:
         raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
     if given.python:
         checkout = replace(checkout, triton=f"python:{Path(given.python).expanduser().absolute()}")
     wanted = checkout.side_options(
-        given.selection, status, packages=given.packages, exercised=given.exercised, program=given.program
+        given.selection, packages=given.packages, exercised=given.exercised, program=given.program
     )
     made: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):

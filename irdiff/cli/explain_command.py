@@ -93,8 +93,8 @@ def explain_command(
 def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None, config: Config) -> str:
     """What one side alone makes of the IR that enters the changed stage."""
     run, case = story.given.run, story.case
-    with screen.status_line() as say, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
-        python = explanation.sides_again(run, case, corpus, config, say).of(side).toolchain.python
+    with screen.status_line(), tempfile.TemporaryDirectory(prefix="irdiff-") as name:
+        python = explanation.sides_again(run, case, corpus, config).of(side).toolchain.python
         folder = saved or Path(name)
         if not saved:
             explanation.save(story.given.folder, run, case, folder)
@@ -111,7 +111,7 @@ def _attributed(
     run, case = story.given.run, story.case
     try:
         with screen.status_line() as say:
-            sides = explanation.sides_again(run, case, corpus, config, say)
+            sides = explanation.sides_again(run, case, corpus, config)
             say(f"attributing {case.id}")
             return sides, explanation.attribute(run, story.given.folder, case, sides, config)
     except IrdiffError as error:

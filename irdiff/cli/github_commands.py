@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -207,8 +206,7 @@ def _output(**rows: str) -> None:
         click.echo(f"{name}={value}")
 
 
-def _side_options(say: Callable[[str], None] = lambda _: None) -> SideOptions:
-    return SideOptions(repo=None, corpus=None, triton=None, build=True, progress=say)
+_SIDE_OPTIONS = SideOptions(repo=None, corpus=None, triton=None, build=True)
 
 
 @github_group.command("plan")
@@ -258,7 +256,7 @@ def plan_command(
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
-    found = sides.preflight(base, head, _side_options(), config)
+    found = sides.preflight(base, head, _SIDE_OPTIONS, config)
     if found is None:
         return False
     for sentence in filter(
@@ -280,7 +278,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @options.configured
 def key_command(*, base: str, head: str, config: Config) -> None:
     """Print a cache key that names the toolchains of both sides."""
-    _output(toolchains=sides.cache_key(base, head, _side_options(), config))
+    _output(toolchains=sides.cache_key(base, head, _SIDE_OPTIONS, config))
 
 
 @github_group.command("prepare")
@@ -289,8 +287,8 @@ def key_command(*, base: str, head: str, config: Config) -> None:
 @options.configured
 def prepare_command(*, base: str, head: str, config: Config) -> None:
     """Install or build the toolchains of both sides, for the jobs that compare."""
-    with screen.status_line() as say:
-        found = sides.resolve_sides(base, head, _side_options(say), config)
+    with screen.status_line():
+        found = sides.resolve_sides(base, head, _SIDE_OPTIONS, config)
     for name, side in found.items():
         click.echo(escape.terminal(f"{name}: {side.toolchain.spec}: Triton {side.toolchain.version}"))
 

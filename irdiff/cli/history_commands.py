@@ -248,7 +248,7 @@ def backfill_command(
     Each result is kept at once: after an interruption the same command goes on.
     """
     config = versions.with_index(config, index)
-    wanted = checkout.side_options(selection, lambda _text: None)
+    wanted = checkout.side_options(selection)
     series = versions.of_specs(specs, int((every_s or 0) // configuration.DAY_S), checkout.repo, config)
     work = backfill.Backfill(
         config=config,

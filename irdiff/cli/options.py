@@ -221,9 +221,7 @@ class CheckoutArguments:
     triton: str | None
     no_build: bool
 
-    def side_options(
-        self, selection: CaseArguments, progress: Callable[[str], None], **more: Any
-    ) -> SideOptions:
+    def side_options(self, selection: CaseArguments, **more: Any) -> SideOptions:
         from irdiff.resolve.sides import SideOptions
 
         return SideOptions(
@@ -231,7 +229,6 @@ class CheckoutArguments:
             corpus=selection.corpus,
             triton=self.triton,
             build=not self.no_build,
-            progress=progress,
             packs=selection.packs,
             **more,
         )

@@ -129,8 +129,8 @@ def build_command(*, revision: str, coverage_base: str | None, repo: Path | None
     if coverage_base is not None:
         _build_counting(found, revision, coverage_base, repo, config)
         return
-    with screen.status_line() as say:
-        toolchain, note = commits.toolchain_of(found, config, build=True, show=say)
+    with screen.status_line():
+        toolchain, note = commits.toolchain_of(found, config, build=True)
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(note)
 
@@ -139,9 +139,9 @@ def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None,
     """Builds the toolchain that counts lines, and says which, and what a reader may expect of it."""
     if base == _MERGE_BASE:
         base = repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
-    with screen.status_line() as say:
+    with screen.status_line():
         sides = Sides(base=_read(repo, base, config), head=head)
-        made = counting.build(sides, config, say)
+        made = counting.build(sides, config)
     edit = made.edit
     count = sum(len(lines) for lines in edit.lines.values())
     click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")

@@ -8,7 +8,7 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, counting, native, repository
+from irdiff.resolve.toolchains import commits, counting, environments, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
@@ -71,7 +71,6 @@ class SideOptions:
     """The toolchain of both sides where revisions select kernels."""
     build: bool
     """Whether a native part that is missing may be built."""
-    progress: Callable[[str], None]
     packs: tuple[str, ...] = ()
     """Packs of the corpus that take its place."""
     packages: tuple[str, ...] = ()
@@ -221,7 +220,7 @@ class Resolver:
             return sides
         found = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
         warning = f"ATTENTION: the sides pin different LLVMs ({found}): changes may be those of LLVM"
-        self.options.progress(warning)
+        environments.show_progress(warning)
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
@@ -245,10 +244,8 @@ class Resolver:
     def _compiler(self, snap: Snapshot) -> Side:
         checkout = self._checkouts[snap.spec] = checkouts.read(snap, self.config)
         _no_program(self.options, snap.label)
-        self.options.progress(f"toolchain of {snap.label}")
-        toolchain, note = commits.toolchain_of(
-            checkout, self.config, build=self.options.build, show=self.options.progress
-        )
+        environments.show_progress(f"toolchain of {snap.label}")
+        toolchain, note = commits.toolchain_of(checkout, self.config, build=self.options.build)
         return _side(toolchain, self._corpus, self.options.packages, self.config, note)
 
     def _kernels(self, snap: Snapshot, other_spec: str) -> Side:
@@ -273,7 +270,7 @@ class Resolver:
         chosen = (*self.options.packages, *programs.packages_of(_programs(plan, self.options)))
         wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)
         if wanted:
-            self.options.progress(f"packages of {snap.label}: {', '.join(wanted)}")
+            environments.show_progress(f"packages of {snap.label}: {', '.join(wanted)}")
         return _side(toolchain, kernels, wanted, self.config, note, snap.name)
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +38,7 @@ from irdiff.worker_client.workers import Workers
 _AFRESH = "TRITON_ALWAYS_COMPILE"
 
 
-def sides_again(
-    run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
-) -> Sides[Side]:
+def sides_again(run: Run, case: Case, corpus: Path | None, config: Config) -> Sides[Side]:
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
     if any(tools.is_tool(revision.spec) for revision in (run.base, run.head)):
         raise IrdiffError("a tool has no passes of Triton's: what it made of the stored text is all there is")
@@ -48,7 +46,7 @@ def sides_again(
     chosen = packs.named_by(case.id, corpus or shipped)
     if not run.head.revision:  # of a repository of kernels its own are taken, as far as somebody is there
         corpus = corpus or shipped
-    wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
+    wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
     specs = revisions.map(lambda revision: _spec_again(revision, config))
     sides = resolve_sides(specs.base, specs.head, wanted, config)

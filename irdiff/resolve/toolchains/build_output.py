@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from irdiff.resolve.toolchains.environments import ShowProgress
+from irdiff.resolve.toolchains import environments
 
 _STEP = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)")
 _FEWEST = 6
@@ -43,9 +43,9 @@ _CAUSES = (
 class BuildOutput:
     """Follows the output of ninja."""
 
-    def __init__(self, label: str, show: ShowProgress) -> None:
+    def __init__(self, label: str) -> None:
         self.lines: list[str] = []
-        self._label, self._show, self._begin_s = label, show, time.monotonic()
+        self._label, self._begin_s = label, time.monotonic()
         self._first: tuple[float, int] | None = None
         """When the first file was compiled, and its number: tables of operations take no time."""
 
@@ -61,7 +61,7 @@ class BuildOutput:
         if self._first and (compiled := done - self._first[1]) >= _FEWEST:
             left = f", about {duration((now_s - self._first[0]) * (total - done) / compiled)} left"
         took = duration(now_s - self._begin_s)
-        self._show(
+        environments.show_progress(
             f"{self._label}: native build {done}/{total}, {took}{left}: {step[3][-_SHOWN_CHARACTERS:]}"
         )
 

@@ -26,7 +26,6 @@ from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.environments import ShowProgress
 from irdiff.resolve.toolchains.line_counting import Units
 from irdiff.store import key_of, write_whole
 
@@ -43,12 +42,7 @@ class NativePart:
 
 
 def toolchain_of(
-    checkout: Checkout,
-    config: Config,
-    *,
-    build: bool,
-    show: ShowProgress,
-    counted: Units = (),
+    checkout: Checkout, config: Config, *, build: bool, counted: Units = ()
 ) -> tuple[Toolchain, str]:
     """The toolchain of a revision, made if need be, and where it comes from; with `counted` one that counts
     these lines.
@@ -56,7 +50,7 @@ def toolchain_of(
     Raises ToolchainError where the native part cannot be had, or is missing and `build` is false.
     """
     part = None if counted else _adopted(checkout, config)
-    part = part or _built(checkout, config, build=build, show=show, counted=counted)
+    part = part or _built(checkout, config, build=build, counted=counted)
     site = Path(part.toolchain.root).parent
     files = checkout.python_part(checkouts.installed_files(site))
     rows = sorted((place, *entry.content) for place, entry in files.items())
@@ -100,11 +94,9 @@ def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
     )
 
 
-def _built(
-    checkout: Checkout, config: Config, *, build: bool, show: ShowProgress, counted: Units
-) -> NativePart:
+def _built(checkout: Checkout, config: Config, *, build: bool, counted: Units) -> NativePart:
     """What a native build made, with lines that it counts or without."""
-    built = native.build(checkout, config, show, counted) if build else native.find(checkout, config, counted)
+    built = (native.build if build else native.find)(checkout, config, counted)
     if built is None:
         raise ToolchainError(
             f"{checkout.label} has no native build yet (native digest {checkout.native_digest[:12]})",

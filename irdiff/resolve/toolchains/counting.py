@@ -17,7 +17,6 @@ from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, cxx_compiler, line_counting, native
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.environments import ShowProgress
 from irdiff.resolve.toolchains.line_counting import Units
 
 _UNITS = (".cpp", ".cc", ".cxx")
@@ -95,10 +94,10 @@ def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
     edit = edit_of(sides)
     if not edit.units or native.find(sides.head, config, edit.units) is None:
         return None
-    return _made(sides.head, edit, config, build=False, show=lambda _: None)
+    return _made(sides.head, edit, config, build=False)
 
 
-def build(sides: Sides[Checkout], config: Config, show: ShowProgress) -> CountingToolchain:
+def build(sides: Sides[Checkout], config: Config) -> CountingToolchain:
     """Raises ToolchainError; UsageError where no line of C++ differs."""
     edit = edit_of(sides)
     if not edit.units:
@@ -106,14 +105,12 @@ def build(sides: Sides[Checkout], config: Config, show: ShowProgress) -> Countin
             f"{sides.base.label} and {sides.head.label} differ in no line of C++ that is compiled",
             hint="only lines of C++ are counted; name another base: --coverage BASE",
         )
-    return _made(sides.head, edit, config, build=True, show=show)
+    return _made(sides.head, edit, config, build=True)
 
 
-def _made(
-    head: Checkout, edit: NativeEdit, config: Config, *, build: bool, show: ShowProgress
-) -> CountingToolchain:
+def _made(head: Checkout, edit: NativeEdit, config: Config, *, build: bool) -> CountingToolchain:
     tools = line_counting.require(cxx_compiler.chosen(config.tool_environment))
-    toolchain, _ = commits.toolchain_of(head, config, build=build, show=show, counted=edit.units)
+    toolchain, _ = commits.toolchain_of(head, config, build=build, counted=edit.units)
     library = Path(toolchain.root).parent / "triton" / "_C" / "libtriton.so"
     if not library.exists():
         raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")

@@ -28,11 +28,9 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.store import write_whole
 
-ShowProgress = Callable[[str], None]
-"""Shows one line of progress."""
 _STATE = "irdiff.json"
 _STEPS_OF_UV = ("Downloading ", "Prepared ", "Installed ")
-_shown: ContextVar[ShowProgress] = ContextVar("shown", default=lambda _: None)
+_shown: ContextVar[Callable[[str], None]] = ContextVar("shown", default=lambda _: None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,12 +132,12 @@ def is_at_work(name: str, config: Config) -> bool:
 
 
 @contextlib.contextmanager
-def lock(name: str, config: Config, show: ShowProgress = lambda _: None) -> Iterator[None]:
+def lock(name: str, config: Config) -> Iterator[None]:
     """Lets one process at a time build an environment. The others show what they wait for."""
     with _lock_file(name, config) as file:
         if not _try_lock(file):
             log = config.toolchains / f"{name}.log"
-            show(f"another process makes {name}: waiting for it; follow it: tail -f {log}")
+            show_progress(f"another process makes {name}: waiting for it; follow it: tail -f {log}")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -173,7 +171,6 @@ def make(
     install: Callable[[Path, Path], dict[str, Any]],
     *,
     python: str = sys.executable,
-    show: ShowProgress = lambda _: None,
 ) -> Environment:
     """The environment of this name, made by `install(path, log)` unless it is there.
 
@@ -189,7 +186,7 @@ def make(
             f"{path} is there and was not made by irdiff: it is left as it is",
             hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
         )
-    with lock(name, config, show):
+    with lock(name, config):
         if found := find(name, config):
             return found
         _remove(name, config)
@@ -204,8 +201,8 @@ def make(
 
 
 @contextlib.contextmanager
-def showing(show: ShowProgress) -> Iterator[None]:
-    """Whatever this thread installs within the block is shown."""
+def showing(show: Callable[[str], None]) -> Iterator[None]:
+    """Whatever this thread installs or builds within the block is shown."""
     token = _shown.set(show)
     try:
         yield

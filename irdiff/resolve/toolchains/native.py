@@ -39,7 +39,7 @@ from irdiff.resolve.toolchains import (
 )
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.environments import Environment, ShowProgress
+from irdiff.resolve.toolchains.environments import Environment
 from irdiff.resolve.toolchains.line_counting import Units
 from irdiff.store import key_of
 
@@ -97,12 +97,12 @@ def find(checkout: Checkout, config: Config, counted: Units = ()) -> Environment
     return environments.find(key_of_build(checkout, config, counted).name, config)
 
 
-def build(checkout: Checkout, config: Config, show: ShowProgress, counted: Units = ()) -> Environment:
+def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environment:
     """The environment with the native part of a revision. Raises ToolchainError with the first errors."""
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
         what = f", which counts the lines of {len(counted)} files" if counted else ""
-        show(f"{checkout.label}: native build {key.name}{what}")
+        environments.show_progress(f"{checkout.label}: native build {key.name}{what}")
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         run = _Build(
@@ -112,7 +112,6 @@ def build(checkout: Checkout, config: Config, show: ShowProgress, counted: Units
             log=log,
             counted=counted,
             config=config,
-            show=show,
         )
         try:
             run.export()
@@ -126,7 +125,7 @@ def build(checkout: Checkout, config: Config, show: ShowProgress, counted: Units
                 ) from None
             raise
 
-    made = environments.make(key.name, config, install, show=show)
+    made = environments.make(key.name, config, install)
     remove_tree(key.name, config)
     return made
 
@@ -159,7 +158,6 @@ class _Build:
     log: Path
     counted: Units
     config: Config
-    show: ShowProgress
 
     @property
     def source(self) -> Path:
@@ -170,7 +168,7 @@ class _Build:
         snap, exported = self.checkout.snapshot, self.tree / "tree"
         with contextlib.suppress(OSError):
             if exported.read_text(encoding="utf-8") == snap.tree:
-                self.show(f"{snap.label}: goes on where an earlier build ended: {self.tree}")
+                environments.show_progress(f"{snap.label}: goes on where an earlier build ended: {self.tree}")
                 return
         shutil.rmtree(self.tree, ignore_errors=True)
         repository.export(snap, self.source, self.config)
@@ -181,7 +179,7 @@ class _Build:
 
         project = self.source if (self.source / "setup.py").exists() else self.source / "python"
         wheels = self.tree / "wheels"
-        output = build_output.BuildOutput(self.checkout.label, self.show)
+        output = build_output.BuildOutput(self.checkout.label)
         words = ("build", "--wheel", "--no-build-isolation", "--no-config", "--out-dir", wheels)
         code = process.run_logged(
             [uv_package.find_uv_bin(), *words, "--python", self.tools / "python", project],

@@ -103,7 +103,7 @@ def test_the_kernels_that_the_versions_of_a_series_share(kernels, triton_reposit
 
     def shared(spec, repo):
         corpus = None if repo == kernels else tmp_path / "corpus"
-        options = sides.SideOptions(repo=repo, corpus=corpus, triton=None, build=False, progress=print)
+        options = sides.SideOptions(repo=repo, corpus=corpus, triton=None, build=False)
         return sides.shared_corpus(spec, options, config)
 
     def all_of_them():

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains import checkout, commits, native, repository
+from irdiff.resolve.toolchains import checkout, commits, environments, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.texts import files_of
 
@@ -40,7 +40,8 @@ class Builder:
 
     def toolchain(self, revision):
         found = self.read(revision)
-        return commits.toolchain_of(found, self.config, build=True, show=self.shown.append)[0]
+        with environments.showing(self.shown.append):
+            return commits.toolchain_of(found, self.config, build=True)[0]
 
     def __call__(self, revision):
         """What the native part of the revision's toolchain says."""

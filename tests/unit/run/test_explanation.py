@@ -49,19 +49,19 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_p
 
     monkeypatch.setattr(explanation, "resolve_sides", installed)
     config = SimpleNamespace(shipped=Path("/shipped"), toolchains=tmp_path)
-    explanation.sides_again(run, case, None, config, print)
+    explanation.sides_again(run, case, None, config)
     assert asked == [(run.base.spec, run.head.spec)]
     for name in ("base", "head"):
         other = replace(run, **{name: replace(getattr(run, name), digest="0" * 64)})
         with pytest.raises(IrdiffError, match=f"^{name}: triton==.* is not the toolchain"):
-            explanation.sides_again(other, case, None, config, print)
+            explanation.sides_again(other, case, None, config)
     of_commit = replace(run, head=replace(run.head, spec="my/branch (36bea00190)"))
     with pytest.raises(IrdiffError, match=r"of my/branch \(36bea00190\) is not installed any more"):
-        explanation.sides_again(of_commit, case, None, config, print)
+        explanation.sides_again(of_commit, case, None, config)
     (tmp_path / "commit-1234").mkdir()
     state = {"spec": "my/branch (36bea00190)", "version": "3.9.0", "digest": run.head.digest}
     (tmp_path / "commit-1234" / "irdiff.json").write_text(json.dumps(state))
-    explanation.sides_again(of_commit, case, None, config, print)
+    explanation.sides_again(of_commit, case, None, config)
     assert asked[-1][1] == f"python:{tmp_path}/commit-1234/bin/python", "a branch may have moved since"
 
 
