@@ -235,9 +235,8 @@ class _Reader:
             modifiers, parts = _parsed(rest)
             if _SYNC.match(opcode):
                 words = " ".join([opcode, *modifiers, *(part for part in parts if not _registers(part))])
-                self._add(
-                    words, (), self._values([p for p in parts if _registers(p)]), effect=Effect(Act.SYNC)
-                )
+                read = self._values([part for part in parts if _registers(part)])
+                self._add(words, (), read, effect=Effect(Act.SYNC))
             elif _ACCESS.match(opcode) and not _LANES.match(opcode):
                 self._access(opcode, parts, modifiers)
             else:
@@ -308,9 +307,8 @@ class _Reader:
                 last = self._new()
                 self._add(name, (last,), operands, (function, width))
             else:
-                self._add(
-                    name, _registers(parts[0]), operands, (function, width), masked=name.startswith("v_")
-                )
+                is_vector = name.startswith("v_")
+                self._add(name, _registers(parts[0]), operands, (function, width), masked=is_vector)
         if _WRITES_SCC.match(name):
             is_sum = "_add_" in name or "_sub_" in name
             found = sources if is_sum else [self._source(parts[0])]
@@ -332,18 +330,14 @@ class _Reader:
             return
         count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if _TWO_RESULTS.match(name) else 1
         written, read_parts = parts[:count], list(parts if "_swap" in name else parts[count:])
-        if _READS_RESULT.search(name) or any(
-            each.startswith(("op_sel:", "dst_unused")) for each in modifiers
-        ):
-            read_parts += written
+        is_partial = any(each.startswith(("op_sel:", "dst_unused")) for each in modifiers)
+        read_parts += written if is_partial or _READS_RESULT.search(name) else []
         operands: list[Operand] = []
         for part in (part.strip("-|") if _change(part) else part for part in read_parts):
             registers = _registers(part)
             is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
             operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
-        fused = re.sub(
-            r"v_fmac_(f\d+)$|v_fma[am]k_(f\d+)$", lambda match: f"v_fma_{match[1] or match[2]}", name
-        )
+        fused = re.sub(r"v_fma(?:c|[am]k)_(?=f\d+$)", "v_fma_", name)
         if re.match(r"v_fmac_f\d+$", name):
             operands = operands[:3]
         operands += [self._source("vcc")] if "div_fmas" in name else []
@@ -354,9 +348,7 @@ class _Reader:
             ("exec",) if name.startswith("v_cmpx") else tuple(r for part in written for r in _registers(part))
         )
         commutes = not modifiers and not any(changes) and bool(_COMMUTES.match(fused)) and len(operands) > 1
-        masked = name.startswith(("v_", "ds_")) and not re.match(
-            r"v_(?:cmp|readlane|readfirst|writelane)", name
-        )
+        masked = bool(re.match(r"ds_|v_(?!cmp|readlane|readfirst|writelane)", name))
         self._add(full, results, operands, masked=masked, commutes=commutes)
         if _WRITES_SCC.match(name):
             self._add(f"scc of {full}", ("scc",), operands)
@@ -448,9 +440,7 @@ def _change(text: str) -> str:
 @functools.lru_cache(maxsize=1 << 12)
 def _registers(text: str) -> tuple[str, ...]:
     if found := _RANGE.match(text):
-        return tuple(
-            f"{found.group(1)}{number}" for number in range(int(found.group(2)), int(found.group(3)) + 1)
-        )
+        return tuple(f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1))
     if text in ("exec_lo", "exec_hi"):
         raise ReadError(f"AMDGCN: {text}")
     return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()

@@ -123,12 +123,8 @@ class Differences:
             if one and other:
                 rows, space = list(self._of_pair(one, other)), _space(one)
                 is_other = one.operation.name != other.operation.name and one.address != other.address
-                if (
-                    is_other
-                    or _is_joined(one, other)
-                    or any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
-                ):
-                    unclear.add(space)
+                is_moved = any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
+                unclear |= {space} if is_other or is_moved or _is_joined(one, other) else set()
             else:
                 rows = [self._gone(one)] if one else [_new(other)] if other else []
                 space = _space(one or other or gone[0])
@@ -244,7 +240,7 @@ class Differences:
         return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
 
     def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
-        made = [each for each in self._roots.made(root) if each and not root.is_cut]
+        made = [] if root.is_cut else [each for each in self._roots.made(root) if each]
         names, pair = [wording.code(each) for each in made], (root.base, root.head)
         if len(made) > 1 and len(set(names)) == 1 and any(MARK in each.name for each in made):
             return _early(made[0], made[1], pair)
@@ -269,21 +265,18 @@ class Differences:
             detail = f"constant {root.constants[0]} → {root.constants[1]}"
         elif root.is_select:
             detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
-        elif len({*map(wording.unsigned, names)}) == 2 and self._compared(root.base) == self._compared(
-            root.head
-        ):
+        elif len({*map(wording.unsigned, names)}) == 2 and len({*map(self._compared, pair)}) == 1:
             detail = " → ".join(names)
         if detail:
             return EffectDiffers(kind, f"{subject}: {detail}", what)
         detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
         return EffectDiffers(UNKNOWN, f"{subject}{detail}, perhaps only computed in another way", what)
 
-    def _compared(self, number: int) -> set[object] | int:
+    def _compared(self, number: int) -> frozenset[object]:
         """The two values that a comparison compares; of any other value, itself."""
         key = self._values.keys[number]
         key = self._values.keys[key[1]] if key[0] == "not" else key
-        is_comparison = key[0] in ("lt", "eq") or "setp" in str(key[0]) or "cmp" in str(key[0])
-        return set(key[-2:]) if is_comparison else number
+        return frozenset(key[-2:] if re.search("^lt$|^eq$|setp|cmp", str(key[0])) else [(number,)])
 
     def _have(self, base: str, head: str) -> bool:
         """Whether both sides have both constants."""
@@ -292,12 +285,11 @@ class Differences:
     # synchronization
 
     def _gone(self, event: Event) -> EffectDiffers:
-        act, kind, words = event.effect.act, _kind_of(event), f"{wording.noun(event)} is gone"
-        if act is Act.STATES:
-            words += ": fewer wait states before what reads a result"
-        elif act is Act.SYNC:
+        if event.effect.act is Act.SYNC:
             return self._unsynchronized(event)
-        return EffectDiffers(kind, words, event.number, act if act is Act.STATES else "")
+        words = f"{wording.noun(event)} is gone"
+        words += ": fewer wait states before what reads a result" * bool(_states(event))
+        return EffectDiffers(_kind_of(event), words, event.number, _states(event))
 
     def _unsynchronized(self, event: Event) -> EffectDiffers:
         name, noun = event.operation.name, wording.noun(event)
@@ -347,11 +339,9 @@ def _mirrored(subject: str) -> str:
     words, _, detail = subject.partition(": ")
     if detail in _OPPOSITE:
         return f"{words}: {_OPPOSITE[detail]}"
-    kind, constants = (
-        ("constant ", detail.removeprefix("constant ")) if "constant " in detail else ("", detail)
-    )
-    one, arrow, other = constants.partition(" → ")
-    return f"{words}: {kind}{other} → {one}" if arrow else ""
+    constant = "constant " * detail.startswith("constant ")
+    one, arrow, other = detail.removeprefix(constant).partition(" → ")
+    return f"{words}: {constant}{other} → {one}" if arrow else ""
 
 
 def _several(subjects: Iterable[str]) -> set[str]:
@@ -382,18 +372,15 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
-    paired = [bool(_TWO.match(each.name)) for each in (ours, theirs)]
-    if paired[0] != paired[1]:
-        return EffectDiffers(
-            UNKNOWN, f"{wording.noun(one)} stands in one instruction with another: {words}", one.number
-        )
+    if _is_joined(one, other):
+        words = f"{wording.noun(one)} stands in one instruction with another: {words}"
+        return EffectDiffers(UNKNOWN, words, one.number)
     if len(kinds) == 1 and one.effect.size == other.effect.size and one.address == other.address:
         words = f"{wording.noun(one)} has the same bytes in other pieces: {words}"
         return EffectDiffers(UNKNOWN, words, one.number)
     ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
     kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
-    states = Act.STATES if one.effect.act is Act.STATES else ""
-    return EffectDiffers(kind, f"{wording.noun(one)} differs: {words}", one.number, states)
+    return EffectDiffers(kind, f"{wording.noun(one)} differs: {words}", one.number, _states(one))
 
 
 def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
@@ -413,12 +400,11 @@ def _is_joined(one: Event, other: Event) -> bool:
 def _new(event: Event) -> EffectDiffers:
     counts = event.effect.act is Act.SYNC and _COUNTS.search(event.operation.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
-    return EffectDiffers(
-        kind,
-        f"{wording.noun(event)} is new",
-        event.number,
-        event.effect.act if event.effect.act is Act.STATES else "",
-    )
+    return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
+
+
+def _states(event: Event) -> str:
+    return Act.STATES if event.effect.act is Act.STATES else ""
 
 
 def _kind_of(event: Event) -> EffectClass:

@@ -78,14 +78,8 @@ class Lanes:
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)
             case "part", value, _, _:
-                made = self._butterfly(value)
-                return (
-                    self._bits(made[0])
-                    if made
-                    else _ALL
-                    if values.keys[value][0] == "event"
-                    else self._bits(value)
-                )
+                made = self._butterfly(value)  # an event itself has all bits
+                return self._bits(made[0] if made else value)
             case name, *_ if name in _SAME:
                 return 0
             case (("join" | "event" | "waited for" | "like"), *_):

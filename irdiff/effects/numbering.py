@@ -205,9 +205,9 @@ class _Block:
             if operation.associates:
                 parts = (values.joined(operation.name, each) for each in operands)
                 operands = tuple(sorted({*itertools.chain.from_iterable(parts)}))
-            number = values.node(operation.name, *_ordered(operation, operands))
-            made_by.setdefault(number, operation)
-            found = (number,) if count == 1 else self._parts(number, count)
+            whole = values.node(operation.name, *_ordered(operation, operands))
+            made_by.setdefault(whole, operation)
+            found = (whole,) if count == 1 else self._parts(whole, count)
         elif operation.compute == COPY:
             return operands
         else:

@@ -220,11 +220,8 @@ class PtxReader:
                 self.unknown.append(code.split(maxsplit=1)[0])
 
     def _target(self, name: str) -> str:
-        return (
-            f"{self._scopes[-1]['']}.{name}"
-            if self._scopes and not name.startswith("$L")
-            else self._scope + name
-        )
+        scope = f"{self._scopes[-1]['']}." if self._scopes and not name.startswith("$L") else self._scope
+        return scope + name
 
 
 def _without_unread(blocks: Sequence[CodeBlock], made: Sequence[Instruction]) -> tuple[CodeBlock, ...]:
