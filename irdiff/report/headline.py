@@ -23,7 +23,7 @@ _TITLE = 60
 """Characters of an edit within a sentence."""
 _ALSO = {
     Verdict.FIXED: ("compiles", "compile", "again"),
-    Verdict.ABSORBED: ("differs", "differ", "above the machine code only"),
+    Verdict.ABSORBED: ("differs", "differ", "only above the machine code"),
     Verdict.ADDED: ("is", "are", "new"),
     Verdict.REMOVED: ("is", "are", "gone"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
@@ -79,10 +79,12 @@ def _risky(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
         risky = [[row for row in edit.groups if row.severity == severity] for edit in edits]
         first = [rows[0] for rows in risky if rows]
         which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
-        words = [shortened(short_titles.of(row, cases).clauses[0].replace("`", ""), _TITLE) for row in first]
         if first and severity == Severity.WRONG_RESULT:
             yield f"{which} may give a wrong result."
         elif first:
+            words = [
+                shortened(short_titles.of(row, cases).clauses[0].replace("`", ""), _TITLE) for row in first
+            ]
             yield f"{which} {severity}: {first_few(list(dict.fromkeys(words)), _SHOWN)}."
 
 

@@ -110,11 +110,11 @@ def test_an_llvm_is_known_by_its_libraries_and_not_by_its_version(llvm):
 
 
 def test_only_clang_with_its_own_tools_can_count(tmp_path):
-    with pytest.raises(ToolchainError, match="counted by clang"):
+    with pytest.raises(ToolchainError, match="clang"):
         line_counting.require(CxxCompiler(path=Path("/usr/bin/c++"), version="c++ (Debian 12.2.0) 12.2.0"))
     clang = CxxCompiler(path=tmp_path / "clang++", version="clang version 22.1.8")
     (tmp_path / "clang++").touch()
-    with pytest.raises(ToolchainError, match="llvm-profdata is not next to"):
+    with pytest.raises(ToolchainError, match="llvm-profdata"):
         line_counting.require(clang)
     for name in line_counting.TOOLS:
         (tmp_path / name).touch()

@@ -56,7 +56,7 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_p
         with pytest.raises(IrdiffError, match=f"^{name}: triton==.* is not the toolchain"):
             explanation.sides_again(other, case, None, config)
     of_commit = replace(run, head=replace(run.head, spec="my/branch (36bea00190)"))
-    with pytest.raises(IrdiffError, match=r"of my/branch \(36bea00190\) is not installed any more"):
+    with pytest.raises(IrdiffError, match=r"my/branch \(36bea00190\)"):
         explanation.sides_again(of_commit, case, None, config)
     (tmp_path / "commit-1234").mkdir()
     state = {"spec": "my/branch (36bea00190)", "version": "3.9.0", "digest": run.head.digest}
@@ -96,7 +96,7 @@ def test_files_of_the_commands_are_written_twice_but_never_over_an_edited_one(fo
         explanation.save(folder, run, case, tmp_path / "file" / "out")
     one_sided = replace(case, artifacts=Sides(base=case.artifacts.base, head={}))
     assert explanation.save(folder, run, one_sided, tmp_path / "one") == [tmp_path / "one/base.ttir"]
-    with pytest.raises(RunFolderError, match=r"holds no base\.ttir or head\.ttir of this case"):
+    with pytest.raises(RunFolderError, match=r"base\.ttir or head\.ttir"):
         explanation.save(folder, run, replace(case, artifacts=Sides(base={}, head={})), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

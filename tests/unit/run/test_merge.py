@@ -67,10 +67,10 @@ def test_only_runs_of_one_comparison_are_merged_each_once():
 
 def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(run):
     shards = _shards(run, 4)
-    with pytest.raises(UsageError, match="shards 2, 4 of 4 are missing"):
+    with pytest.raises(UsageError, match="2, 4 of 4"):
         merge.merge([shards[0], shards[2]])
     assert merge.merge([shards[0], shards[2]], partial=True).notes == ("shards 2, 4 of 4 are missing",)
-    with pytest.raises(UsageError, match="shards of 1/3 and of 1/4"):
+    with pytest.raises(UsageError, match=r"1/3.*1/4"):
         merge.merge([shards[0], _shards(run, 3)[1]])
     # the first was cut from a, c, and the second from a, b, c: nobody compared c
     first, second = (replace(shard, cut_from=cut) for shard, cut in zip(_shards(run, 2), "xy", strict=True))

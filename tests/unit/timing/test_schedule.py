@@ -131,7 +131,7 @@ def test_a_gpu_that_is_lost_or_never_there_leaves_the_rest_unmeasured():
     assert rows["a"].note.startswith("only 1 process measured it, a verdict needs 18; measuring ended early")
     work, rows = go(["bad", "c"], Pretended({("verify", "bad", 1): HANG}, opens=1))
     assert (list(rows), bool(work.stopped)) == (["bad"], True)
-    with pytest.raises(GpuProcessError, match="GPU 0 cannot be opened"):
+    with pytest.raises(GpuProcessError, match="GPU 0"):
         go(["a"], Pretended(opens=0))
 
 

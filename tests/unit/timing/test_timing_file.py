@@ -166,5 +166,5 @@ def test_a_gpu_that_cannot_be_opened_does_not_take_the_others_with_it(monkeypatc
         on_two_gpus({0: error, 1: error})
     with pytest.raises(KeyError):  # a mistake
         on_two_gpus({1: KeyError("x")})
-    with pytest.raises(timing.NoGpuError, match="GPUs here are sm_90, its cases are for gfx942"):
+    with pytest.raises(timing.NoGpuError, match=r"sm_90.*gfx942"):
         on_two_gpus({}, target="gfx942")

@@ -39,7 +39,7 @@ def test_storages_are_distinct_and_aligned():
 def test_dtypes_read_as_torch_prints_them():
     assert str(corpus_api.DType("fp8e4nv")) == "float8_e4m3fn"
     assert corpus_api.dtype_name("torch.bfloat16") == "bf16"
-    with pytest.raises(ValueError, match="unknown dtype 'fp12'"):
+    with pytest.raises(ValueError, match="fp12"):
         corpus_api.tensor((1,), "fp12")
 
 
