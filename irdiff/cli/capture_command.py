@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from irdiff.cli.options import CaseArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.report import commands
-from irdiff.resolve import extra_packages, kernel_repository, pins, toolchains
+from irdiff.resolve import corpus_archive, extra_packages, kernel_repository, pins, toolchains
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
 
@@ -25,7 +26,7 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option("--out", type=options.PATH, help="Folder to write; default: irdiff.toml's, or irdiff-captured.")
+@click.option("--out", type=options.PATH, help="Folder or FILE.tar.gz; default: irdiff.toml's folder.")
 @click.option("--toolchain", "spec", help="Run the program with this Triton: triton==3.9.0.")
 @click.option("--python", metavar="PYTHON", help="The program's Python; default: the active one, or .venv's.")
 @options.packages_option
@@ -56,7 +57,7 @@ def capture_command(
     own. Every Triton launch is recorded once. With a GPU the launch then goes on as without irdiff. Without
     a GPU kernels compute nothing: torch's tensors lie on the CPU, and an autotuned kernel gives a launch
     for each config. If the program fails, its exit code is returned. Compare the corpus with `irdiff
-    compare --corpus`.
+    compare --corpus`. An archive (--out FILE.tar.gz) holds copies of the kernels: it travels.
     """
     if bool(program) == bool(from_trace):
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
@@ -64,8 +65,9 @@ def capture_command(
     root = None if from_trace else _repository_root(config)
     plan = kernel_repository.plan_above(root) if root else None
     out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)
-    is_inside = root is not None and out.resolve().is_relative_to(root.resolve())
-    words: list[str] = ["--out", str(out), "--target", json.dumps(asdict(target), default=dict)]
+    is_archive = corpus_archive.is_archive(out)
+    is_inside = root is not None and not is_archive and out.resolve().is_relative_to(root.resolve())
+    words: list[str] = ["--target", json.dumps(asdict(target), default=dict)]
     words += ["--repo", str(root)] if is_inside else []
     words += ["--no-gpu"] if no_gpu else []
     words += ["--json", str(json_path)] if json_path else []
@@ -77,7 +79,14 @@ def capture_command(
     else:
         interpreter = _own_interpreter(python, root, config)
         words += ["--cure", f"{interpreter} -m pip install {{}}"]
-    code = record_program.run(interpreter, [*words, *program], config, click.echo)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch, "corpus") if is_archive else out
+        words = ["--out", str(folder), *words, *program]
+        code = record_program.run(
+            interpreter, words, config, lambda line: click.echo(line.replace(str(folder), str(out)))
+        )
+        if is_archive and folder.is_dir():
+            corpus_archive.pack(folder, out)
     if root and is_inside and out.is_dir():
         for line in _next_steps(root, out, packages):
             click.echo(line)

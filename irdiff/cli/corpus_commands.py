@@ -1,9 +1,10 @@
-"""`irdiff corpus list|show|packs|check|verify|gaps`."""
+"""`irdiff corpus list|show|packs|merge|check|verify|gaps`."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -13,18 +14,19 @@ from typing import Any
 import click
 from rich.text import Text
 
-from irdiff import process
+from irdiff import case_ids, process
 from irdiff.attribute import exercise, kind_table
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
+from irdiff.cli.store_commands import parse_size
 from irdiff.compile import corpus_check, selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
-from irdiff.resolve import packs
+from irdiff.resolve import corpus_archive, packs
 from irdiff.resolve.corpus import PACKS
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
@@ -57,9 +59,10 @@ def _chosen(
         yield side, targets, cases, report
 
 
-def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
+def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: bool = False) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        return corpus_check.launches(side, targets, cases, config, report)
+        wanted = Wanted(cases=cases, frontend=frontend)
+        return corpus_check.launches(side, targets, wanted, config, report)
 
 
 @corpus_group.command("list")
@@ -113,6 +116,42 @@ def packs_command(*, corpus: Path | None, config: Config) -> None:
         seen = pack.seen.model_dump().values() if pack.seen else "?" * len(packs.Seen.model_fields)
         cells.append([Text(str(word)) for word in (name, pack.packages[0], *seen)])
     screen.print_table([Column(name=name) for name in ("pack", "project", *packs.Seen.model_fields)], cells)
+
+
+@corpus_group.command("merge")
+@click.argument("corpora", nargs=-1, required=True, type=options.CorpusFolder())
+@click.option("--out", type=options.OUTPUT, required=True, help="The archive to write, FILE.tar.gz.")
+@click.option("--max-size", metavar="SIZE", help="Leave out the largest files until the rest fits: 2MB.")
+@options.gathered("selection", CaseArguments, options.case_option, options.target_option)
+@_toolchain_option
+@options.configured
+def merge_command(
+    corpora: tuple[Path, ...],
+    *,
+    out: Path,
+    max_size: str | None,
+    selection: CaseArguments,
+    spec: str,
+    config: Config,
+) -> None:
+    """Join recorded CORPORA (folders, archives, URLs) into one archive.
+
+    Of launches with equal input digests the first is kept; `--case FAMILY` keeps one project.
+    """
+    bound = parse_size(max_size) if max_size else None
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        corpus_archive.join(corpora, root)
+        rows = _launches(spec, replace(selection, corpus=root, cases=()), config, frontend=True)
+        chosen = [row for row in rows if case_ids.selects(selection.cases, f"{row.id}@{row.target}")]
+        kept = corpus_archive.distinct(chosen)
+        corpus_archive.drop(root, {corpus_archive.entry_of(row) for row in rows} - kept)
+        left_out = corpus_archive.shrink(root, bound) if bound is not None else []
+        corpus_archive.pack(root, out)
+    again = len({corpus_archive.entry_of(row) for row in chosen}) - len(kept)
+    click.echo(f"{out}: {len(kept)} launches; {again} more equal one of these")
+    for name in left_out:
+        click.echo(f"left out for its size: {name}")
 
 
 @corpus_group.command("check")

@@ -62,6 +62,22 @@ class OutputFile(click.Path):
         return path
 
 
+class CorpusFolder(click.Path):
+    """A folder of workloads, or an archive of one, which is unpacked into the cache."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from irdiff.resolve import corpus_archive
+
+        if corpus_archive.is_archive(value):
+            cache = ctx.params.get("cache") if ctx else None  # eager: it is read before
+            config = configuration.load(cache=cache if isinstance(cache, Path) else None)
+            return corpus_archive.unpacked(str(value), config)
+        return Path(str(super().convert(value, param, ctx)))
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg]
     """Seconds: `90s`, `10m`, `1.5h`, `2d`, or a plain number of them."""
 
@@ -82,13 +98,20 @@ DURATION = Duration()
 # options
 
 
-cache_option = click.option("--cache", type=PATH, help="Folder for toolchains and the store (IRDIFF_CACHE).")
+cache_option = click.option(
+    "--cache", type=PATH, is_eager=True, help="Folder for toolchains and the store (IRDIFF_CACHE)."
+)
 _store_mode_option = click.option(
     "--store-mode",
     type=click.Choice(["read", "write"]),
     help="Whether results are also written to a shared store (IRDIFF_STORE). Default: read.",
 )
-corpus_option = click.option("--corpus", type=PATH, help="Folder of workloads; default: the shipped corpus.")
+corpus_option = click.option(
+    "--corpus",
+    type=CorpusFolder(),
+    metavar="FOLDER|FILE.tar.gz|URL",
+    help="Workloads, as a folder or as an archive of recorded ones; default: the shipped corpus.",
+)
 pack_option = click.option(
     "--pack",
     "packs",

@@ -78,14 +78,13 @@ def opened(
 def launches(
     side: Side,
     targets: Sequence[Target],
-    cases: Sequence[str],
+    wanted: Wanted,
     config: Config,
     report: Report,
     *,
     warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every launch that the patterns select, for every target; without its input digest."""
-    wanted = Wanted(cases=tuple(cases), frontend=False)
+    """Every launch that is wanted, for every target."""
     with opened(side, targets, wanted, config, report, warm=warm) as found:
         return [launch for _, launch in found.captured if isinstance(launch, Launch)]
 

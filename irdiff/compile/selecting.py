@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff import case_ids
+from irdiff.capture.catalogs import Wanted
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.model import Target, Toolchain
@@ -40,7 +41,8 @@ def of_sides(
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
                 made = replace(side, toolchain=origin)
-                rows = corpus_check.launches(made, targets[:1], workloads, config, report, warm=warm)
+                wanted = Wanted(cases=tuple(workloads), frontend=False)
+                rows = corpus_check.launches(made, targets[:1], wanted, config, report, warm=warm)
                 yield from (row.id for row in rows)
             else:
                 cases = (case for case in origin.run.cases if case.workload in workloads)

@@ -295,6 +295,19 @@ def _unbundled(content: bytes) -> tuple[Records, Blobs]:
     return {(str(kind), str(key)): str(text) for kind, key, text in table["records"]}, blobs
 
 
+def read_file(url: str) -> bytes:
+    """A file of a bucket, server or folder. Raises UsageError, StoreError."""
+    folder, _, name = url.rpartition("/")
+    obstore, bucket = _opened(folder)
+    try:
+        return bytes(obstore.get(bucket, name).bytes())
+    except Exception as error:  # a class of its own for each kind of answer
+        raise StoreError(
+            f"{url!a} cannot be read: {str(error)[:_MESSAGE_CHARACTERS]}",
+            hint="see the URL and its credentials",
+        ) from error
+
+
 def _opened(url: str) -> tuple[Any, Any]:
     import obstore
     from obstore.store import LocalStore, from_url
