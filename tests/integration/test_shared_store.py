@@ -1,12 +1,19 @@
 """A bucket on a server that speaks S3, in a process of its own, between two machines."""
 
+import shutil
+from pathlib import Path
+
+import obstore
 import pytest
+from obstore.store import from_url
 
 from irdiff.config import SharedStoreConfig, StoreMode
+from irdiff.resolve import corpus_archive
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
 from tests.s3_server import BUCKET, serving
 
+ROOT = Path(__file__).parents[2]
 TOOLCHAIN, PLACE = "a" * 64, ("matmul/tma", "sm_90")
 CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
 
@@ -61,3 +68,17 @@ def test_a_bucket_that_is_not_there_and_a_server_that_dies_leave_the_run_whole(u
     one.push(quiet)
     assert "does not answer" in one.trouble
     assert Store(tmp_path / "one").get(digest) == b"text"
+
+
+def test_a_corpus_comes_from_a_bucket(url, irdiff, tmp_path):
+    folder = tmp_path / "recorded" / "elementwise"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "corpus" / "elementwise" / "vector_add.py", folder)
+    corpus_archive.pack(folder.parent, tmp_path / "kernels.tar.gz")
+    obstore.put(
+        from_url(url, client_options={"allow_http": True}), "kernels.tar.gz", tmp_path / "kernels.tar.gz"
+    )
+    found = irdiff("corpus", "list", "--corpus", f"{url}/kernels.tar.gz", "--target", "sm_90")
+    assert "elementwise/vector_add:" in found.stdout, found.stderr
+    lost = irdiff("corpus", "list", "--corpus", f"{url}/lost.tar.gz", "--target", "sm_90")
+    assert lost.code == 4 and "lost.tar.gz" in lost.stderr
