@@ -9,7 +9,7 @@ from typing import NamedTuple
 from irdiff.effects import amdgcn, blocks, difference, llir, ptx, waits
 from irdiff.effects.difference import EffectDiffers
 from irdiff.effects.numbering import NumberedFunction, number
-from irdiff.effects.program import Function, Program, ReadError
+from irdiff.effects.program import CACHE_POLICY, Function, Program, ReadError
 from irdiff.effects.values import Values
 from irdiff.model import Bits, EffectClass
 from irdiff.stages import Stage
@@ -63,9 +63,10 @@ def _between(stage: str, values: Values, base: Program, head: Program) -> Iterat
         yield _unknown("the kernel runs with another number of threads")
         return
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
-    if ours != theirs:
-        count = max((ours - theirs).total(), (theirs - ours).total())
-        yield _unknown(f"{count} declaration{'s differ' if count > 1 else ' differs'}")
+    for place, each in enumerate(max(ours - theirs, theirs - ours, key=Counter.total).elements()):
+        is_hint = each.startswith(CACHE_POLICY)
+        subject = "an access has another cache policy" if is_hint else "a declaration differs"
+        yield EffectDiffers(EffectClass.UNKNOWN, subject, place)
     if base.functions.keys() != head.functions.keys():
         yield _unknown("the text has other functions")
         return

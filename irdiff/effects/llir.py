@@ -128,6 +128,7 @@ def read(lines: Sequence[str]) -> Program:
             reader = _IrReader()
             functions[name] = reader.function(parameters, body)
             unknown += reader.unknown
+            declarations += reader.declared
             body = None
         elif body is not None:
             body.append(code)
@@ -143,6 +144,7 @@ class _IrReader:
 
     def __init__(self) -> None:
         self.unknown: list[str] = []
+        self.declared: list[str] = []
         self._made = 0
         self._body = Body()
 
@@ -365,6 +367,7 @@ class _IrReader:
             return
         for place, index in tied.items():
             self._add("mov", (outputs[place],), (operands[index],), COPY)
+        self.declared += reader.declared
         self._body.now += blocks[0].instructions
         if outputs:
             self._add("mov", results, outputs, ("pack" if len(outputs) > 1 else "copy", 0))

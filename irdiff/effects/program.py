@@ -61,6 +61,8 @@ class Effect(NamedTuple):
 
 
 COPY = "copy", 0
+CACHE_POLICY = "cache policy "
+"""What a declaration begins with that stands for the hint of an access."""
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
 """What it adds is named by a descriptor, if at all."""
 
@@ -115,6 +117,8 @@ class Line(NamedTuple):
     unknown: tuple[str, ...] = ()
     exit: tuple[str, str | None, str, bool] | None = None
     """As of `Body.leave`."""
+    hints: tuple[str, ...] = ()
+    """Cache policies, which change no result."""
 
 
 class Template:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from irdiff.effects.blocks import JUMP, Body
 from irdiff.effects.program import (
+    CACHE_POLICY,
     COPY,
     Act,
     CodeBlock,
@@ -83,6 +84,8 @@ _COPY = re.compile(
 )
 _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
 _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
+_MOVED = re.compile(r"mov\.[bsu](16|32|64)")
+_CACHE_HINT = re.compile(r"\.(L[12]::\w+)")
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
@@ -202,6 +205,7 @@ class PtxReader:
                 code = _NAME.sub(lambda match: names.get(match.group(), match.group()), code)
             found = _parsed(code)
             self.unknown += found.unknown
+            self.declared += [CACHE_POLICY + hint for hint in found.hints]
             self._body.now += found.made
             if found.exit:
                 kind, guard, target, is_negated = found.exit
@@ -265,7 +269,13 @@ def _statement(code: str) -> Line:
     word = opcode.partition(".")[0]
     if word in ("bra", "ret", "exit", "trap"):
         return Line(exit=(JUMP if word == "bra" else opcode, guard, rest, bool(negated)))
-    operands, facts = [_operand(part) for part in split(rest)], _facts(opcode)
+    parts, hints = split(rest), tuple(_CACHE_HINT.findall(opcode))
+    if "L2::cache_hint" in hints:
+        parts.pop()  # the policy
+    opcode = _CACHE_HINT.sub("", opcode)
+    if not opcode.startswith("fence"):
+        opcode = opcode.replace("shared::cta", "shared")  # PTX ISA: `.shared` alone is `.shared::cta`
+    operands, facts = [_operand(part) for part in parts], _facts(opcode)
     act = facts.act
     if opcode.startswith("ld.param") and "_param_" in str(operands[-1].address):
         act = None
@@ -274,7 +284,7 @@ def _statement(code: str) -> Line:
     made = _pure(facts, operands) if act is None else [_effect(facts, act, operands)]
     if guard:
         made = [each.guarded(guard, negated=bool(negated)) for each in made]
-    return Line(tuple(made), facts.unknown)
+    return Line(tuple(made), facts.unknown, hints=hints)
 
 
 class _Facts(NamedTuple):
@@ -303,7 +313,7 @@ def _facts(opcode: str) -> _Facts:
     unknown = (opcode if not opcode.startswith("call") else "call",) if act is Act.OPAQUE else ()
     is_plain = act in (Act.LOAD, Act.STORE) or opcode.startswith("ld.param")
     is_access = act in _ACCESSES
-    name = _ACCESS_TYPE.sub(r".b\1", opcode.replace("shared::cta", "shared")) if is_plain else opcode
+    name = _ACCESS_TYPE.sub(r".b\1", opcode) if is_plain else opcode
     space, size = _SPACE.search(opcode), _SIZE.search(opcode)
     has_size = is_access and "matrix" not in opcode and "b1024" not in opcode
     return _Facts(
@@ -354,6 +364,8 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
             for name, place in zip(results, places, strict=True)
         ]
     compute, name = _computed(opcode, is_vector=operands[1].is_vector)
+    if compute == COPY and isinstance(values[0], int) and (width := _MOVED.fullmatch(opcode)):
+        compute = "trunc", int(width[1])  # -1 and 0xffffffff are the same 32 bits
     is_plain = not any(each.is_negated or each.offset for each in operands)
     if compute and is_plain and len(results) == 1:
         values = (values[2], *values[:2]) if compute[0] == "select" else values
