@@ -158,7 +158,7 @@ class CoverageRule(_Rule):
 
 class ReachRule(_Rule):
     """In a repository of kernels each changed kernel, and each changed function of a file that launches read,
-    ran in a launch.
+    ran in a launch; unknown where launches read no file that changed.
     """
 
     kind: Literal["reach"]
@@ -228,8 +228,7 @@ def parse(rows: Mapping[str, object], where: str) -> Policy:
     for waiver in policy.waiver:
         if waiver.rule not in ids:
             raise UsageError(f"{where} waives the rule {waiver.rule!r}, which it does not have")
-        if not (waiver.cases or waiver.edits or waiver.targets):
-            raise UsageError(
-                f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r} names no case, edit or target"
-            )
+        if not (waiver.cases or waiver.edits or waiver.targets or waiver.files):
+            named = f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r}"
+            raise UsageError(f"{named} names no case, edit, target or file")
     return policy

@@ -269,6 +269,9 @@ def _reach(rule: policy.ReachRule, run: Run) -> Iterator[GateFinding]:
         if file.not_run:
             words = f"changed and ran in no launch: {', '.join(file.not_run)}"
             yield _finding(rule, SubjectKind.FILE, file.path, _violated(words), ())
+    for path in edit_coverage.none_read(run):
+        words = "no launch reads it, nor any other file that changed"
+        yield _finding(rule, SubjectKind.FILE, path, _unknown(words), ())
 
 
 def _least(rule: policy.CoverageRule, cases: Sequence[Case], run: Run) -> int:

@@ -91,11 +91,11 @@ def _files(run: Run) -> tuple[ChangedFile, ...]:
     return run.reach.files if run.reach else ()
 
 
-def none_read(run: Run) -> bool:
-    """Whether source files changed, and no launch reads one of the files that changed."""
+def none_read(run: Run) -> list[str]:
+    """The changed source files of a run whose launches read no file that changed."""
     files = _files(run)
-    has_source = any(PurePosixPath(file.path).suffix in _SOURCES for file in files)
-    return has_source and not any(file.read_by for file in files)
+    sources = [file.path for file in files if PurePosixPath(file.path).suffix in _SOURCES]
+    return [] if any(file.read_by for file in files) else sources
 
 
 def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:

@@ -35,7 +35,7 @@ from .torch_on_cpu import properties_of
 
 
 def install(target, missed=None):
-    """From now on, in this process; nothing of Inductor is imported before something is compiled.
+    """From now on, in this process; Inductor is imported when something compiled is first called.
 
     missed: takes the name of a kernel that cannot be recorded, and why, where launches are recorded.
     """
@@ -43,12 +43,19 @@ def install(target, missed=None):
         import torch
     except ImportError:
         return
-    real, prepare = torch.compile, functools.lru_cache(lambda: _prepare(target, missed))
+    real = torch.compile
+    prepare = functools.lru_cache(noted.paused()(lambda: _prepare(target, missed)))
+
+    @functools.lru_cache
+    @noted.paused()
+    def begin():
+        from torch._dynamo.eval_frame import _TorchDynamoContext as context
+
+        context.__call__ = _outside_of_modes(context.__call__, prepare)
 
     @functools.wraps(real)
     def compile_for_target(*args, **kwargs):
-        with noted.paused():
-            prepare()
+        begin()
         return real(*args, **kwargs)
 
     torch.compile = compile_for_target
@@ -56,7 +63,6 @@ def install(target, missed=None):
 
 def _prepare(target, missed):
     import torch._dynamo.convert_frame as convert_frame
-    import torch._dynamo.eval_frame as dynamo
     import torch._dynamo.symbolic_convert as symbolic_convert
     import torch._inductor.codecache as codecache
     import torch._inductor.compile_fx as compile_fx
@@ -96,8 +102,6 @@ def _prepare(target, missed):
     frames.__call__ = noted.paused()(frames.__call__)
     traced = symbolic_convert.InstructionTranslatorBase
     traced.__init__ = _noting(traced.__init__)
-    context = dynamo._TorchDynamoContext
-    context.__call__ = _outside_of_modes(context.__call__)
 
 
 def _without_gpu(make_patterns):
@@ -239,8 +243,10 @@ def _compile(tuner, config):
     tuner._precompile_config(*(config, False)[: len(words)])
 
 
-def _outside_of_modes(wrap):
-    """Runs what is compiled without the mode that moves tensors to the CPU, which Dynamo would trace."""
+def _outside_of_modes(wrap, prepare):
+    """Runs what is compiled without the mode that moves tensors to the CPU, which Dynamo would trace, and
+    prepares Inductor before: a library that compiles as it is imported may never run what it compiled.
+    """
     from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
 
     @functools.wraps(wrap)
@@ -251,6 +257,7 @@ def _outside_of_modes(wrap):
 
         @functools.wraps(compiled)
         def call(*args, **kwargs):
+            prepare()
             modes = [_pop_mode() for _ in range(_len_torch_function_stack())]
             try:
                 return compiled(*args, **kwargs)

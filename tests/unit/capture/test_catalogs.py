@@ -83,7 +83,8 @@ def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     captures.requests.result = None
     found = captures.catalog()
     assert [row["select"]["frontend"] for row in captures.requests.rows] == [True, False]
-    assert found.failures[0].failure.kind is FailureKind.CRASH
+    failure = found.failures[0].failure
+    assert (failure.kind, failure.stage) == (FailureKind.CRASH, "capture"), "the program failed, not a kernel"
     assert (found.selection.frontend, found.undigested) == (False, "why")
     assert captures.asked() == 2, "not kept: the next time it may not die"
 

@@ -14,7 +14,16 @@ from irdiff.gate.acceptance import Acceptance
 from irdiff.gate.outcome import Certainty
 from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
-from irdiff.model import DEFAULT_OPTIONS, Edited, Sides, StageStatus, Verdict
+from irdiff.model import (
+    DEFAULT_OPTIONS,
+    ChangedFile,
+    Edited,
+    FileChange,
+    Reach,
+    Sides,
+    StageStatus,
+    Verdict,
+)
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
@@ -141,6 +150,27 @@ def test_a_waiver_covers_what_it_names_until_its_last_day():
         assert any("by jane ended on 2026-01-01" in note for note in outcome.notes) is ended
         unused = "the waiver of rule-0 by jane settles nothing in this run" in outcome.notes
         assert unused is (outcome.rules[0].word == "deny" and not ended)
+
+
+def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived():
+    def reached(**change):
+        known = {
+            "path": "csrc/k.cu",
+            "change": FileChange.CHANGED,
+            "compiled_by": 0,
+            "read_by": 0,
+            "not_run": (),
+        }
+        file = ChangedFile(**{**known, **change})
+        return run(case(CASE), reach=Reach(files=(file,), read_by=file.read_by))
+
+    reach, waivers = {"kind": "reach"}, [waiver(cases=[], files=["csrc/*"])]
+    for of, certainty in ((reached(), UNKNOWN), (reached(read_by=1, not_run=("rope",)), VIOLATED)):
+        assert only(gated(of, reach)).certainty is certainty
+        assert not gated(of, reach).passed
+        assert gated(of, reach, waivers=waivers).passed
+    assert gated(reached(read_by=1), reach).passed
+    assert gated(reached(path="README.md"), reach).passed, "no source"
 
 
 def test_a_waiver_of_edits_does_not_cover_another_edit():

@@ -6,6 +6,7 @@ import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES
 from operator import itemgetter
+from types import SimpleNamespace
 
 import pytest
 
@@ -288,3 +289,14 @@ def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):
         thread.join()
     names["late"]()
     assert noted.called() == ["bench/run.py:1", "bench/run.py:3"]
+
+
+def test_what_dynamo_traces_counts_as_called(load):
+    """Its calls while it compiles are not noted, and the graph has what it traced."""
+    noted, names = load("noted"), {}
+    exec(compile("def traced(): pass\n\ndef other(): pass", "bench/run.py", "exec"), names)
+    begin = load("inductor")._noting(lambda translator, code: setattr(translator, "f_code", code))
+    with noted.calls(), noted.paused():
+        begin(SimpleNamespace(), names["traced"].__code__)
+        names["other"]()
+    assert noted.called() == ["bench/run.py:1"]
