@@ -165,7 +165,10 @@ def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived()
         return run(case(CASE), reach=Reach(files=(file,), read_by=file.read_by))
 
     reach, waivers = {"kind": "reach"}, [waiver(cases=[], files=["csrc/*"])]
-    for of, certainty in ((reached(), UNKNOWN), (reached(read_by=1, not_run=("rope",)), VIOLATED)):
+    for of, certainty in (
+        (reached(), Certainty.UNKNOWN),
+        (reached(read_by=1, not_run=("rope",)), Certainty.VIOLATED),
+    ):
         assert only(gated(of, reach)).certainty is certainty
         assert not gated(of, reach).passed
         assert gated(of, reach, waivers=waivers).passed
