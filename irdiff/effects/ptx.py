@@ -85,6 +85,8 @@ _COPY = re.compile(
 _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
 _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
 _MOVED = re.compile(r"mov\.[bsu](16|32|64)")
+_MADE = "made "
+"""Begins a cache policy by itself: how often it is made does not count."""
 _CACHE_HINT = re.compile(r"\.(L[12]::\w+)")
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
@@ -205,7 +207,8 @@ class PtxReader:
                 code = _NAME.sub(lambda match: names.get(match.group(), match.group()), code)
             found = _parsed(code)
             self.unknown += found.unknown
-            self.declared += [CACHE_POLICY + hint for hint in found.hints]
+            hints = [CACHE_POLICY + hint for hint in found.hints]
+            self.declared += [each for each in hints if _MADE not in each or each not in self.declared]
             self._body.now += found.made
             if found.exit:
                 kind, guard, target, is_negated = found.exit
@@ -270,6 +273,8 @@ def _statement(code: str) -> Line:
     if word in ("bra", "ret", "exit", "trap"):
         return Line(exit=(JUMP if word == "bra" else opcode, guard, rest, bool(negated)))
     parts, hints = split(rest), tuple(_CACHE_HINT.findall(opcode))
+    if word == "createpolicy":
+        hints = (f"{_MADE}{rest.partition(',')[2]} {' '.join(hints)}",)
     if "L2::cache_hint" in hints:
         parts.pop()  # the policy
     opcode = _CACHE_HINT.sub("", opcode)
