@@ -106,7 +106,7 @@
     const flush = () => {
       body.append(...drawRows(shown));
       shown = [];
-      if (folded.length) body.append(gap(`${folded.length} more lines ↕`, folded));
+      if (folded.length) body.append(gap(`${folded.length} more line${folded.length > 1 ? "s" : ""} ↕`, folded));
       folded = [];
     };
     rows.forEach((row, i) => {
