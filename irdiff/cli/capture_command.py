@@ -66,6 +66,8 @@ def capture_command(
     plan = kernel_repository.plan_above(root) if root else None
     out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)
     is_archive = corpus_archive.is_archive(out)
+    if is_archive:
+        options.check_output(out)
     is_inside = root is not None and not is_archive and out.resolve().is_relative_to(root.resolve())
     words: list[str] = ["--target", json.dumps(asdict(target), default=dict)]
     words += ["--repo", str(root)] if is_inside else []
@@ -86,7 +88,7 @@ def capture_command(
             interpreter, words, config, lambda line: click.echo(line.replace(str(folder), str(out)))
         )
         if is_archive and folder.is_dir():
-            corpus_archive.pack(folder, out)
+            options.write_output(out, corpus_archive.packed(folder))
     if root and is_inside and out.is_dir():
         for line in _next_steps(root, out, packages):
             click.echo(line)

@@ -147,7 +147,7 @@ def merge_command(
         kept = corpus_archive.distinct(chosen)
         corpus_archive.drop(root, {corpus_archive.entry_of(row) for row in rows} - kept)
         left_out = corpus_archive.shrink(root, bound) if bound is not None else []
-        corpus_archive.pack(root, out)
+        options.write_output(out, corpus_archive.packed(root))
     again = len({corpus_archive.entry_of(row) for row in chosen}) - len(kept)
     click.echo(f"{out}: {len(kept)} launches; {again} more equal one of these")
     for name in left_out:

@@ -54,22 +54,22 @@ def unpacked(place: str, config: Config) -> Path:
     return folder
 
 
-def pack(folder: Path, out: Path) -> None:
-    """Writes the archive: the same bytes for the same files."""
+def packed(folder: Path) -> bytes:
+    """The archive of a folder: the same bytes for the same files."""
 
     def plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
         member.mtime = member.uid = member.gid = 0
         member.uname = member.gname = ""
         return member
 
-    packed = io.BytesIO()
+    content = io.BytesIO()
     with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as file,
+        gzip.GzipFile(fileobj=content, mode="wb", mtime=0) as file,
         tarfile.open(fileobj=file, mode="w") as archive,
     ):
         for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".md")):
             archive.add(path, path.relative_to(folder), filter=plain)
-    out.write_bytes(packed.getvalue())
+    return content.getvalue()
 
 
 def join(folders: Sequence[Path], into: Path) -> None:

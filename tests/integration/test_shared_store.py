@@ -74,9 +74,10 @@ def test_a_corpus_comes_from_a_bucket(url, irdiff, tmp_path):
     folder = tmp_path / "recorded" / "elementwise"
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "corpus" / "elementwise" / "vector_add.py", folder)
-    corpus_archive.pack(folder.parent, tmp_path / "kernels.tar.gz")
     obstore.put(
-        from_url(url, client_options={"allow_http": True}), "kernels.tar.gz", tmp_path / "kernels.tar.gz"
+        from_url(url, client_options={"allow_http": True}),
+        "kernels.tar.gz",
+        corpus_archive.packed(folder.parent),
     )
     found = irdiff("corpus", "list", "--corpus", f"{url}/kernels.tar.gz", "--target", "sm_90")
     assert "elementwise/vector_add:" in found.stdout, found.stderr
