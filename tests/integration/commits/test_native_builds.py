@@ -166,18 +166,23 @@ def _start(project, config, sleep_s, **more):
     return subprocess.Popen(words, cwd=project, env=environment, stderr=pipe, stdout=pipe)
 
 
+def _log_of_begun(config):
+    """The log of the build, once the build has begun."""
+    for _ in range(600):
+        log = next(iter(config.toolchains.glob("native-*.log")), None)
+        if log and "[1/3]" in log.read_text():
+            return log
+        time.sleep(0.1)
+    raise AssertionError("the build did not begin")
+
+
 WIDE = [pytest.param(number, marks=pytest.mark.wide) for number in (signal.SIGTERM, signal.SIGHUP)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, *WIDE])
 def test_killed_in_mid_build(project, build, number):
     running = _start(project, build.config, 60)
-    for _ in range(600):
-        log = next(iter(build.config.toolchains.glob("native-*.log")), None)
-        if log and "[1/3]" in log.read_text():
-            break
-        time.sleep(0.1)
-    assert log, "the build did not begin"
+    log = _log_of_begun(build.config)
     running.send_signal(number)
     running.communicate(timeout=30)
     assert running.returncode == (-number if number == signal.SIGKILL else 130)
@@ -206,15 +211,18 @@ def at_work(config):
     return found
 
 
-def test_two_at_once_build_once(project, build):
-    started = [_start(project, build.config, 3) for _ in range(2)]
-    ends = [process.communicate(timeout=300) for process in started]
-    assert [process.returncode for process in started] == [0, 0], ends
-    logs = list(build.config.toolchains.glob("native-*.log"))
-    assert len(logs) == 1
-    waiting = [stderr for _, stderr in ends if b"waiting for it; follow it: tail -f" in stderr]
-    assert len(waiting) == 1, ends
-    assert logs[0].read_text().count("[1/3] Configuring") == 1
+def test_two_at_once_build_once(project, build, tmp_path):
+    go_on = tmp_path / "go on"
+    first = _start(project, build.config, 0, STAND_IN_UNTIL=str(go_on))
+    log = _log_of_begun(build.config)
+    second = _start(project, build.config, 0)
+    said = next((line for line in second.stderr if b"another process makes native-" in line), b"nothing of it")
+    go_on.touch()
+    assert b"waiting for it; follow it: tail -f" in said
+    ends = [process.communicate(timeout=300) for process in (first, second)]
+    assert [first.returncode, second.returncode] == [0, 0], ends
+    assert list(build.config.toolchains.glob("native-*.log")) == [log]
+    assert log.read_text().count("[1/3] Configuring") == 1
 
 
 def test_without_a_build_it_says_how_to_get_one(project, irdiff, own_config):

@@ -9,6 +9,8 @@ class Slow(build_ext):
         if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
             subprocess.Popen(["sleep", "61"], process_group=0)
         time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
+        while "STAND_IN_UNTIL" in os.environ and not os.path.exists(os.environ["STAND_IN_UNTIL"]):
+            time.sleep(0.05)
         print("[2/3] Building C object native.c.o", flush=True)
         super().run()
         print("[3/3] Linking", flush=True)
