@@ -126,8 +126,9 @@ class Differences:
                 is_moved = any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
                 unclear |= {space} if is_other or is_moved or _is_joined(one, other) else set()
             else:
-                rows = [self._gone(one)] if one else [_new(other)] if other else []
-                space = _space(one or other or gone[0])
+                event = one or other
+                assert event
+                rows, space = [self._gone(event) if one else _new(event)], _space(event)
                 only[one is None].add(space)
             found += [(space, row) for row in rows]
         if _is_paired_otherwise(gone, new):
@@ -157,7 +158,7 @@ class Differences:
             or row.subject.partition(": ")[0] in several
             or (row.act == Act.STATES and other_code)
             or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
-            or (row.act and row.kind is MEMORY and other_layout)
+            or (other_layout and _is_of_layout(row))
             else row
             for row in found
         ]
@@ -332,6 +333,12 @@ def _doubted(row: EffectDiffers) -> EffectDiffers:
         return row
     words = row.subject.partition(": ")[0]
     return row._replace(kind=UNKNOWN, subject=f"{words}, among others that are arranged differently")
+
+
+def _is_of_layout(row: EffectDiffers) -> bool:
+    """Whether another layout of shared memory may be why."""
+    is_moved = row.act and (row.kind is MEMORY or (row.kind is SYNC and _ADDRESS in row.subject))
+    return bool(is_moved) or (row.kind is MEMORY and row.subject.startswith("shared "))
 
 
 def _mirrored(subject: str) -> str:

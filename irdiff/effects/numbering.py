@@ -6,12 +6,14 @@ whichever register (the partition of Alpern, Wegman and Zadeck, POPL 1988). Equa
 are equal values, loops included.
 
 An effect is numbered by its block, operation, predicate, address and operands, and by how many equal ones the
-block had before. What it stands before or after is no part of the number: `order` compares that.
+block had before. What it stands before or after is no part of the number: `order` compares that. A load that
+is equal to an earlier one, with nothing between them that writes there or waits, is that load.
 """
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -147,10 +149,12 @@ class _Block:
         self._function, self._number, self._node, self._state = function, number, node, state
         self._values = function.values
         self._seen: Counter[int] = Counter()
+        self._events: list[Event] = []
+        self._loaded: dict[int, Event] = {}
+        """Loads since memory may have been written, by what is equal of equal ones."""
 
     def run(self) -> NumberedBlock:
         """Remembers what an operation gives of the same values in the same lanes."""
-        events: list[Event] = []
         state, known, function = self._state, self._values.known, self._function
         for operation, names, reads in self._node.block.instructions:
             read = [state.get(name, name) for name in reads]
@@ -162,20 +166,20 @@ class _Block:
                 if operation.compute != COPY:
                     function.computed.update(results)
             else:
-                events.append(self._event(operation, operation.effect, read))
-                results = self._parts(events[-1].number, len(names))
+                event = self._event(operation, operation.effect, read)
+                results = self._parts(event.number, len(names))
             if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
                 self._write(operation, names, read, results)
             else:
                 for name, value in zip(names, results, strict=True):
                     state[name] = value
             if operation.effect:
-                function.waited(events[-1], state)
+                function.waited(event, state)
         condition = self._node.block.condition
         if condition is None:
-            return NumberedBlock(tuple(events), None)
+            return NumberedBlock(tuple(self._events), None)
         value = self._read(condition, [])
-        return NumberedBlock(tuple(events), self._values.invert(value) if self._node.is_turned else value)
+        return NumberedBlock(tuple(self._events), self._values.invert(value) if self._node.is_turned else value)
 
     def _read(self, operand: Operand | Slot, read: Sequence[_Raw]) -> int:
         if isinstance(operand, Slot):
@@ -255,10 +259,22 @@ class _Block:
         if found is None:
             found = values.known_events[key] = self._like(operation, effect, read)
         like, guard, *_ = found
+        if like in self._loaded:
+            return self._loaded[like]
         number = values.node("event", operation.name, guard, like, self._seen[like])
         self._seen[like] += 1
         values.made_by.setdefault(number, operation)
-        return Event(operation, effect, number, *found)
+        event = Event(operation, effect, number, *found)
+        self._events.append(event)
+        if effect.act is Act.LOAD:
+            if not _READS_ANEW.search(operation.name):
+                self._loaded[like] = event
+        elif effect.act is Act.STORE and effect.space:
+            apart = (row for row in self._loaded.items() if row[1].effect.space not in ("", effect.space))
+            self._loaded = dict(apart)
+        elif effect.act not in (Act.LANES, Act.STATES):
+            self._loaded.clear()
+        return event
 
     def _like(self, operation: Operation, effect: Effect, read: Sequence[_Raw]) -> _Like:
         values, guard = self._values, self._guard(operation, read)
@@ -279,6 +295,8 @@ class _Block:
         return like, guard, lanes, address, operands
 
 
+_READS_ANEW = re.compile(r"volatile|acquire|relaxed|mmio|atomic|\b(?:sc[01]|glc)\b")
+"""A load that says it reads what other threads wrote meanwhile."""
 _NARROW = frozenset(
     {"add", "sub", "neg", "mul", "mad", "not", "shl", "shr", "sar", "and", "or", "xor", "eq", "ne"}
     | {sign + order for sign in "su" for order in ("lt", "le", "gt", "ge")}

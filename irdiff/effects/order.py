@@ -69,7 +69,7 @@ def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
     name = event.operation.name
     is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
-    size, ahead = event.effect.size, 0
+    size, ahead = 16 if "matrix" in name else event.effect.size, 0  # a thread names a row of `ldmatrix`
     if is_copy:
         size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
     if two:
