@@ -255,7 +255,7 @@ def _fork_into(request, work):
         with open(os.path.join(request["folder"], "stderr"), "ab") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-        work()
+        _with_room(work)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -263,6 +263,16 @@ def _fork_into(request, work):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _with_room(work):
+    """Calls it. CPython keeps frames in blocks of 16 KiB, and maps and unmaps one as calls go over the end of
+    another; the frame of this function is so large that its block has room for all frames above it.
+    """
+    work()
+
+
+_with_room.__code__ = _with_room.__code__.replace(co_stacksize=1 << 17)
 
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
