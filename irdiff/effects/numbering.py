@@ -179,7 +179,8 @@ class _Block:
         if condition is None:
             return NumberedBlock(tuple(self._events), None)
         value = self._read(condition, [])
-        return NumberedBlock(tuple(self._events), self._values.invert(value) if self._node.is_turned else value)
+        turned = self._values.invert(value) if self._node.is_turned else value
+        return NumberedBlock(tuple(self._events), turned)
 
     def _read(self, operand: Operand | Slot, read: Sequence[_Raw]) -> int:
         if isinstance(operand, Slot):

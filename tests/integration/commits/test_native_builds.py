@@ -216,7 +216,9 @@ def test_two_at_once_build_once(project, build, tmp_path):
     first = _start(project, build.config, 0, STAND_IN_UNTIL=str(go_on))
     log = _log_of_begun(build.config)
     second = _start(project, build.config, 0)
-    said = next((line for line in second.stderr if b"another process makes native-" in line), b"nothing of it")
+    said = next(
+        (line for line in second.stderr if b"another process makes native-" in line), b"nothing of it"
+    )
     go_on.touch()
     assert b"waiting for it; follow it: tail -f" in said
     ends = [process.communicate(timeout=300) for process in (first, second)]
