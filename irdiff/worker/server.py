@@ -25,11 +25,10 @@ import time
 import traceback
 
 _PR_SET_PDEATHSIG = 1
-_HOST_BYTES = 64 << 20
-"""Of a host's own, where the system does not say: 11 MiB with one launch, 64 MiB with fifty."""
 _MAX_HOSTS = 240
 """Each has two open pipes, and `select` takes 1,024."""
-_LEAST_HOSTS = 4
+_LOOK_S = 1
+"""Between two looks at the machine's memory: an ended host has given its own back by then."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -67,6 +66,9 @@ class Children:
     def sources(self):
         return {}
 
+    def tidy(self):
+        return []
+
     def close(self):
         for pid in self.running:
             _kill_group(pid)
@@ -78,8 +80,7 @@ class Host:
     def __init__(self, pid, request, to_host, from_host):
         self.pid, self.first, self.deadline = pid, request, _deadline(request)
         self.to_host, self.from_host = to_host, from_host
-        self.ready, self.own_bytes = False, 0
-        """What it holds for itself alone, once it is ready."""
+        self.ready = False
         self.waiting: list = []
         self.buffer = b""
 
@@ -94,12 +95,12 @@ class Host:
 class Hosts:
     """Hosts by what they have loaded, the least recently used first.
 
-    Where they are too many or hold too much, the last that became idle is ended: cases come in the order in
-    which their workloads were captured, so an older one is wanted again before it.
+    While memory is scarce or they are too many, the last that became idle is ended, but for one: cases come
+    in the order in which their workloads were captured, so an older one is wanted again before it.
     """
 
     def __init__(self, key_of, prepare, serve, reply):
-        self.limit_bytes = _kib("/proc/meminfo")["MemAvailable"] << 7  # an eighth: there are four workers
+        self.looked = 0.0
         self.key_of = key_of
         self.prepare, self.serve, self.reply = prepare, serve, reply
         self.by_key: dict = {}
@@ -111,10 +112,16 @@ class Hosts:
         host.waiting.append(request)
         if host.ready:
             host.send(request)
-        for idle in reversed([name for name, other in self.by_key.items() if not other.waiting]):
-            held = sum(host.own_bytes for host in self.by_key.values())
-            if len(self.by_key) > (_LEAST_HOSTS if held > self.limit_bytes else _MAX_HOSTS):
-                self.by_key.pop(idle).close()
+
+    def tidy(self):
+        """Ends one host, if that has to be. [When to look again]"""
+        now, most = time.monotonic(), _MAX_HOSTS
+        if now >= self.looked + _LOOK_S:
+            self.looked, most = now, 1 if memory_is_scarce() else _MAX_HOSTS
+        idle = [key for key, host in self.by_key.items() if not host.waiting]
+        if idle and len(self.by_key) > most:
+            self.by_key.pop(idle[-1]).close()
+        return [self.looked + _LOOK_S] if len(self.by_key) > 1 else []
 
     def _start(self, request):
         requests_read, requests_write = os.pipe()
@@ -145,7 +152,6 @@ class Hosts:
             row = json.loads(line)
             if row.get("ready"):
                 host.ready = True
-                host.own_bytes = _own_bytes(host.pid)
                 if row["served"]:
                     self.reply(_reply_of(host.waiting.pop(0), 0))
                 for request in host.waiting:
@@ -198,20 +204,11 @@ class Hosts:
             os.waitpid(pid, 0)
 
 
-def _own_bytes(pid):
-    """The memory that a process shares with no other."""
-    try:
-        rows = _kib(f"/proc/{pid}/smaps_rollup")
-    except OSError:
-        return _HOST_BYTES
-    return (rows["Private_Clean"] + rows["Private_Dirty"]) << 10
-
-
-def _kib(path):
-    """{name: KiB} of a file of the kernel's."""
-    with open(path) as file:
-        rows = (line.split() for line in file)
-        return {words[0][:-1]: int(words[1]) for words in rows if words[-1] == "kB"}
+def memory_is_scarce():
+    """Whether less than a quarter of the machine's memory is left."""
+    with open("/proc/meminfo") as file:
+        kib = {words[0]: int(words[1]) for words in map(str.split, file)}
+    return kib["MemAvailable:"] < kib["MemTotal:"] // 4
 
 
 def _deadline(request):
@@ -295,8 +292,8 @@ def run(requests_fd, replies_fd, kind, work, hello):
     reply(hello)
     buffer = b""
     while True:
-        first = min((row[0] for row in processes.timed()), default=None)
-        left_s = None if first is None else max(0.0, first - time.monotonic())
+        times = [row[0] for row in processes.timed()] + processes.tidy()
+        left_s = max(0.0, min(times) - time.monotonic()) if times else None
         sources = processes.sources()
         ready, _, _ = select.select([requests_fd, wake_read, *sources], [], [], left_s)
         if wake_read in ready:

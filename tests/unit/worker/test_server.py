@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import mmap
 import os
 import signal
 
@@ -14,19 +13,19 @@ MIB = 1 << 20
 
 
 class Hosts(server.Hosts):
-    """With hosts that are no processes, each of one size."""
+    """With hosts that are no processes."""
 
-    def __init__(self, own_bytes=MIB, limit_bytes=1024 * MIB, *, ready=True):
+    def __init__(self, *, ready=True):
         self.replies = []
         super().__init__(lambda request: request["workload"], None, None, self.replies.append)
-        self.own_bytes, self.limit_bytes, self.ready = own_bytes, limit_bytes, ready
+        self.ready = ready
         self.pids = itertools.count(1 << 30)
 
     def _start(self, request):
         (_, to_host), (from_host, self.answers) = os.pipe(), os.pipe()
         os.set_blocking(from_host, False)
         host = server.Host(next(self.pids), request, to_host, from_host)
-        host.ready, host.own_bytes = self.ready, self.own_bytes
+        host.ready = self.ready
         return host
 
     def ask(self, *numbers, workload=""):
@@ -37,6 +36,8 @@ class Hosts(server.Hosts):
         """What is loaded after each of these was asked for and has answered."""
         for number in numbers:
             self.ask(number)
+            self.looked = 0.0
+            self.tidy()
             for host in self.by_key.values():
                 host.waiting.clear()
         return list(self.by_key)
@@ -51,22 +52,28 @@ def _no_open_pipes():
             os.close(int(descriptor))
 
 
-def test_which_hosts_are_kept():
-    assert len(Hosts(7 * MIB).served(*range(100))) == 100
-    # of the idle ones the last goes: the first workloads are compiled first
-    assert Hosts(64 * MIB, 640 * MIB).served(*range(100)) == [*(f"w{n}" for n in range(9)), "w99"]
-    assert len(Hosts(4096 * MIB, MIB).served(*range(3))) == 3, "a few are, whatever they hold"
-    working = Hosts(64 * MIB, MIB)
+def test_which_hosts_are_kept(monkeypatch):
+    monkeypatch.setattr(server, "memory_is_scarce", lambda: False)
+    assert len(Hosts().served(*range(100))) == 100
+    assert len(Hosts().served(*range(300))) == 240
+    hosts = Hosts()
+    hosts.served(*range(5))
+    monkeypatch.setattr(server, "memory_is_scarce", lambda: True)
+    hosts.tidy()
+    assert len(hosts.by_key) == 5, "it has looked a moment ago"
+    hosts.looked = 0.0
+    hosts.tidy()
+    # the last goes: the first workloads are compiled first
+    assert list(hosts.by_key) == ["w0", "w1", "w2", "w3"]
+    assert hosts.served(5) == ["w0", "w1", "w2", "w5"]
+    for _ in range(9):
+        hosts.looked = 0.0
+        hosts.tidy()
+    assert list(hosts.by_key) == ["w0"], "one is kept"
+    working = Hosts()
     working.ask(*range(20))
+    working.tidy()
     assert len(working.by_key) == 20
-
-
-def test_own_memory_is_what_no_other_process_shares():
-    before = server._own_bytes(os.getpid())
-    with mmap.mmap(-1, 32 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as mine:
-        mine.write(b"\xff" * (32 * MIB))
-        assert server._own_bytes(os.getpid()) - before > 24 * MIB
-    assert server._own_bytes(-1) == server._HOST_BYTES
 
 
 def test_a_host_that_becomes_ready_gets_what_waits_and_its_answers_go_on():
