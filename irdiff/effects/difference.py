@@ -329,7 +329,7 @@ def _space(event: Event) -> str:
 
 
 def _doubted(row: EffectDiffers) -> EffectDiffers:
-    if row.subject.startswith("the predicate of"):
+    if row.subject.startswith("the predicate of") and "shared" not in row.subject:
         return row
     words = row.subject.partition(": ")[0]
     return row._replace(kind=UNKNOWN, subject=f"{words}, among others that are arranged differently")
@@ -378,6 +378,8 @@ def _renamed(one: Event, other: Event) -> EffectDiffers:
     words = f"{wording.code(ours)} → {wording.code(theirs)}"
     if one.effect.act is Act.MATRIX or ours.is_float:
         return EffectDiffers(FLOAT, words, one.number)
+    if ours.name == f"{theirs.name}.read" and _WAITS.search(ours.name):
+        return EffectDiffers(COST, f"{wording.noun(one)} waits for more: {words}", one.number)
     kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
     if _is_joined(one, other):
         words = f"{wording.noun(one)} stands in one instruction with another: {words}"
