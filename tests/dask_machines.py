@@ -5,11 +5,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
@@ -20,7 +21,6 @@ _AS_DOCUMENTED = {
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
 }
 """What `irdiff/cluster/README.md` says to set."""
-_STARTED_S = 120
 
 
 @dataclass
@@ -66,15 +66,6 @@ class Machines:
 
     def send(self, number, signal_):
         os.killpg(self.started[number].pid, signal_)
-
-
-def wait_for(what):
-    """Raises TimeoutError."""
-    end = time.monotonic() + _STARTED_S
-    while not what():
-        if time.monotonic() > end:
-            raise TimeoutError
-        time.sleep(0.1)
 
 
 def free_port():

@@ -11,7 +11,7 @@ import pytest
 
 from irdiff.store import Store
 from tests import dask_machines
-from tests.dask_machines import wait_for
+from tests.waiting import wait_for
 
 BOTH = ("--target", "sm_90", "--target", "gfx942")
 WORDS = ["compare", "triton==3.8.0", "triton==3.9.0", "--tier", "gate", *BOTH]

@@ -37,7 +37,7 @@ def writer(path, name, pause_s, times):
 def test_writers_at_the_same_time_wait_for_each_other(tmp_path):
     file = tmp_path / "history.duckdb"
     both = [writer(file, name, 0.02, 5) for name in ("one", "other")]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait() for process in both] == [0, 0]
     with database.reading(file) as history:
         rows = history.rows("SELECT version, count(*) FROM facts GROUP BY version ORDER BY version")
     assert rows == [("one", 200), ("other", 200)]  # each write replaces that version's facts
@@ -51,7 +51,7 @@ def test_a_killed_writer_leaves_the_file_whole(tmp_path):
     killed = writer(file, "killed", 60.0, 1)
     assert killed.stdout.readline() == "inside\n"
     killed.send_signal(signal.SIGKILL)
-    killed.wait(30)
+    killed.wait()
     with database.writing(file) as history:
         assert history.rows("SELECT * FROM facts ORDER BY ALL") == before
         history.put("facts", [("later", "case", "fact", 1.0, "measured")])
@@ -114,14 +114,12 @@ def small(tmp_path_factory):
 
 def show(page, path, hash_="#/"):
     page.open(path, hash_)
-    page.page.wait_for_function("document.documentElement.dataset.ready")
+    page.until("document.documentElement.dataset.ready")
 
 
 def go(page, hash_):
     page.evaluate(f"location.hash = {hash_!r}")
-    page.page.wait_for_function(
-        "(wanted) => document.documentElement.dataset.ready === wanted", arg=hash_, timeout=8000
-    )
+    page.until(f"document.documentElement.dataset.ready === {hash_!r}")
 
 
 def text(page, selector):
@@ -180,7 +178,7 @@ def test_a_kernel_has_lines_for_every_fact_and_target(page, small):
     assert labels == ["Target", "Fact", "From", "To", "Cases"]
     assert page.count(".legend button") >= 1
     page.page.locator("label select").nth(1).select_option("ptx.fence")
-    page.page.wait_for_function("document.documentElement.dataset.ready.includes('f=ptx.fence')")
+    page.until("document.documentElement.dataset.ready.includes('f=ptx.fence')")
     assert text(page, "main section h2").startswith("ptx.fence on ")
 
 
@@ -218,12 +216,12 @@ def test_everything_can_be_done_with_keys(page, small):
     page.page.keyboard.press("/")
     page.page.keyboard.type("softmax")
     page.page.keyboard.press("Enter")
-    page.page.wait_for_function("document.documentElement.dataset.ready.startsWith('#/search')")
+    page.until("document.documentElement.dataset.ready.startsWith('#/search')")
     assert "normalization/softmax" in text(page, "main section ul")
     page.page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.tagName") == "A"
     page.page.keyboard.press("Enter")
-    page.page.wait_for_function("document.documentElement.dataset.ready.startsWith('#/kernel/')")
+    page.until("document.documentElement.dataset.ready.startsWith('#/kernel/')")
 
 
 def test_steps_are_filtered(page, small):

@@ -79,6 +79,10 @@ class Watched:
         """The value of a JavaScript expression; a promise is waited for."""
         return self.page.evaluate(expression)
 
+    def until(self, expression: str) -> None:
+        """Waits for an expression to be true, five minutes at most."""
+        self.page.wait_for_function(expression, timeout=300_000)
+
     def count(self, selector: str) -> Any:
         return self.evaluate(f"document.querySelectorAll({selector!r}).length")
 

@@ -28,7 +28,8 @@ def push(repo, cache):
 
 
 def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache):
-    assert irdiff("hook", "install", "--", "--target", "sm_90", cwd=pushing).code == 0
+    long = ("hook", "install", "--budget", "10m")
+    assert irdiff(*long, "--", "--target", "sm_90", cwd=pushing).code == 0
     edit(pushing, "README.md", "x", "y")
     commit(pushing, "documents")
     quiet = push(pushing, cache)
@@ -42,7 +43,7 @@ def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache)
 
     edit(pushing, "mykernels.py", "x + x", "x - x")
     commit(pushing, "again")
-    assert irdiff("hook", "install", "--block", "--", "--target", "sm_90", cwd=pushing).code == 0
+    assert irdiff(*long, "--block", "--", "--target", "sm_90", cwd=pushing).code == 0
     stopped = push(pushing, cache)
     assert stopped.returncode == 1
     assert "--no-verify" in stopped.stderr

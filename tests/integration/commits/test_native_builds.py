@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout, commits, environments, native, repository
 from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
 from tests.texts import files_of
+from tests.waiting import wait_for
 
 
 @pytest.fixture
@@ -160,41 +160,35 @@ def test_a_wheel_that_does_not_start_is_kept(project, build):
     assert Path(caught.value.log_path).is_file()
 
 
-def _start(project, config, sleep_s, **more):
-    environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), "STAND_IN_SLEEP_S": str(sleep_s), **more}
+def _start(project, config, **more):
+    environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), **more}
     words, pipe = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"], subprocess.PIPE
     return subprocess.Popen(words, cwd=project, env=environment, stderr=pipe, stdout=pipe)
 
 
 def _log_of_begun(config):
     """The log of the build, once the build has begun."""
-    for _ in range(600):
-        log = next(iter(config.toolchains.glob("native-*.log")), None)
-        if log and "[1/3]" in log.read_text():
-            return log
-        time.sleep(0.1)
-    raise AssertionError("the build did not begin")
+    begun = wait_for(
+        lambda: [log for log in config.toolchains.glob("native-*.log") if "[1/3]" in log.read_text()]
+    )
+    return begun[0]
 
 
 WIDE = [pytest.param(number, marks=pytest.mark.wide) for number in (signal.SIGTERM, signal.SIGHUP)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, *WIDE])
-def test_killed_in_mid_build(project, build, number):
-    running = _start(project, build.config, 60)
+def test_killed_in_mid_build(project, build, tmp_path, number):
+    running = _start(project, build.config, STAND_IN_UNTIL=str(tmp_path / "never"))
     log = _log_of_begun(build.config)
     running.send_signal(number)
-    running.communicate(timeout=30)
+    running.communicate()
     assert running.returncode == (-number if number == signal.SIGKILL else 130)
-    for _ in range(50):
-        if not (left := at_work(build.config)):
-            break
-        time.sleep(0.1)
-    assert not left, "what it started goes with it"
+    wait_for(lambda: not at_work(build.config))  # what it started goes with it
     assert not list(build.config.toolchains.glob("native-*/irdiff.json"))
     assert len(build.kept) == 1, "the same build goes on there"
-    again = _start(project, build.config, 0)
-    _, stderr = again.communicate(timeout=300)
+    again = _start(project, build.config)
+    _, stderr = again.communicate()
     assert again.returncode == 0, stderr.decode()
     assert "goes on where an earlier build ended" in stderr.decode()
     assert build.kept == []
@@ -213,15 +207,15 @@ def at_work(config):
 
 def test_two_at_once_build_once(project, build, tmp_path):
     go_on = tmp_path / "go on"
-    first = _start(project, build.config, 0, STAND_IN_UNTIL=str(go_on))
+    first = _start(project, build.config, STAND_IN_UNTIL=str(go_on))
     log = _log_of_begun(build.config)
-    second = _start(project, build.config, 0)
+    second = _start(project, build.config)
     said = next(
         (line for line in second.stderr if b"another process makes native-" in line), b"nothing of it"
     )
     go_on.touch()
     assert b"waiting for it; follow it: tail -f" in said
-    ends = [process.communicate(timeout=300) for process in (first, second)]
+    ends = [process.communicate() for process in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0], ends
     assert list(build.config.toolchains.glob("native-*.log")) == [log]
     assert log.read_text().count("[1/3] Configuring") == 1

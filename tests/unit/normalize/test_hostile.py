@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
+from irdiff.normalize.canonical import MAX_TEXT_BYTES
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.golden import golden
 
@@ -87,23 +88,17 @@ def test_the_work_grows_as_the_text_does(row):
 
 
 def test_words_of_assembly_do_not_multiply_the_work_of_reading():
-    spent = []
-    for count in (20_000, 80_000):
-        start = time.process_time()
-        assert llvm_reader.reprint("call void " + "asm " * count).text is None
-        spent.append(time.process_time() - start)
-    assert spent[1] < 10 * spent[0]
+    """A fifth of a second; its square would take longer than a test may."""
+    assert llvm_reader.reprint("call void " + "asm " * 800_000).text is None
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_200_mb_are_refused_at_once(stage):
-    text = "add.s32 %r1, %r2, %r3;\n" * 9_000_000
-    start = time.process_time()
+def test_more_than_64_mib_are_refused(stage):
+    text = " " * (MAX_TEXT_BYTES + 1)
     with pytest.raises(NormalizeError, match="larger"):
         canonicalize(stage, text)
     with pytest.raises(NormalizeError, match="larger"):
         equivalent(stage, text, text)
-    assert time.process_time() - start < BOUND_S
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -138,7 +133,7 @@ def test_truncated_texts(stage):
 
 @pytest.mark.slow
 @given(stage=st.sampled_from(STAGES), text=st.text(max_size=400))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_gives_a_result_or_an_error(stage, text):
     try:
         canonical = canonicalize(stage, text)
@@ -148,7 +143,7 @@ def test_any_text_gives_a_result_or_an_error(stage, text):
 
 
 @given(stage=st.sampled_from(["cubin", "hsaco"]), content=st.binary(max_size=600))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_binary_gives_a_result_or_an_error(stage, content):
     whole = of_stage(stage)[0].content
     for binary in (content, whole[: len(content)] + content + whole[2 * len(content) :]):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import click
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from irdiff.cli.ab_command import ab_command
@@ -50,7 +50,6 @@ def of_ids(*ids):
     return replace(large_run(4, 0), groups=groups)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.text("0123456789abcdef", min_size=16, max_size=16), unique=True, min_size=1, max_size=40))
 def test_each_name_means_its_group_alone(ids):
     run = of_ids(*ids)

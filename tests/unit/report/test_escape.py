@@ -3,7 +3,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -14,7 +14,6 @@ HOSTILE = [*golden("hostile")["words"], "\ud800 lone"]
 DEFAULT_OPTIONS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(
     HOSTILE
 )
-SAME_EVERY_TIME = settings(derandomize=True, deadline=None)
 # GitHub's own patterns look at text that Markdown and entities are already gone from.
 MENTION = re.compile(r"(?<![0-9A-Za-z])@[0-9A-Za-z]")
 REFERENCE = re.compile(r"#\d|GH-\d")
@@ -57,7 +56,6 @@ def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("x" * 1000) == "x" * 399 + "…"
 
 
-@SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "# {}", "- {} and", "| a | b |\n|---|---|\n| {} | x |"])
 def test_markdown_text_is_only_text(frame, text):
@@ -76,7 +74,6 @@ def test_markdown_text_reads_as_it_was():
     assert seen.all.strip() == "convert_layout 3 → 5 (a|b) *x* <T> & 1.5"
 
 
-@SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "see {} here", "| a | b |\n|---|---|\n| {} | x |"])
 def test_code_is_one_code_span(frame, text):
@@ -89,7 +86,6 @@ def test_code_is_one_code_span(frame, text):
     assert not MENTION.search(seen.prose)
 
 
-@SAME_EVERY_TIME
 @given(st.lists(DEFAULT_OPTIONS, max_size=5))
 def test_nothing_ends_a_fence(lines):
     seen = _rendered(escape.fence(lines, "diff") + "\n\nafter")
@@ -97,7 +93,6 @@ def test_nothing_ends_a_fence(lines):
     assert seen.prose.strip() == "after"
 
 
-@SAME_EVERY_TIME
 @given(DEFAULT_OPTIONS)
 def test_whatever_a_text_says_it_is_a_line_and_no_markup_and_nothing_that_a_runner_obeys(text):
     clean = escape.clean(text)

@@ -19,24 +19,26 @@ FAULT = b'{"kind": "fault", "message": "illegal address"}\n'
 
 
 class Child:
-    """Says `lines`, then ends with `code`, or stays silent."""
+    """Says `lines`, then ends with `code`, or stays silent. Its own `stdout`."""
 
     def __init__(self, lines, code):
-        reader, self.writer = os.pipe()
-        self.stdin, self.stdout = io.BytesIO(), os.fdopen(reader, "rb")
-        self.code, self.killed = code, threading.Event()
-        os.write(self.writer, b"".join(lines))
-        if code is not None:
-            os.close(self.writer)
+        self.stdin, self.stdout, self.lines, self.code = io.BytesIO(), self, lines, code
+        self.heard, self.killed = threading.Event(), threading.Event()
+
+    def __iter__(self):
+        yield from filter(None, self.lines)
+        self.heard.set()
+        if self.code is None:
+            self.killed.wait()
 
     def kill(self):
         self.killed.set()
-        if self.code is None:
-            os.close(self.writer)
-            self.code = -9
 
     def wait(self):
         return self.code
+
+    def close(self):
+        """Nothing is open."""
 
 
 @pytest.fixture
@@ -68,8 +70,9 @@ ODD = (b"hello\n", b'{"kind": "tim', b"[]\n", b"{}\n", b'{"kind": 3}\n', b"\xff\
 )
 def test_a_process_that_does_not_reply_is_gone(start, line, code, status, message):
     gpu, child = start(ON_CONTROL, line, code=code, log="noise\nCUDA error: misaligned\n")
+    child.heard.wait()
     with pytest.raises(GpuProcessGone) as caught:
-        gpu.ask({"op": "time"}, 0.2)
+        gpu.ask({"op": "time"}, 0.1 if status is OutputStatus.HANG else 600.0)
     assert (caught.value.status, caught.value.side) == (status, "control")
     assert caught.value.message.startswith(message)
     assert child.killed.is_set()

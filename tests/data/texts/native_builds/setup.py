@@ -1,16 +1,14 @@
-import os, subprocess, time
+import os, subprocess
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 
 class Slow(build_ext):
     def run(self):
-        print("[1/3] Configuring", flush=True)
-        if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
-            subprocess.Popen(["sleep", "61"], process_group=0)
-        time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
-        while "STAND_IN_UNTIL" in os.environ and not os.path.exists(os.environ["STAND_IN_UNTIL"]):
-            time.sleep(0.05)
+        # as ninja does: a job in a group of its own
+        until = os.environ.get("STAND_IN_UNTIL", "/")
+        job = "echo '[1/3] Configuring'; until [ -e \"$0\" ]; do sleep 0.05; done"
+        subprocess.run(["sh", "-c", job, until], process_group=0)
         print("[2/3] Building C object native.c.o", flush=True)
         super().run()
         print("[3/3] Linking", flush=True)
