@@ -13,7 +13,7 @@ import pytest
 import irdiff as api
 from irdiff.run import run_folder
 from irdiff.store import Store
-from tests import edited_toolchain
+from tests.programs import edited_toolchain
 from tests.texts import text_of
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"

@@ -5,7 +5,7 @@ Both interpreters have the very same compiler, so that nothing but the packages 
 
 import pytest
 
-from tests import edited_toolchain
+from tests.programs import edited_toolchain
 from tests.programs.evidence import comparing, rows
 from tests.programs.evidence.comparing import Repository
 

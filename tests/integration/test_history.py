@@ -13,8 +13,8 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.history import database, site, versions
-from tests.integration.commits.checkouts import commit, new_repository
 from tests.programs.browser import Watched
+from tests.programs.checkouts import commit, new_repository
 from tests.texts import text_of
 from tests.unit.history import histories
 

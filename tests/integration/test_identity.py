@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from irdiff.resolve import toolchains
-from tests import edited_toolchain
-from tests.integration.commits.checkouts import write
+from tests.programs import edited_toolchain
+from tests.programs.checkouts import write
 
 
 def identified(folder, config):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests import edited_toolchain
+from tests.programs import edited_toolchain
 from tests.unit.golden import golden
 
 CASE = "matmul/pointer:fp16-stages2-4warps"

@@ -15,9 +15,10 @@ from irdiff.cli import cli
 from irdiff.errors import IrdiffError
 from irdiff.model import Toolchain
 from irdiff.run import run_folder
-from tests import dask_machines, edited_toolchain
-from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, new_repository, write
+from tests import dask_machines
 from tests.integration.conftest import Result
+from tests.programs import edited_toolchain
+from tests.programs.checkouts import PLAN, SQUARE, commit, edit, new_repository, write
 from tests.texts import text_of
 from tests.unit.golden import golden
 

@@ -3,8 +3,8 @@
 from click.testing import CliRunner
 
 from irdiff.cli import cli
-from tests import edited_toolchain
-from tests.integration.commits.checkouts import commit, new_repository, write
+from tests.programs import edited_toolchain
+from tests.programs.checkouts import commit, new_repository, write
 from tests.texts import text_of
 from tests.unit.golden import golden
 

@@ -6,7 +6,7 @@ it, or behind it. What a workload replaces for a launch is in the rows of `tests
 
 import re
 
-from tests import edited_toolchain
+from tests.programs import edited_toolchain
 from tests.programs.evidence import comparing
 from tests.programs.evidence.comparing import Repository
 from tests.texts import text_of

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.integration.commits.checkouts import commit, new_repository
+from tests.programs.checkouts import commit, new_repository
 from tests.programs.evidence import comparing
 from tests.texts import TEXTS
 

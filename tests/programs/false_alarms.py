@@ -44,7 +44,7 @@ from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
-from tests import edited_toolchain
+from tests.programs import edited_toolchain
 
 ROOT = Path(__file__).parents[2]
 SHIFT = 7

@@ -16,7 +16,7 @@ from pathlib import Path
 import zstandard
 
 from irdiff import config as configuration
-from tests.integration.commits import checkouts
+from tests.programs import checkouts
 from tests.programs.evidence import comparing
 from tests.programs.oracle import scenarios
 from tests.programs.oracle.__main__ import DATE

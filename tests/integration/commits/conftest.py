@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commits import checkouts
+from tests.programs import checkouts
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.integration.commits.checkouts import commit, edit, git, write
+from tests.programs.checkouts import commit, edit, git, write
 
 ADD = "elementwise/vector_add:fp32-16m"
 NVIDIA = "third_party/nvidia/backend/compiler.py"

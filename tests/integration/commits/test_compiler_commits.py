@@ -1,6 +1,6 @@
 """Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
 
-from tests.integration.commits.checkouts import commit, edit, git, write
+from tests.programs.checkouts import commit, edit, git, write
 
 RELEASE = "triton==3.9.0"
 ADD = "elementwise/vector_add:fp32-16m"

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.integration.commits.checkouts import PLAN, SQUARE, commit, edit, git, new_repository, write
+from tests.programs.checkouts import PLAN, SQUARE, commit, edit, git, new_repository, write
 
 
 @pytest.fixture

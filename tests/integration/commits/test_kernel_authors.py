@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
+from tests.programs.checkouts import commit, edit, git, new_repository, write
 from tests.programs.evidence import comparing
 from tests.texts import TEXTS
 

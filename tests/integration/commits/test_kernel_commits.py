@@ -4,7 +4,7 @@ import pytest
 
 from irdiff.resolve import sides
 from irdiff.store import Store
-from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
+from tests.programs.checkouts import commit, edit, git, new_repository, write
 from tests.texts import text_of
 
 PROJECT = '[kernels]\nworkloads = "bench/irdiff"\nimport = ["src"]\npin = "requirements.txt"\n'

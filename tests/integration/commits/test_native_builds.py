@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout, commits, environments, native, repository
-from tests.integration.commits.checkouts import commit, edit, git, new_repository, write
+from tests.programs.checkouts import commit, edit, git, new_repository, write
 from tests.texts import files_of
 from tests.waiting import wait_for
 

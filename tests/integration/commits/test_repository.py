@@ -12,7 +12,7 @@ from irdiff.errors import UsageError
 from irdiff.resolve import remote_repositories
 from irdiff.resolve.remote_repositories import Remote
 from irdiff.resolve.toolchains import repository
-from tests.integration.commits.checkouts import commit, git, new_repository, write
+from tests.programs.checkouts import commit, git, new_repository, write
 from tests.texts import text_of
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.integration.commits.checkouts import commit, edit, new_repository, write
+from tests.programs.checkouts import commit, edit, new_repository, write
 
 ROOT = Path(__file__).parents[3]
 

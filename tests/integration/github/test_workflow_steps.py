@@ -20,7 +20,9 @@ import pytest
 
 from irdiff.github import asked
 from irdiff.model import Verdict
-from tests.integration.commits.checkouts import (
+from tests.integration.github.fake_github import FakeGithub, WorkflowRun
+from tests.programs import examples
+from tests.programs.checkouts import (
     SQUARE,
     commit,
     edit,
@@ -29,8 +31,6 @@ from tests.integration.commits.checkouts import (
     triton_checkout,
     write,
 )  # fmt: skip
-from tests.integration.github.fake_github import FakeGithub, WorkflowRun
-from tests.programs import examples
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.unit import runs
 from tests.unit.golden import golden

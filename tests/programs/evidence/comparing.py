@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.integration.commits import checkouts
+from tests.programs import checkouts
 
 PYTHON = (sys.executable, "-P")
 """Finds the irdiff that is installed for it, not one that lies in the current folder."""

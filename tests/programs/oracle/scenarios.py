@@ -14,8 +14,7 @@ import zstandard
 
 from irdiff import config as configuration
 from irdiff.resolve import toolchains
-from tests import edited_toolchain
-from tests.integration.commits import checkouts
+from tests.programs import checkouts, edited_toolchain
 from tests.programs.evidence import comparing
 
 ROOT = Path(__file__).parents[3]
