@@ -1,17 +1,23 @@
 """A worker in this process, on a Triton of one file."""
 
 import importlib
+import itertools
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from irdiff.worker import corpus_api, run_program
 from tests.texts import text_of
-from tests.unit.worker import tiny_triton
 
 HEADER = text_of("worker/header.py")
+TINY = Path(__file__).parents[2] / "data" / "tiny_triton"
+TARGET = {"name": "t1", "backend": "tiny", "arch": "t1", "warp_size": 32, "facts": {"multiprocessors": 8}}
+numbers = itertools.count()
+"""Workloads of one process have names of their own: sources are found again by them."""
 
 
 class InProcess:
@@ -26,10 +32,14 @@ class InProcess:
         return importlib.import_module(f"irdiff_worker.{name}")
 
     def write(self, text, launches='"a": launch(scale[(1,)], *ARGUMENTS, BLOCK=32)'):
-        self.name = f"f/w{next(tiny_triton.numbers)}"
+        self.name = f"f/w{next(numbers)}"
         path = self.root / f"{self.name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{HEADER}{text}\nLAUNCHES = {{{launches}}}\n")
+
+    def stage(self, function):
+        """What the second stage of the compiler calls."""
+        sys.modules["triton"].CODE["stage"] = function
 
     def request(self, op, **more):
         folder = self.results / str(len(list(self.results.iterdir())))
@@ -37,7 +47,7 @@ class InProcess:
         select = {"tiers": [], "labels": [], "frontend": True, "configs": None, **more.pop("select", {})}
         place = {"root": str(self.root), "workloads": ".", "imports": []}
         named = {"workload": self.name} if op == "catalog" else {}
-        request = {"op": op, **place, **named, "target": tiny_triton.TARGET, "select": select}
+        request = {"op": op, **place, **named, "target": TARGET, "select": select}
         return {**request, "memory_bytes": 1 << 30, "folder": str(folder), **more}
 
     def serve(self, op, **more):
@@ -65,7 +75,17 @@ def load(monkeypatch):
     """A module of the worker, with the compiler in its place."""
     before, places, variables = set(sys.modules), sys.path[:], dict(os.environ)
     hooks, folder = sys.path_hooks[:], Path.cwd()
-    tiny_triton.installed(monkeypatch)
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in ("triton", "irdiff_worker", "irdiff_corpus"):
+            monkeypatch.delitem(sys.modules, name)
+    sys.path.insert(0, str(TINY))
+    monkeypatch.setattr(subprocess, "Popen", subprocess.Popen)  # the worker replaces it in place
+    for shared in (corpus_api, run_program):  # what tests import is what the worker has
+        monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
+    importlib.import_module("irdiff.worker.__main__").load_package()
+    importlib.import_module("irdiff_worker.staged_compile").make_ready()
+    importlib.import_module("irdiff_worker.outside").begin(sys.modules)
+    importlib.import_module("irdiff_worker.settings").begin()
     yield lambda name: importlib.import_module(f"irdiff_worker.{name}")
     os.chdir(folder)
     os.environ.clear()

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.golden import golden
-from tests.unit.worker import tiny_triton
+from tests.unit.worker.conftest import TARGET
 
 TUNED = """
 @triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64}, num_warps=8)MORE], key=["n"])
@@ -48,7 +48,7 @@ def test_what_is_found_and_compiled(worker, row, snapshot):
             said.append({name: one[name] for name in shown})
         said += [*found["failures"], *([{"called": found["called"]}] if "note_calls" in row else [])]
     for asked in row.get("compile", ()):
-        name, target = f"{worker.name}:{asked['label']}", {**tiny_triton.TARGET, **asked.get("target", {})}
+        name, target = f"{worker.name}:{asked['label']}", {**TARGET, **asked.get("target", {})}
         digest = asked.get("digest", digests.get(name)) or None
         made = worker.serve("compile", launch=name, digest=digest, target=target)
         shown = ("outcome", "stage", "message", "transient", "unsupported", "handed", "texts")
@@ -113,11 +113,10 @@ def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name
         assert found is None, "an object that replaced one of the compiler: compiled each time, never kept"
 
 
-def test_each_launch_compiles_under_what_was_set_when_it_was_made(worker, monkeypatch):
+def test_each_launch_compiles_under_what_was_set_when_it_was_made(worker):
     knobs = sys.modules["triton"].knobs
     registry = sys.modules["triton.backends.tiny"].REGISTRY
-    seen = {"stage": lambda: f"level {knobs.nvidia.level} with {sorted(registry)}"}
-    monkeypatch.setattr(tiny_triton, "CODE", seen)
+    worker.stage(lambda: f"level {knobs.nvidia.level} with {sorted(registry)}")
     text = (
         "from triton.backends.tiny import REGISTRY\nREGISTRY.update(first=1, second=2)\n"
         "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)\n    triton.knobs.nvidia.level = 0\n"
@@ -156,9 +155,7 @@ def test_modules_from_outside_are_part_of_the_digest_by_content(worker, tmp_path
 def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monkeypatch):
     (tmp_path / "late.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(
-        tiny_triton, "CODE", {"stage": lambda: __import__("late").__name__ + str(__import__("wave"))}
-    )
+    worker.stage(lambda: __import__("late").__name__ + str(__import__("wave")))
     assert worker.compile()["from_outside"] == ["late"]
 
 
@@ -211,11 +208,11 @@ def test_how_a_program_ends(tmp_path, monkeypatch, line, said):
         (ValueError("no " * 400), "error", False),
     ],
 )
-def test_what_a_stage_raises(worker, monkeypatch, error, outcome, transient):
+def test_what_a_stage_raises(worker, error, outcome, transient):
     def fails():
         raise RuntimeError("wrapped") from error
 
-    monkeypatch.setattr(tiny_triton, "CODE", {"stage": fails})
+    worker.stage(fails)
     result = worker.compile()
     assert (result["outcome"], result.get("transient")) == (outcome, transient)
     assert (result["stage"], result["artifacts"]) == ("tinyasm", ["ttir"])
@@ -253,9 +250,10 @@ def test_the_stages_of_a_backend_of_an_older_interface(worker):
 
     staged = worker.module("staged_compile")
     assert staged.of_backend(Old(), "options", None) == {"ttir": "options"}
-    backend = tiny_triton.Backend(tiny_triton.GPUTarget("tiny", "t1", 32))
+    triton = sys.modules["triton"]
+    backend = triton.Backend(triton.GPUTarget("tiny", "t1", 32))
     source = type("Source", (), {"language": "triton"})
-    assert list(staged.of_backend(backend, tiny_triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]
+    assert list(staged.of_backend(backend, triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]
 
 
 PROGRAM = """import sys

@@ -12,8 +12,7 @@ import pytest
 from irdiff.worker import written_files
 from irdiff.worker.importable import Importable, only_defines
 from tests.texts import text_of
-from tests.unit.worker import tiny_triton
-from tests.unit.worker.conftest import InProcess
+from tests.unit.worker.conftest import TARGET, InProcess
 
 PROGRAM = text_of("recording/program.py")
 
@@ -22,7 +21,7 @@ class Recording(InProcess):
     def capture(self, *words):
         """The exit code, and what was written of it; the corpus is that of the worker."""
         seen = self.results / "seen.json"
-        fixed = ("--no-gpu", "--target", json.dumps(tiny_triton.TARGET), "--out", str(self.root))
+        fixed = ("--no-gpu", "--target", json.dumps(TARGET), "--out", str(self.root))
         code = self.module("program").main([*fixed, "--json", str(seen), *words])
         return code, json.loads(seen.read_text()) if seen.exists() else {}
 
@@ -48,7 +47,7 @@ def test_what_is_written_launches_the_same_again(recording, tmp_path, capsys):
     for part in (
         *("SCALE = 3\n", "def helper(value):", "from __future__ import annotations\n", "num_warps=8"),
         *('shared_1 = tensor((64,), "fp32", fill="zeros")', "shared_2.as_strided((2,), (1,), 4)"),
-        *(f'RECORDED_FOR = "{tiny_triton.TARGET["name"]}"\n', "strides=(1, 8)), "),
+        *(f'RECORDED_FOR = "{TARGET["name"]}"\n', "strides=(1, 8)), "),
         "functools.partial(scale[(1, 1, 1)], flops=1)",
     ):
         assert part in text
@@ -126,7 +125,7 @@ def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording):
     record, intercept, driver = map(recording.module, ("record", "intercept", "stub_driver"))
     compiled = []
     intercept.real_compile = lambda src, **_: compiled.append(src) or src
-    driver.answer_as(tiny_triton.TARGET)
+    driver.answer_as(TARGET)
     scope = {}
     recorder = record.Recorder()
     path = recording.root / "program.py"

@@ -1,20 +1,13 @@
-"""A Triton of one file, as far as the worker asks it: a frontend whose IR is a kernel's source, and three stages.
+"""A Triton of one file, as far as the worker asks it: a frontend whose IR is a kernel's source, and three stages."""
 
-`installed(monkeypatch)` puts it in the place of triton, and loads the worker as its entry point does.
-"""
-
-import importlib
 import inspect
-import itertools
-import subprocess
 import sys
 import types
 from dataclasses import dataclass
 
-from irdiff.worker import corpus_api, run_program
-
+__version__ = "9.9.0"
 ROOT = "/site/triton"
-TARGET = {"name": "t1", "backend": "tiny", "arch": "t1", "warp_size": 32, "facts": {"multiprocessors": 8}}
+__file__ = f"{ROOT}/__init__.py"
 
 
 @dataclass(frozen=True)
@@ -186,72 +179,42 @@ class Autotuner:
         return lambda *args, **kwargs: self.run(*args, grid=grid, **kwargs)
 
 
-def module(name, monkeypatch, **members):
-    made = types.ModuleType(name)
+def autotune(configs, key, **rest):
+    return lambda fn: Autotuner(fn, configs, key, **rest)
+
+
+class base_knobs:
+    pass
+
+
+jit = JITFunction
+knobs = types.SimpleNamespace(base_knobs=base_knobs, nvidia=base_knobs(), cache=base_knobs())
+knobs.nvidia.level = 3
+driver = types.SimpleNamespace(active=None)
+driver.set_active = lambda active: setattr(driver, "active", active)
+pass_manager = type("pass_manager", (), {"run": None})
+ir = types.SimpleNamespace(context=object, pass_manager=pass_manager)
+MODULES = {
+    "backends": {"backends": {"tiny": types.SimpleNamespace(compiler=Backend)}},
+    "backends.compiler": {"GPUTarget": GPUTarget},
+    "backends.tiny": {"REGISTRY": {}, "Backend": Backend},
+    "compiler": {"compile": compile},
+    "compiler.compiler": {
+        "compile": compile, "make_backend": Backend, "IRSource": IRSource, "CompiledKernel": lambda src: src,
+        "get_cache_manager": None, "triton_key": None,
+    },
+    "compiler.code_generator": {"CodeGenerator": CodeGenerator},
+    "language": {"dtype": type("dtype", (), {}), "constexpr": object},
+    "runtime": {"driver": driver},
+    "runtime.jit": {"JITFunction": JITFunction},
+    "runtime.autotuner": {"Autotuner": Autotuner},
+    "testing": {"do_bench": None, "do_bench_cudagraph": None},
+    "_C": {},
+    "_C.libtriton": {"ir": ir, "llvm": None},
+}
+for name, members in MODULES.items():
+    made = sys.modules[f"triton.{name}"] = types.ModuleType(f"triton.{name}")
     made.__dict__.update(members, __file__=f"{ROOT}/{name.replace('.', '/')}.py")
-    monkeypatch.setitem(sys.modules, name, made)
-    parent, _, last = name.rpartition(".")
-    if parent:
-        setattr(sys.modules[parent], last, made)
-    return made
-
-
-def installed(monkeypatch):
-    """The worker's package."""
-    driver = types.SimpleNamespace(active=None)
-    driver.set_active = lambda active: setattr(driver, "active", active)
-    pass_manager = type("pass_manager", (), {"run": None})
-    ir = types.SimpleNamespace(context=object, pass_manager=pass_manager)
-    tune = lambda configs, key, **rest: lambda fn: Autotuner(fn, configs, key, **rest)  # noqa: E731
-    base_knobs = type("base_knobs", (), {})
-    nvidia = base_knobs()
-    nvidia.level = 3
-    knobs = types.SimpleNamespace(base_knobs=base_knobs, nvidia=nvidia, cache=base_knobs())
-    facade = {"jit": JITFunction, "autotune": tune, "Config": Config, "knobs": knobs, "compile": compile}
-    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
-    sys.modules["triton"].__dict__.update(facade, __version__="9.9.0", __file__=f"{ROOT}/__init__.py")
-    backends = {"tiny": types.SimpleNamespace(compiler=Backend)}
-    language = {"dtype": type("dtype", (), {}), "constexpr": object}
-    compiler = {
-        "compile": compile,
-        "make_backend": Backend,
-        "IRSource": IRSource,
-        "CompiledKernel": lambda src: src,
-    }
-    for name, members in {
-        "triton.backends": {"backends": backends},
-        "triton.backends.compiler": {"GPUTarget": GPUTarget},
-        "triton.backends.tiny": {"REGISTRY": {}, "Backend": Backend},
-        "triton.compiler": {"compile": compile},
-        "triton.compiler.compiler": {**compiler, "get_cache_manager": None, "triton_key": None},
-        "triton.compiler.code_generator": {"CodeGenerator": type("CodeGenerator", (CodeGenerator,), {})},
-        "triton.language": language,
-        "triton.runtime": {"driver": driver},
-        "triton.runtime.jit": {"JITFunction": JITFunction},
-        "triton.runtime.autotuner": {"Autotuner": Autotuner},
-        "triton.testing": {"do_bench": None, "do_bench_cudagraph": None},
-        "triton._C": {},
-        "triton._C.libtriton": {"ir": ir, "llvm": None},
-    }.items():
-        module(name, monkeypatch, **members)
-    sys.modules["triton._C.libtriton"].__file__ = None
-    monkeypatch.setattr(Backend, "add_stages", Backend.add_stages)  # the worker replaces them in place
-    monkeypatch.setattr(Backend, "hash", None, raising=False)
-    for name in [
-        name for name in sys.modules if name.partition(".")[0] in ("irdiff_worker", "irdiff_corpus")
-    ]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(CODE, "stage", str)
-    monkeypatch.setattr(subprocess, "Popen", subprocess.Popen)  # as is that
-    for shared in (corpus_api, run_program):  # what tests import is what the worker has
-        monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
-    importlib.import_module("irdiff.worker.__main__").load_package()
-    worker = sys.modules["irdiff_worker"]
-    importlib.import_module("irdiff_worker.staged_compile").make_ready()
-    importlib.import_module("irdiff_worker.outside").begin(sys.modules)
-    importlib.import_module("irdiff_worker.settings").begin()
-    return worker
-
-
-numbers = itertools.count()
-"""Workloads of one process have names of their own: sources are found again by them."""
+    parent, _, last = made.__name__.rpartition(".")
+    setattr(sys.modules[parent], last, made)
+made.__file__ = None
