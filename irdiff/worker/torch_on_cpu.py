@@ -21,6 +21,8 @@ _EXPECTED = (
 )
 """How torch begins what it warns of, since kernels are recorded and none is run."""
 _MEMORY_BYTES = 80 << 30
+_MOST_READ = 1 << 12
+"""Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
 
 
 def install(target):
@@ -60,7 +62,7 @@ def _redirector(torch):
     # results are not computed, so a check of them says nothing, and must not end the program
     made_up = {torch.allclose: True, torch.equal: True}
     torch.testing.assert_close = lambda *_, **__: None
-    # their values may decide what is launched next: the same in every process
+    # their values may decide what is launched next, or divide: the same in every process
     unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
     takes_device = {torch.Tensor.to, torch.nn.Module.to}
     read = {torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__bool__, torch.Tensor.__int__}
@@ -83,8 +85,10 @@ def _redirector(torch):
                 args = tuple(map(on_cpu, args))
             kwargs.pop("pin_memory", None)
             result = function(*args, **kwargs)
-            if function in unwritten and not (result.is_floating_point() or result.is_complex()):
-                result.zero_()
+            if function in unwritten:
+                is_number = result.is_floating_point() or result.is_complex()
+                if not is_number or result.numel() <= _MOST_READ:
+                    result.fill_(1 if is_number else 0)
             return result
 
     torch.nn.Module.cuda = lambda self, device=None: self

@@ -46,3 +46,5 @@ block = torch.compile(Block(1024).cuda())
 block(torch.randn(64, 1024, device="cuda")).sum().backward()
 halved(torch.randn(64, device="cuda"))
 moved(torch.randn(64, device="cuda"), torch.tensor(1.0, device="cuda"))
+x, count = torch.zeros(64, device="cuda"), torch.empty((), device="cuda")  # a count that a kernel would write
+shifted[(int(1 / count.item()),)](x, x, torch.empty_like(x), BLOCK=64)
