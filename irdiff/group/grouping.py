@@ -120,7 +120,7 @@ def group(
             description = description_of(case)
             rows.setdefault(description.key, []).append((case, description))
     groups = [_group(key, found) for key, found in rows.items()]
-    groups.sort(key=lambda g: (-severity.class_gravity(g.severity), -g.score, -len(g.members), g.id))
+    groups.sort(key=severity.order)
     return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
 
 

@@ -200,6 +200,11 @@ def gravity(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[int, float]:
     return class_gravity(ranked.severity), ranked.score
 
 
+def order(group: ChangeGroup) -> tuple[int, float, int, str]:
+    """The order of groups, the gravest first."""
+    return -class_gravity(group.severity), -group.score, -len(group.members), group.id
+
+
 def why(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[str, str]:
     """Its class, and the row of the table that gave it that; empty where none holds."""
     return ranked.severity, ranked.reasons[0].partition(":")[0] if ranked.reasons else ""
@@ -207,7 +212,7 @@ def why(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[str, str]:
 
 def sentences(ranked: CaseSummary | ChangeGroup) -> list[str]:
     """The reasons without the names of their rows."""
-    return [why or name for name, _, why in (reason.partition(": ") for reason in ranked.reasons)]
+    return [text or name for name, _, text in (reason.partition(": ") for reason in ranked.reasons)]
 
 
 def class_gravity(name: str) -> int:

@@ -9,9 +9,11 @@ never known, nor one that is nondeterministic: its code may be another one each 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from irdiff.compare import radius
+from irdiff.group import severity
 from irdiff.model import Case, ChangeGroup, Run
 
 
@@ -31,7 +33,8 @@ def news(run: Run, earlier: Run) -> News:
     if not known:
         return News(run=run, known=(), groups=0)
     cases = tuple(case for case in run.cases if case.id not in known)
-    groups = tuple(left for group in run.groups if (left := _left(group, known)))
+    of_id = {case.id: case for case in cases}
+    groups = tuple(left for group in run.groups if (left := _left(group, of_id)))
     names = {case.target for case in cases}
     targets = tuple(target for target in run.targets if target.name in names)
     summary = radius.summarize(cases, targets)
@@ -59,10 +62,13 @@ def _evidence(case: Case) -> tuple[object, ...]:
     return (case.verdict, case.edit, case.facts, case.findings, case.stages)
 
 
-def _left(group: ChangeGroup, known: frozenset[str]) -> ChangeGroup | None:
-    """The group without its known cases; None where it has no other."""
-    members = tuple(member for member in group.members if member not in known)
-    if not members:
-        return None
-    example = members[0] if group.representative in known else group.representative
-    return replace(group, members=members, representative=example)
+def _left(group: ChangeGroup, cases: Mapping[str, Case]) -> ChangeGroup | None:
+    """The group with these of its cases, the gravest as example if its own is not one; None without any."""
+    members = tuple(member for member in group.members if member in cases)
+    if group.representative in cases or not members:
+        return replace(group, members=members) if members else None
+    rows = {member: row for member in members if (row := cases[member].summary)}
+    example = max(rows, key=lambda member: severity.gravity(rows[member]), default=members[0])
+    left = replace(group, members=members, representative=example)
+    row = rows.get(example)
+    return replace(left, severity=row.severity, score=row.score, reasons=row.reasons) if row else left

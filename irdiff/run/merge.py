@@ -126,17 +126,18 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
 def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup, ...]:
     parts = _by_key((group for run in runs for group in run.groups), lambda group: group.id)
     groups = [_joined(same, cases) for same in parts]
-    return tuple(sorted(groups, key=lambda group: (-group.score, -len(group.members), group.id)))
+    return tuple(sorted(groups, key=severity.order))
 
 
 def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGroup:
-    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit shows it, and its
-    title holds for all members.
+    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit of those that are
+    as grave shows it, and its title holds for all members.
     """
     if len(parts) == 1:
         return parts[0]
     gravest = max(parts, key=lambda part: (*severity.gravity(part), part.representative))
-    shortest = min(parts, key=lambda part: (len(part.edit), part.representative))
+    as_grave = [part for part in parts if severity.why(part) == severity.why(gravest)]
+    shortest = min(as_grave, key=lambda part: (len(part.edit), part.representative))
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
     members = tuple(sorted(member for part in parts for member in part.members))
