@@ -32,10 +32,11 @@ def is_archive(name: str | Path) -> bool:
 def unpacked(place: str, config: Config) -> Path:
     """The folder of an archive, in the cache under the archive's content.
 
-    place: a file, or a URL (s3://, gs://, az://, https://). Raises CorpusError, StoreError.
+    place: a file, or a URL (s3://, gs://, az://, https://, file://). Raises CorpusError, StoreError.
     """
+    path = place.removeprefix("file://")
     try:
-        content = shared.read_file(place) if "://" in place else Path(place).read_bytes()
+        content = shared.read_file(path) if "://" in path else Path(path).read_bytes()
     except OSError as error:
         raise CorpusError(f"{place} cannot be read: {error.strerror}", hint="name a file or a URL") from error
     folder = config.cache / "corpora" / sha256(content)[:16]

@@ -46,6 +46,9 @@ def test_an_archive_is_the_folder_that_it_was_made_of(tmp_path, config):
     found = corpus_archive.unpacked(str(tmp_path / "one.tar.gz"), config)
     assert corpus.load(found).digest == corpus.load(folder).digest
     assert corpus_archive.unpacked((tmp_path / "two.tar.gz").as_uri(), config) == found
+    with pytest.raises(CorpusError, match="cannot be read"):
+        corpus_archive.unpacked((tmp_path / "no" / "lost.tar.gz").as_uri(), config)
+    assert not (tmp_path / "no").exists()
 
 
 def tar(name):
