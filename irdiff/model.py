@@ -569,8 +569,8 @@ class ChangedFile:
     read_by: int
     """Cases whose capture opened it, those that compile it among them."""
     not_run: tuple[str, ...]
-    """Functions that changed, and that no capture ran and no frontend compiled on either side; of a file that
-    is not read the kernels alone. What they do was not compared."""
+    """Functions that changed, and new kernels, that no capture ran and no frontend compiled on either side;
+    of a file that is not read only where it holds kernels. What they do was not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,14 +2,15 @@
 
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
 its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
-nor what changed functions do that neither ran nor were compiled while any workload was captured. Comments,
-docstrings and their places are no change of a function.
+nor what changed functions do, and new kernels, that neither ran nor were compiled while any workload was
+captured. Comments, docstrings and their places are no change of a function.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,19 +86,19 @@ def _read(
 def _not_run(
     path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
 ) -> tuple[str, ...]:
-    """Changed functions of a file that neither side ran or compiled. Only kernels are named of a
-    file that no launch reads (a test, a script).
+    """Changed functions and new kernels of a file that neither side ran or compiled; of a file that no launch
+    reads none, unless it holds kernels: it is a test or a script.
     """
     files = corpora.map(lambda corpus: corpus.root / path)
-    if not path.endswith(".py") or not all(file.is_file() for file in files):
+    if not path.endswith(".py") or not files.head.is_file():
         return ()
-    texts = files.map(lambda file: file.read_text(encoding="utf-8", errors="replace"))
-    return tuple(
-        found.name
-        for found in changed_functions(*texts)
-        if (is_read or found.is_kernel)
-        and all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
-    )
+    texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
+    found = [
+        row.name
+        for row in changed_functions(*texts)
+        if all((path, line) not in names for line, names in zip(row.lines, called, strict=True))
+    ]
+    return tuple(found) if is_read or _KERNEL.search(texts.head) else ()
 
 
 def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
@@ -139,20 +140,19 @@ def _links(path: Path, left: int = _MAX_LINKS) -> Iterator[Path]:
 
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_KERNEL = re.compile(r"^\s*@[\w.]*jit\b", re.MULTILINE)
 _RUN_BY_THE_FRONTEND = "constexpr_function"
 """Decorates functions that run where nobody notes it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedFunction:
-    """One that both sides have, and that does not do the same on both."""
+    """One that does not do the same on both sides, or a kernel that base does not have."""
 
     name: str
     """With its class: `SwiGLU.forward`."""
     lines: tuple[int, int]
-    """Its first line at base and at head, that of its first decorator."""
-    is_kernel: bool
-    """Whether Triton compiles it."""
+    """Its first line at base and at head, that of its first decorator; 0 where base does not have it."""
 
 
 def changed_functions(base: str, head: str) -> list[ChangedFunction]:
@@ -162,11 +162,9 @@ def changed_functions(base: str, head: str) -> list[ChangedFunction]:
     except (SyntaxError, ValueError):
         return []
     return [
-        ChangedFunction(
-            name=name, lines=(_first_line(ours[name]), _first_line(node)), is_kernel=_is_kernel(node)
-        )
+        ChangedFunction(name=name, lines=(_first_line(ours[name]) if name in ours else 0, _first_line(node)))
         for name, node in theirs.items()
-        if name in ours and _meaning(ours[name]) != _meaning(node)
+        if (_meaning(ours[name]) != _meaning(node) if name in ours else _is_kernel(node))
     ]
 
 
@@ -182,7 +180,7 @@ def _functions(node: ast.Module | ast.ClassDef, above: str) -> Iterator[tuple[st
 
 
 def _is_kernel(node: _Function) -> bool:
-    return any(ast.unparse(decorator).partition("(")[0].endswith("jit") for decorator in node.decorator_list)
+    return any(_KERNEL.match(f"@{ast.unparse(decorator)}") for decorator in node.decorator_list)
 
 
 def _first_line(node: _Function) -> int:
@@ -190,6 +188,6 @@ def _first_line(node: _Function) -> int:
 
 
 def _meaning(node: _Function) -> str:
-    """Of its body: what stands above it is run where the file is imported."""
+    """Of its body, and of a kernel's decorators; those of others are run where the file is imported."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-    return "\n".join(map(ast.dump, body))
+    return "\n".join(map(ast.dump, [*body, *(node.decorator_list if _is_kernel(node) else ())]))

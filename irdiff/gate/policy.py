@@ -157,8 +157,8 @@ class CoverageRule(_Rule):
 
 
 class ReachRule(_Rule):
-    """In a repository of kernels each changed kernel, and each changed function of a file that launches read,
-    ran in a launch; unknown where launches read no file that changed.
+    """In a repository of kernels each new kernel, and each changed function of a file that launches read or
+    that holds kernels, ran in a launch; unknown of C++ and CUDA where launches read no file that changed.
     """
 
     kind: Literal["reach"]

@@ -99,16 +99,16 @@ def none_read(run: Run) -> list[str]:
 
 
 def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
-    """Changed functions that no launch runs, with their file, and the files that none reads: each in one."""
-    idle = [(name, file.path) for file in _files(run) if file.read_by for name in file.not_run]
-    return idle, [file for file in _files(run) if not file.read_by]
+    """Functions that no launch runs, with their file, and other files that none reads."""
+    idle = [(name, file.path) for file in _files(run) for name in file.not_run]
+    return idle, [file for file in _files(run) if not (file.read_by or file.not_run)]
 
 
 def gaps(run: Run) -> list[str]:
-    """`no launch runs 2 changed functions: gemm, rope`: code that changed and was not compared."""
+    """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
     files = [path.name for file in unread if (path := PurePosixPath(file.path)).suffix in _SOURCES]
-    found = (("run", "changed function", [name for name, _ in idle]), ("read", "changed file", files))
+    found = (("run", "new or changed function", [name for name, _ in idle]), ("read", "changed file", files))
     return [
         f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
         for verb, what, names in found
@@ -151,7 +151,7 @@ def files_sentence(run: Run) -> str:
     if idle:
         of_file: dict[str, list[str]] = {}
         for name, path in idle:
-            of_file.setdefault(PurePosixPath(path).name, []).append(name)
+            of_file.setdefault(path, []).append(name)
         words = (f"{first_few(names, _SHOWN)} ({file})" for file, names in of_file.items())
         parts.append(f"not compared: {first_few([*words], _SHOWN)}, which no launch runs")
     if unread:

@@ -66,7 +66,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
         found.append("nothing was compared.")
     found += [
         *_risky(run, distinct_edits.of(run) if edits is None else edits),
-        *_not_compared(run, changed),
+        *_not_compared(run),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
@@ -109,18 +109,15 @@ def _nothing_changed(run: Run) -> str:
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     kernels = f"{others}{counted(run.summary.compared, 'kernel')}".replace("other 1 ", "other ")
     none = f"none of {kernels} changed" if run.summary.compared > 1 else f"{kernels} did not change"
-    if edit_coverage.none_read(run):
-        return f"{none}, but no launch reads what changed: this run says nothing about it."
-    if edit_coverage.no_line_ran(run):
-        return f"{none}, but none runs an edited line: this run says nothing about the edit."
+    if edit_coverage.none_read(run) or edit_coverage.no_line_ran(run):
+        return f"{none}, and this run says nothing about the edit."
     same = f"the code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
         return f"{same}, though launches read {counted(files, 'changed file')}."
     return f"{same}." if run.runtime else f"{none}."
 
 
-def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
-    """Of a run without changes that reads nothing of the edit, `_nothing_changed` says that."""
+def _not_compared(run: Run) -> list[str]:
     unstable = error_clusters.unstable(run.cases)
     parts = [
         f"at least {len(cases)} {'is' if len(cases) == 1 else 'are'} nondeterministic: {words}"
@@ -133,8 +130,7 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
     if most := run.options.configs:
         first = f"first {most} configs" if most > 1 else "first config"
         parts.append(f"only the {first} of each autotuner {'were' if most > 1 else 'was'} compared")
-    if changed or not run.summary.compared or edit_coverage.files_read(run):
-        parts += edit_coverage.not_reached(run)
+    parts += edit_coverage.not_reached(run)
     if run.runtime:
         parts.append("the runtime differs, and was not compared")
     return [f"{part}." for part in parts]

@@ -126,6 +126,16 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"
 
 
+def test_of_a_file_that_no_launch_reads_functions_are_named_where_it_holds_kernels(revisions):
+    kernel = "@triton.jit\ndef kernel(n):\n    n\n\n\n"
+    call = "def call(n):\n    return {}\n"
+    revisions.file("ops/rope.py", kernel + call.format(4), kernel + call.format(8))
+    revisions.file("ops/new.py", None, kernel + call)
+    revisions.file("ops/tuned.py", f"@triton.autotune([2])\n{kernel}", f"@triton.autotune([4])\n{kernel}")
+    revisions.file("tests/test_rope.py", call.format(4), call.format(8))
+    assert [row.not_run for row in revisions.reach().files] == [("kernel",), ("call",), ("kernel",), ()]
+
+
 TEXT = text_of("changed_files/text.py")
 
 

@@ -173,7 +173,8 @@ def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived()
         assert not gated(of, reach).passed
         assert gated(of, reach, waivers=waivers).passed
     assert gated(reached(read_by=1), reach).passed
-    assert gated(reached(path="README.md"), reach).passed, "no source"
+    for path in ("README.md", "tests/test_rope.py"):
+        assert gated(reached(path=path), reach).passed, "no kernels"
 
 
 def test_a_waiver_of_edits_does_not_cover_another_edit():
