@@ -99,8 +99,10 @@ def install(options: Sequence[str], wanted: Sequence[str], path: Path, log: Path
     elif variables.get("UV_FIND_LINKS"):
         ways.reverse()
     for way in ways:
-        size = "a gigabyte for torch" if way else "4 GB for a torch that is no CPU build"
-        environments.show_progress(f"installing {', '.join(wanted)}, once: minutes, and {size}")
+        size = "a gigabyte" if way else "a gigabyte for a CPU build, 4 GB for another"
+        environments.show_progress(
+            f"installing {', '.join(wanted)}, once: minutes; where torch is needed, {size}"
+        )
         try:
             return environments.install(path, wanted, log, config, *options, *way)
         except ToolchainError:

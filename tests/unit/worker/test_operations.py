@@ -98,6 +98,14 @@ def test_a_label_is_not_the_name_of_a_launch_below_another_label(worker):
     assert "a label of LAUNCHES has no /: a/scale" in worker.serve("catalog")["message"]
 
 
+@pytest.mark.parametrize(("recorded_for", "is_replay"), [(TARGET["name"], False), ("sm_7", True)])
+def test_a_launch_recorded_for_another_target_is_a_replay(worker, recorded_for, is_replay):
+    run = "def run():\n    scale[(1,)](*ARGUMENTS, BLOCK=32)"
+    worker.write(f"RECORDED_FOR = '{recorded_for}'\n{run}", '"a": launch(run)')
+    words = f"workloads recorded for {recorded_for} are replayed for {TARGET['name']}"
+    assert worker.serve("catalog")["caveats"] == [["", 0, words]] * is_replay
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_a_program_sets_for_the_compiler_belongs_to_the_launch(worker, name):
     text, has_digest = SETTINGS[name]
