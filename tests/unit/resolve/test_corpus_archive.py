@@ -58,7 +58,9 @@ def tar(name):
     return content.getvalue()
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", tar("../outside.py"), tar("only/_helper.py")])
+@pytest.mark.parametrize(
+    "content", [b"", b"no archive", tar("../outside.py"), tar("only/_helper.py")], ids=range(4)
+)
 def test_what_is_no_corpus_leaves_nothing(tmp_path, config, content):
     (tmp_path / "bad.tar.gz").write_bytes(content)
     with pytest.raises(CorpusError):
