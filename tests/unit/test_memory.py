@@ -15,19 +15,13 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
 from irdiff.store import Store
+from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.compiled import no_llvm
 
 pytestmark = pytest.mark.slow
 VALUES = 8_000
-ROWS = (
-    '%{0} = llvm.inline_asm has_side_effects asm_dialect = att "@$5 ld.b32 {{ $0 }}, [ $4 + {1} ];", "=r,l" %{2}',
-    "%{0} = llvm.extractvalue %{2}[0] : !llvm.struct<(i32, i32, i32, i32)>",
-    "%{0} = llvm.insertelement %{2}, %0[%0 : i32] : vector<4xi32>",
-    "%{0} = llvm.fadd %{2}, %{2} {{fastmathFlags = #llvm.fastmath<contract>}} : f32",
-    "%{0} = llvm.insertvalue %{2}, %{2}[{1}] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>",
-    "%{0} = llvm.mlir.constant({0} : i32) : i32",
-)
+ROWS = text_of("memory/rows.mlir.template").splitlines()
 """As IR between passes, late on the way to LLVM IR: the largest has 21 MB."""
 
 

@@ -10,17 +10,12 @@ from irdiff.attribute.replayer import Dump, Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.store import Store
+from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.requests import FakeRequests
 
-LOG = (
-    "// -----// IR Dump Before Inline: inline{a=1} ('builtin.module' operation) //----- //\nmodule { one }\n"
-    "// -----// IR Dump Before CSE: cse ('builtin.module' operation) //----- //\nmodule { two }\n"
-)
-LLVM_LOG = (
-    "; *** IR Dump After sroa on k ***\ndefine void @k() {\n  ret void\n}\n"
-    "; *** IR Dump After gvn on k ***\ndefine void @k() {\n  unreachable\n}\n"
-)
+LOG = text_of("passes/mlir.log")
+LLVM_LOG = text_of("passes/llvm.log")
 
 
 @dataclass

@@ -10,6 +10,7 @@ from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.responsible_pass import find_culprit
 from irdiff.model import Component, Origin, Sides
+from tests.texts import text_of
 from tests.unit.attribute.conftest import states
 from tests.unit.golden import golden
 
@@ -46,12 +47,7 @@ def test_the_log_of_new_and_old_releases():
 
 
 def test_llvms_log_becomes_states_without_debug_numbers():
-    log = (
-        "; *** IR Dump After SROAPass on k ***\n"
-        "define void @k() #0 !dbg !4 {\n  ret void, !dbg !9 ; x\n}\n"
-        "; *** IR Dump After PostOrderFunctionAttrsPass on (k) ***\n"
-        "define void @k() #1 !dbg !5 {\n  ret void, !dbg !7\n}\n"
-    )
+    log = text_of("passes/llvm-functions.log")
     found = pass_states.read_llvm_log(lines(log))
     assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
     assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"

@@ -7,15 +7,10 @@ from irdiff.capture import notices
 from irdiff.capture.catalogs import NOTHING, Selection
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Sides
+from tests.texts import text_of
 from tests.unit import runs
 
-TRACEBACK = """\
-  File "/opt/irdiff/worker/operations.py", line 51, in prepare
-  File "run/rope.py", line 3, in <module>
-  File "mykernels/rope.py", line 1, in <module>
-  File "<frozen importlib._bootstrap>", line 1178, in _find_and_load
-ModuleNotFoundError: No module named 'torch'
-"""
+TRACEBACK = text_of("notices/traceback.txt")
 
 
 def lacking(message="ModuleNotFoundError: No module named 'torch'", stderr=TRACEBACK):

@@ -13,6 +13,7 @@ from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
 from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Sides, Verdict
+from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.golden import golden
 
@@ -129,12 +130,7 @@ def test_no_launch_is_lost_or_used_twice(launch):
         assert all(row.head is None or row.launch_id == row.head.id for row in rows)
 
 
-BODY = """def NAME(x, out, n, BLOCK):
-    offsets = program_id(0) * BLOCK + arange(0, BLOCK)
-    mask = offsets < n
-    value = load(x + offsets, mask=mask)
-    store(out + offsets, exp(value) / (1 + exp(value)), mask=mask)
-"""
+BODY = text_of("pairing/body.py")
 
 
 def make(workload, kernel, label="c", source=""):

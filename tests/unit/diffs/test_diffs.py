@@ -16,18 +16,12 @@ from irdiff.compare import abstraction, alignment, edits, loops
 from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind, align
 from irdiff.model import Sides, Verdict
+from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.runs import TTGIR, TTGIR_AT_HEAD
 
-BASE = """\
-func @k(%0, %1) {
-%2 = load %0
-%3 = load %1
-%4 = add %2, %3
-%5 = mul %4, %4
-store %0, %5
-}""".splitlines()
+BASE = text_of("diffs/base.txt").splitlines()
 
 
 def show(base, head, ir="ttgir"):

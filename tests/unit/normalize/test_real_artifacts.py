@@ -6,6 +6,7 @@ from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
+from tests.texts import text_of
 from tests.unit.runs import told
 
 
@@ -78,12 +79,7 @@ def test_machine_code_sees_each_byte_of_the_code_and_refuses_damage(stage):
             machine_code(stage, damaged)
 
 
-LOOP = """
-    %1 = {gpu}.async_copy_global_to_local %0, %b : tensor<64x64x!tt.ptr<f16>> -> <64x64xf16>
-    %2 = {gpu}.async_wait %1 {{num = 0 : i32}}
-    {nvidia}.fence_async_shared {{bCluster = false}}
-    %3 = {nvidia}.warp_group_dot %a, %b, %c : !m * !m -> tensor<64x64xf32>
-"""
+LOOP = text_of("normalize/loop.ttgir.template")
 
 
 def test_dialects_of_3_2_are_counted_by_their_names_of_today():

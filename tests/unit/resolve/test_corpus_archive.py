@@ -8,18 +8,10 @@ import pytest
 from irdiff import config as configuration
 from irdiff.errors import CorpusError
 from irdiff.resolve import corpus, corpus_archive
+from tests.texts import text_of
 from tests.unit import runs
 
-WORKLOAD = """\
-from irdiff_corpus import launch
-
-LAUNCHES = {
-    "small": launch(
-        add[(1, 1, 1)], 4,
-    ),
-    "large": launch(add[(9, 1, 1)], 36),
-}
-"""
+WORKLOAD = text_of("corpus_archive/workload.py")
 
 
 def workload(folder, name, text=WORKLOAD):

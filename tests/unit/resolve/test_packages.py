@@ -11,15 +11,11 @@ from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.resolve import corpus, extra_packages, packs
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import environments
+from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.golden import golden
 
-PACK = """
-summary = "one"
-python = "3.10"
-packages = ["kernels-of-one==1.2.0", "torch==2.13.0+cpu"]
-kernels = ["one_kernels"]
-"""
+PACK = text_of("packs/pack.toml")
 CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
 TOOLCHAIN = runs.side("triton==9").toolchain
 

@@ -13,6 +13,7 @@ from irdiff.timing.abi import AbiError
 from irdiff.timing.isolate import GpuProcessGone
 from irdiff.timing.open_device import DeviceError, DriverError
 from irdiff.timing.results import OutputStatus
+from tests.texts import text_of
 
 ON_CONTROL = b'{"kind": "progress", "side": "control"}\n'
 FAULT = b'{"kind": "fault", "message": "illegal address"}\n'
@@ -116,11 +117,7 @@ def test_what_a_kernel_prints_is_not_a_reply(capfd):
     assert capfd.readouterr() == ("reply\n", "printed by a kernel\n")
 
 
-TEXT = """GPU-1, 1980, 3201, 45, 512.3, 700.00, 0x0000000000000004, Enabled, Disabled, 580.1, 0
-GPU-1, 1700, 3201, 50, 690.0, 700.00, 0x0000000000000000, Enabled, Disabled, 580.1, 0
-GPU-2, [N/A], 3201, 50, [N/A], 700.00, Not Active, N/A, N/A, 580.1, 97
-garbage
-"""
+TEXT = text_of("timing/nvidia-smi.csv")
 HOT = TEXT.replace("000004,", "000048,")
 
 

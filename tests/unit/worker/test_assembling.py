@@ -11,13 +11,9 @@ import pytest
 
 from irdiff.worker import assembling
 from irdiff.worker.assembling import Remembered
+from tests.texts import text_of
 
-SCRIPT = r"""#!/bin/sh
-echo started >> {count}
-echo "Used 16 registers: $*" >&2
-if grep -q refused kernel.ptx; then exit 255; fi
-cat "$0" kernel.ptx > kernel.cubin
-"""
+SCRIPT = text_of("worker/ptxas.sh")
 FLAGS = ("-v", "--gpu-name=sm_90a")
 
 

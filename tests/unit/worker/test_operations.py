@@ -10,15 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.texts import text_of
 from tests.unit.golden import golden
 from tests.unit.worker.conftest import TARGET
 
-TUNED = """
-@triton.autotune([triton.Config({"BLOCK": 32}), triton.Config({"BLOCK": 64}, num_warps=8)MORE], key=["n"])
-@triton.jit
-def tuned(x, n, BLOCK):
-    pass
-"""
+TUNED = text_of("worker/tuned.py.template")
+
+
+SHOWN = ("id", "kernel", "grid", "signature", "constexprs", "digest", "expected", "places", "sources")
+"""Of a launch."""
 
 
 @pytest.mark.parametrize("row", golden("worker")["workload"], ids=itemgetter("why"))
@@ -34,18 +34,7 @@ def test_what_is_found_and_compiled(worker, row, snapshot):
         for one in found["launches"]:
             assert one["workload"] == worker.name
             one["digest"] = one["digest"] and "some"
-            shown = [
-                "id",
-                "kernel",
-                "grid",
-                "signature",
-                "constexprs",
-                "digest",
-                "expected",
-                "places",
-                "sources",
-            ]
-            said.append({name: one[name] for name in shown})
+            said.append({name: one[name] for name in SHOWN})
         said += [*found["failures"], *([{"called": found["called"]}] if "note_calls" in row else [])]
     for asked in row.get("compile", ()):
         name, target = f"{worker.name}:{asked['label']}", {**TARGET, **asked.get("target", {})}
@@ -264,14 +253,7 @@ def test_the_stages_of_a_backend_of_an_older_interface(worker):
     assert list(staged.of_backend(backend, triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]
 
 
-PROGRAM = """import sys
-sys.audit("subprocess.Popen", None, ["/usr/bin/python3.11", "child.py"], None, None)
-sys.audit("subprocess.Popen", "/bin/sh", ["/bin/sh", "-c", "python child.py"], None, None)
-sys.audit("subprocess.Popen", "git", ["git", "rev-parse"], None, None)
-sys.audit("os.fork")
-sys.audit("import", "multiprocessing.popen_spawn_posix", None, None, None, None)
-sys.audit("import", "multiprocessing.pool", None, None, None, None)
-"""
+PROGRAM = text_of("worker/starts.py")
 
 
 def test_processes_that_a_program_starts_are_named(load, tmp_path):

@@ -11,18 +11,10 @@ from irdiff.model import FailureKind
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import EndedChild, Workers
+from tests.texts import text_of
 from tests.unit.golden import golden
 
 MODULE = "\n".join(f"    %{n} = arith.addi %a, %b : i32" for n in range(2000))
-ASSERTION = (
-    "python3: /tmp/source/third_party/amd/lib/TritonAMDGPUTransforms/ConvertToBufferOps.cpp:486: virtual "
-    "LogicalResult (anonymous namespace)::Convert::matchAndRewrite(Op, PatternRewriter &) const: "
-    'Assertion `offset.getType() == expected && "no offset"\' failed.'
-)
-FAILED_PASS = (
-    "/work/matmul.py:12:0: note: Pipeline failed while executing [`TritonAMDGPUConvertToBufferOps` on "
-    "'builtin.module' operation]: reproducer generated at `std::errs, please share the reproducer`"
-)
 
 
 @pytest.mark.parametrize("row", golden("diagnosis")["case"], ids=itemgetter("name"))
@@ -32,7 +24,7 @@ def test_the_first_reason_leads(row):
 
 
 def test_the_pass_and_the_ending_follow_the_reason():
-    said = diagnosis.of_text(f"{ASSERTION}\n{FAILED_PASS}\n{MODULE}")
+    said = diagnosis.of_text(text_of("diagnosis/failed_pass.txt") + MODULE)
     assert said.pass_name == "TritonAMDGPUConvertToBufferOps"
     assert said.explained("the compiler died of SIGABRT").endswith(
         "(ConvertToBufferOps.cpp:486), in TritonAMDGPUConvertToBufferOps (the compiler died of SIGABRT)"
