@@ -51,19 +51,6 @@ def asked(tmp_path):
     return Comparison(sides=sides, targets=targets, options=DEFAULT_OPTIONS, command=())
 
 
-def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked):
-    found = dict(parts(asked))
-    assert list(found) == NAMES
-    part = found["f/two@gfx942"]
-    assert [target.name for target in part.targets] == ["gfx942"]
-    assert part.sides.map(lambda side: side.corpus.workloads) == Sides(base=("f/two",), head=("f/two",))
-    assert part.sides.base.corpus.digest == asked.sides.base.corpus.digest
-    (asked.sides.base.corpus.root / "f" / "two.py").write_text("LAUNCHES = {}  # more\n")
-    assert [name for name, _ in parts(asked)] == NAMES[2:] + NAMES[:2], "those of long files first"
-    asked = replace(asked, options=replace(DEFAULT_OPTIONS, cases=("f/two",)))
-    assert [name for name, _ in parts(asked)] == NAMES[2:]
-
-
 @pytest.mark.parametrize(
     ("answers", "notes"),
     [

@@ -39,15 +39,6 @@ def test_a_neutral_entry_does_not_count(name):
     assert launchers.metadata_differing(without, {**V3_9, name: "another"}) == ()
 
 
-EXPLAINED = [(), ("shared", "packed")]
-BEYOND = [("packed",), ("symbol",), ("launch_pdl", "packed", "shared"), ("an_entry_of_4_0",)]
-
-
-@pytest.mark.parametrize("differing", [*EXPLAINED, *BEYOND])
-def test_what_no_difference_of_the_code_explains(differing):
-    assert launchers.beyond_code(differing) is (differing in BEYOND)
-
-
 SAME, OTHER = ({"triton/runtime/jit.py": RuntimeFile(digest, "")} for digest in "12")
 
 
@@ -90,10 +81,3 @@ def test_the_files_of_a_backend_without_a_target_do_not_count(tmp_path, name, ba
     found = runtime.edits(sides, backends)
     assert [row.path for row in found] == [name] * is_shown
     assert [name in note for note in runtime.notes(found)] == [True] * is_shown
-
-
-def test_the_diff_is_that_of_the_texts(tmp_path):
-    swapped = {**TEXTS, JIT: "def run():\n    launch(y, x, z)\n"}
-    sides = Sides(base=files(tmp_path / "base", TEXTS), head=files(tmp_path / "head", swapped))
-    (found,) = runtime.edits(sides, ["cuda"])
-    assert found.diff[1:] == (" def run():", "-    launch(x, y, z)", "+    launch(y, x, z)")

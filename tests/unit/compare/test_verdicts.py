@@ -35,16 +35,6 @@ def compare(stage, ours, theirs):
     return TextEquality(equal=stage == "ttgir", header_equal=True, findings=found)
 
 
-def test_statuses_are_never_assumed():
-    stages, findings = verdicts.compare_texts(
-        side(source="0", ttir="1", ttgir="5", ptx="2", cubin="7"),
-        side(ttir="1", ttgir="6", llir="3", ptx="4", cubin="8"),
-        compare,
-    )
-    assert stages == {"ttir": IDENTICAL, "ttgir": EQUIVALENT, "ptx": CHANGED, "llir": ABSENT}
-    assert told(findings) == ("not-normalized:ttgir", "not-normalized:ptx")
-
-
 @pytest.mark.parametrize("row", GOLDEN["last_texts"], ids=str)
 def test_what_there_is_to_compare_without_binaries(row):
     base, head, finding = side(**row["base"]), side(**row["head"]), row["finding"]

@@ -21,7 +21,7 @@ from irdiff.run import run_folder
 from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
 from tests.unit import runs
 from tests.unit.gate import policies
-from tests.unit.runs import findings, large_run
+from tests.unit.runs import large_run
 from tests.unit.timing.test_timing_file import check, found, gpu
 
 NOWHERE = Path("nowhere")
@@ -132,14 +132,6 @@ REPORTS = {
 def test_no_report_hides_that_the_runtime_differs(report, run):
     run = replace(run, notes=(NOTE, *(f"note {number} of many" for number in range(30))))
     assert NOTE.partition(" (")[0] in REPORTS[report](run)
-
-
-def test_every_finding_of_evidence_has_words():
-    for name in (
-        *("machine-code-as-text:no-linker", "machine-code-as-text:no-binary", "not-compared:asm,npuasm"),
-        *("assembler-sets-intersect", "assembler-allocated-otherwise", "launch-differs:shared,num_warps"),
-    ):
-        assert [row.words for row in findings(name)] != [name]
 
 
 WHY = "only 3 processes measured it, a verdict needs 18"
