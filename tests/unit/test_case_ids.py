@@ -37,24 +37,18 @@ def test_a_place_that_no_pattern_means_is_none():
         assert [f"{workload}@{target.name}" for workload, target in found] == expected
 
 
-class Launches:
-    """What the workloads launch; it remembers who was asked."""
+def launched(workloads):
+    return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
 
-    def __init__(self):
-        self.asked = []
 
-    def __call__(self, workloads):
-        self.asked.append(list(workloads))
-        return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
-
-    def completed(self, *patterns):
-        return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
+def completed(*patterns):
+    return dict(case_ids.completed(patterns, WORKLOADS, launched, ["sm_90", "gfx942"]))
 
 
 def test_a_part_of_a_name_is_completed():
     cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
     for pattern, wanted in GOLDEN["completed"].items():
-        assert list(Launches().completed(pattern)[pattern]) == wanted
+        assert list(completed(pattern)[pattern]) == wanted
         if pattern not in wanted:
             chosen = [name for name in cases if case_ids.selects(wanted, name)]
             assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
@@ -67,7 +61,7 @@ def test_a_name_that_fits_nothing_is_refused():
         ("matmul/pinter:fp16", "matmul/pointer"),
     ):
         with pytest.raises(UsageError, match="matches no case") as raised:
-            Launches().completed(pattern)
+            completed(pattern)
         assert near in raised.value.hint
 
 

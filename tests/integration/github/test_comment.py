@@ -184,13 +184,13 @@ def test_a_report_is_made_shorter_until_it_fits(hub):
 
 def test_hostile_names_are_refused():
     """A key cannot end its marker, a token goes nowhere in the clear, a repository is an owner and a name."""
-    urls = (
+    urls = [
         "http://github.com/api/v3",
         "ftp://x",
         "https://user:pw@host/api",
         "https://",
         "file:///etc/passwd",
-    )
+    ]
     tries = [lambda key=key: comment.marker(key) for key in ("", "-->", "a b", "x" * 50, "A")]
     tries += [lambda url=url: Client(TOKEN, "o/n", api_url=url) for url in urls]
     names = ("", "o", "o/", "/n", "o/n/x", "o/n?x", "o/../x")
@@ -222,8 +222,6 @@ def test_annotations_go_fifty_at_a_time(hub):
 def test_a_status_stands_in_where_checks_are_not_allowed(hub):
     hub.may_check = False
     assert checks.publish(hub.client(), _check(1)) == "status"
-    words = {
-        "description": "to review: 3 of 9 kernels changed.",
-        "target_url": "https://github.example/run/1",
-    }
-    assert hub.requests[-1]["body"] == {"state": "success", "context": "irdiff", **words}
+    where = {"context": "irdiff", "target_url": "https://github.example/run/1"}
+    said = {"state": "success", "description": "to review: 3 of 9 kernels changed."}
+    assert hub.requests[-1]["body"] == {**where, **said}

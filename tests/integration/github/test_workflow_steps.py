@@ -22,15 +22,7 @@ from irdiff.github import asked
 from irdiff.model import Verdict
 from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
-from tests.programs.checkouts import (
-    SQUARE,
-    commit,
-    edit,
-    git,
-    new_repository,
-    triton_checkout,
-    write,
-)  # fmt: skip
+from tests.programs.checkouts import SQUARE, commit, edit, git, new_repository, triton_checkout, write
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.unit import runs
 from tests.unit.golden import golden

@@ -11,6 +11,7 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.unit import runs
+from tests.unit.golden import golden
 
 
 class Captures:
@@ -60,22 +61,14 @@ def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures):
     assert captures.asked() == 1
 
 
-@pytest.mark.parametrize(
-    ("answer", "is_kept"),
-    [
-        ({"outcome": "error", "message": "No module named 'torch'", "transient": True}, False),
-        ({"outcome": "memory", "message": "out of memory"}, False),
-        ({"launches": [], "failures": [{"id": "a/b:c", "expected": True, "message": "m", "transient": True}]}, False),
-        ({"outcome": "error", "message": "ZeroDivisionError", "transient": False}, True),
-        ({"launches": [], "failures": [{"id": "a/b:c", "expected": True, "message": "m"}]}, True),
-    ],
-)  # fmt: skip
-def test_what_may_be_cured_is_not_kept(captures, answer, is_kept):
+@pytest.mark.parametrize("row", golden("kept")["captured"], ids=str)
+def test_what_may_be_cured_is_not_kept(captures, row):
+    answer = row["answer"]
     captures.answers(**answer)
     (failure,) = captures.catalog().failures
     assert failure.id == ("a/b:c" if "launches" in answer else "a/b:*")
     captures.answers(launches=[captures.row])
-    assert captures.catalog().launches == (() if is_kept else (captures.launch,))
+    assert captures.catalog().launches == (() if row["kept"] else (captures.launch,))
 
 
 def test_a_frontend_that_dies_is_left_to_the_cases(captures):

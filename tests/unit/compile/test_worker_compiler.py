@@ -17,11 +17,11 @@ from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.unit import runs
+from tests.unit.golden import golden
 from tests.unit.requests import COMPILED, FakeRequests
 
 TOOLCHAIN = replace(runs.side("one").toolchain, programs={"/t/ptxas": "p"})
 TARGET = runs.target()
-FAILS = {**COMPILED, "outcome": "error"}
 
 
 @dataclass
@@ -117,25 +117,13 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
     assert outcomes == [outcomes[0]] * 4
 
 
-@pytest.mark.parametrize(
-    ("result", "kind", "stage", "again"),
-    [
-        (FAILS, FailureKind.ERROR, "ttgir", 0),
-        (None, FailureKind.CRASH, "llir", 0),
-        # of this machine, or of the workload
-        (FAILS, FailureKind.TIMEOUT, "llir", 1),
-        (FAILS, FailureKind.MEMORY, "llir", 1),
-        (FAILS, FailureKind.ERROR, "capture", 1),
-        ({**FAILS, "transient": True}, FailureKind.ERROR, "ttgir", 1),
-        # no digest holds what was imported
-        ({**FAILS, "from_outside": ["plugin"]}, FailureKind.ERROR, "ttgir", 1),
-        ({**COMPILED, "from_outside": ["plugin"]}, None, "", 1),
-    ],
-)
-def test_failures_that_say_nothing_of_the_compiler_are_not_kept(case, result, kind, stage, again):
-    case.requests.result, case.requests.failed = result, (kind, stage)
-    assert isinstance(case.compile(), Failed if kind else Compiled)
-    assert case.asked(case.compile) == [again]
+@pytest.mark.parametrize("row", golden("kept")["compiled"], ids=str)
+def test_failures_that_say_nothing_of_the_compiler_are_not_kept(case, row):
+    case.requests.result = {**COMPILED, **row["result"]} if "result" in row else None
+    if failed := row.get("failed"):
+        case.requests.failed = FailureKind(failed[0]), failed[1]
+    assert isinstance(case.compile(), Failed if failed else Compiled)
+    assert case.asked(case.compile) == [0 if row["kept"] else 1]
 
 
 def test_the_dead_leave_what_they_had_finished(case):

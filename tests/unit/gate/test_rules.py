@@ -154,14 +154,8 @@ def test_a_waiver_covers_what_it_names_until_its_last_day():
 
 def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived():
     def reached(**change):
-        known = {
-            "path": "csrc/k.cu",
-            "change": FileChange.CHANGED,
-            "compiled_by": 0,
-            "read_by": 0,
-            "not_run": (),
-        }
-        file = ChangedFile(**{**known, **change})
+        known = {"path": "csrc/k.cu", "compiled_by": 0, "read_by": 0, "not_run": (), **change}
+        file = ChangedFile(change=FileChange.CHANGED, **known)
         return run(case(CASE), reach=Reach(files=(file,), read_by=file.read_by))
 
     reach, waivers = {"kind": "reach"}, [waiver(cases=[], files=["csrc/*"])]

@@ -94,19 +94,11 @@ def after(checkout_of):
     return edits
 
 
-@pytest.mark.parametrize(
-    ("path", "feeds", "counts"),
-    [
-        *((path, (word,), False) for path, word in BESIDE.items()),
-        ("python/triton/py.typed", ("Python",), True),
-        ("third_party/nvidia/backend/compiler.py", ("Python of the backend nvidia",), True),
-        ("third_party/nvidia/backend/driver.c", ("Python of the backend nvidia", "native code"), True),
-        *((path, ("native code",), True) for path in ("lib/Ops.cpp", "setup.py", "unittest/CMakeLists.txt")),
-    ],
-)
-def test_what_a_file_feeds(after, path, feeds, counts):
+@pytest.mark.parametrize("path", [*BESIDE, *GOLDEN["feeds"]])
+def test_what_a_file_feeds(after, path):
+    feeds, counts = GOLDEN["feeds"].get(path) or [BESIDE.get(path)], path not in BESIDE
     found = after({path: f"{FILES[path]}# other\n"})
-    assert [(file.path, file.feeds, file.counts) for file in found.files] == [(path, feeds, counts)]
+    assert [(file.path, file.feeds, file.counts) for file in found.files] == [(path, tuple(feeds), counts)]
     assert found.identical is not counts
 
 
@@ -154,16 +146,9 @@ KERNELS = golden("kernel-repositories")
 
 
 def test_what_no_kernel_is_made_of():
-    for paths, word in (
-        ("pkg/k.py pkg/tuned.json pkg/.tuned.json pkg/.cache/tuned.json", None),
-        ("bench/README.md .pins/lock.txt .tuned.json .cache/tuned.json", None),
-        (".github/workflows/test.yml .gitignore", "other files"),
-        ("pkg/README.md LICENSE", "documents"),
-    ):
-        plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
-        assert {
-            tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) for path in paths.split()
-        } == {word}
+    plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
+    for path, word in KERNELS["purpose"]:
+        assert (tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) or "") == word, path
 
 
 @pytest.mark.parametrize("row", KERNELS["pin"], ids=itemgetter("name"))

@@ -12,8 +12,10 @@ import pytest
 from irdiff.worker import written_files
 from irdiff.worker.importable import Importable, only_defines
 from tests.texts import text_of
+from tests.unit.golden import golden
 from tests.unit.worker.conftest import TARGET, InProcess
 
+GOLDEN = golden("recording")
 PROGRAM = text_of("recording/program.py")
 
 
@@ -100,16 +102,7 @@ def test_nothing_of_anybody_is_written_over(recording, tmp_path, capsys):
     assert "train/scale.py: not written by `irdiff capture`, or changed since" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ("pass", 4, "nothing was recorded; is it Triton that the program launches?"),
-        ("import needed_here", 1, "next: needed_here lies in lib of the repository: put that on PYTHONPATH"),
-        ("import not_there.inner", 1, "next: install not_there"),
-        ("raise KeyboardInterrupt", 130, "the program ended early: interrupted"),
-        ("raise SystemExit(3)", 3, "the program ended early: SystemExit: 3"),
-    ],
-)
+@pytest.mark.parametrize(("text", "code", "said"), GOLDEN["ends"])
 def test_a_program_that_launches_nothing(recording, tmp_path, capsys, text, code, said):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "needed_here.py").write_text("")
@@ -153,20 +146,14 @@ class Numbers(np.ndarray):
         return np.unique(self).view(Numbers)
 
 
-@pytest.mark.parametrize(
-    ("values", "fill"),
-    [
-        ([0] * 300, "zeros"),
-        ([7] * 300, "const:7"),
-        (list(range(300)), "arange"),
-        ([*range(299, -1, -1)], "perm"),
-        ([0, *range(299)], "randint:0:299"),
-        ([5, *range(299)], "randint:0:299"),
-    ],
-)
-def test_integers_are_described_by_what_they_look_like(load, values, fill):
-    found = [load("record")._content(np.array(part).view(Numbers), "i32") for part in (values, values[:3])]
-    assert found == [(fill, None), ("normal", values[:3])]
+def test_integers_are_described_by_what_they_look_like(load):
+    up, content = [*range(300)], load("record")._content
+    for values, fill in (
+        *(([0] * 300, "zeros"), ([7] * 300, "const:7"), (up, "arange"), (up[::-1], "perm")),
+        *(([first, *up[:-1]], "randint:0:299") for first in (0, 5)),
+    ):
+        found = [content(np.array(part).view(Numbers), "i32") for part in (values, values[:3])]
+        assert found == [(fill, None), ("normal", values[:3])]
 
 
 def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
@@ -234,15 +221,7 @@ def test_a_function_of_the_repository_is_imported(repository):
     assert "helper means something else in ops.py" in str(found.why_not(helper))
 
 
-@pytest.mark.parametrize(
-    ("module_name", "name", "why"),
-    [
-        ("pkg.generated", "helper", "git ignores src/pkg/generated.py"),
-        ("pkg.ops", "helper_2", "is made inside of another function"),
-        ("theirs", "helper", "does not lie in the repository"),
-        ("json", "dumps", "does not lie in the repository"),
-    ],
-)
+@pytest.mark.parametrize(("module_name", "name", "why"), GOLDEN["copied"])
 def test_anything_else_is_copied(repository, module_name, name, why):
     found = Importable(str(repository))
     value = getattr(importlib.import_module(module_name), name)
@@ -251,11 +230,5 @@ def test_anything_else_is_copied(repository, module_name, name, why):
 
 
 def test_programs_that_run_when_they_are_imported():
-    for text, quiet in (
-        ('"""A."""\nimport a\nX = f()\ndef g(): pass\nif __name__ == "__main__":\n    g()\n', True),
-        ("try:\n    import a\nexcept ImportError:\n    a = None\n", True),
-        ("def g(): pass\ng()\n", False),
-        ("for x in y:\n    pass\n", False),
-        ("if flag:\n    run()\n", False),
-    ):
+    for text, quiet in GOLDEN["defines"]:
         assert only_defines(text) is quiet
