@@ -58,6 +58,13 @@ def irdiff(cache, tmp_path):
     return call
 
 
+def started(cache, *words, cwd=None, **variables):
+    """A command that goes on."""
+    command, pipe = [sys.executable, "-m", "irdiff", *words], subprocess.PIPE
+    environment = {**os.environ, "IRDIFF_CACHE": str(cache), **variables}
+    return subprocess.Popen(command, cwd=cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
 def _in_process(words, cache, cwd):
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (

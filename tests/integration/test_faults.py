@@ -22,6 +22,7 @@ from irdiff.resolve.toolchains import resolve
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
+from tests.integration.conftest import started
 from tests.texts import text_of
 from tests.waiting import wait_for
 
@@ -144,12 +145,8 @@ def _alive(marker):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache, corpus, number):
-    environment = {**os.environ, "IRDIFF_CACHE": str(cache), "TMPDIR": str(cache)}
-    words = ["compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90"]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "irdiff", *words, "--case", ":hang", "--case", ":fine"],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    words = ("compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90")
+    child = started(cache, *words, "--case", ":hang", "--case", ":fine", TMPDIR=str(cache))
     wait_for(lambda: glob.glob(f"{cache}/results/tmp/*/stderr"))  # it compiles
     child.send_signal(number)
     _, stderr = child.communicate()
@@ -164,13 +161,7 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache, corpus, num
 def test_two_at_once_on_one_store(irdiff, cache, small_corpus):
     chosen = ("--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
     words = ("compare", "triton==3.8.0", NEW, *chosen)
-    command, environment = (
-        [sys.executable, "-m", "irdiff", *words],
-        {**os.environ, "IRDIFF_CACHE": str(cache)},
-    )
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    children = [subprocess.Popen(command, env=environment, **pipes) for _ in range(2)]
-    for child in children:
+    for child in [started(cache, *words) for _ in range(2)]:
         out, err = child.communicate()
         assert child.returncode == 0, out + err
     assert irdiff(*words).code == 0

@@ -23,20 +23,15 @@ HOSTILE = (
 
 
 def module(operations, seed, *, head):
-    """A module of the size of a real kernel; at head a fence more and every eleventh layout another."""
-    lines = [
-        f"#{name} = #ttg.blocked<{{sizePerThread = [1, {n}], threadsPerWarp = [2, 16], order = [1, 0]}}>"
-        for name, n in (("blocked", 8), ("blocked1", 4))
-    ]
-    lines += ["module {", "  tt.func public @kernel(%arg0: i32) {", "    %v0 = arith.constant 1 : i32"]
+    """A module of the size of a real kernel; at head every eleventh layout is another, with a fence before it."""
+    rows = []
     for index in range(1, operations):
-        layout = "#blocked1" if head and (index + seed) % 11 == 0 else "#blocked"
-        kind = ("addi", "muli", "subi")[(index * 7 + seed) % 3]
-        operands = f"%v{index - 1}, %v{index // 2} : tensor<64x{64 + seed}xi32, {layout}>"
-        lines.append(f"    %v{index} = arith.{kind} {operands}")
-        if head and index % 50 == 0:
-            lines.append("    ttng.fence_async_shared {bCluster = false}")
-    return "\n".join([*lines, "    tt.return", "  }", "}", ""])
+        moved = head and (index + seed) % 11 == 0
+        kind, layout = ("addi", "muli", "subi")[(index * 7 + seed) % 3], "#blocked1" if moved else "#blocked"
+        types = f"tensor<64x{64 + seed}xi32, {layout}>"
+        rows += ["    ttng.fence_async_shared {bCluster = false}"] * moved
+        rows.append(f"    %v{index} = arith.{kind} %v{index - 1}, %v{index // 2} : {types}")
+    return text_of("html/module.ttgir.template").replace("    ROWS\n", "\n".join([*rows, ""]))
 
 
 def with_texts(run, folder, operations):

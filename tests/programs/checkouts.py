@@ -8,6 +8,9 @@ from tests.texts import files_of
 
 SQUARE = files_of("checkouts/square")
 """A kernel and its workload."""
+NVIDIA, AMD = (f"third_party/{vendor}/backend/compiler.py" for vendor in ("nvidia", "amd"))
+SEMANTIC = "python/triton/language/semantic.py"
+"""Files of a checkout of Triton."""
 PLAN = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
 """Their `irdiff.toml`."""
 

@@ -8,7 +8,6 @@ from irdiff import case_ids
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
 from irdiff.stages import check_compared
-from tests.unit import runs
 from tests.unit.golden import golden
 
 SHIPPED = Path(__file__).parents[2] / "targets"
@@ -23,18 +22,6 @@ def test_a_pattern_selects_cases():
             assert case_ids.selects([pattern], row["id"]) is expected, pattern
             assert case_ids.unmatched([pattern], [row["id"]]) == ([] if expected else [pattern])
         assert case_ids.selects([], row["id"])
-
-
-def test_a_place_that_no_pattern_means_is_none():
-    targets = [runs.target("sm_90"), runs.target("gfx942")]
-    for patterns, expected in (
-        ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
-        (["b/z:label@sm_90"], ["b/z@sm_90"]),
-        (["@gfx*", "x:label"], ["a/x@sm_90", "a/x@gfx942", "b/z@gfx942"]),
-        (["a@sm_100"], []),
-    ):
-        found = case_ids.places(patterns, ["a/x", "b/z"], targets)
-        assert [f"{workload}@{target.name}" for workload, target in found] == expected
 
 
 def launched(workloads):

@@ -11,14 +11,12 @@
 """
 
 import functools
-import io
 import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from irdiff import gate
 from irdiff.cli import compare_command
@@ -43,12 +41,13 @@ from irdiff.model import (
     Sides,
     Verdict,
 )  # fmt: skip
-from irdiff.report import conclusion, edit_coverage, headline, html, markdown, shown, terminal
+from irdiff.report import conclusion, edit_coverage, headline, html, markdown, shown
 from irdiff.report.conclusion import Conclusion
 from irdiff.run import merge
 from tests.unit import runs as build
 from tests.unit.gate import policies
 from tests.unit.history import histories
+from tests.unit.report.test_reports import printed
 
 NAME = "a/x:1@sm_90"
 SHARD = replace(DEFAULT_OPTIONS, shard=(1, 2))
@@ -79,14 +78,8 @@ RUNS = {
 every_run = pytest.mark.parametrize("name", RUNS)
 
 
-def _in_terminal(run):
-    file = io.StringIO()
-    terminal.show(run, Path("run"), Console(file=file, width=200))
-    return file.getvalue()
-
-
 TEXTS = {
-    "terminal": _in_terminal,
+    "terminal": functools.partial(printed, width=200),
     "Markdown comment": lambda run: markdown.render(run, Path("nowhere"), limit=2_000),
     "page": lambda run: html.render(run, Path("nowhere")),
     "check run's title": headline.of,

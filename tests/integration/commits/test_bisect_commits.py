@@ -2,12 +2,9 @@
 
 import json
 
-from tests.programs.checkouts import commit, edit, git, write
+from tests.programs.checkouts import AMD, NVIDIA, SEMANTIC, commit, edit, git, write
 
 ADD = "elementwise/vector_add:fp32-16m"
-NVIDIA = "third_party/nvidia/backend/compiler.py"
-AMD = "third_party/amd/backend/compiler.py"
-SEMANTIC = "python/triton/language/semantic.py"
 
 
 def test_each_commit_is_found(irdiff, adopted, tmp_path):

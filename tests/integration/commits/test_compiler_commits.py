@@ -1,14 +1,11 @@
 """Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
 
-from tests.programs.checkouts import commit, edit, git, write
+from tests.programs.checkouts import AMD, NVIDIA, SEMANTIC, commit, edit, git, write
 
 RELEASE = "triton==3.9.0"
 ADD = "elementwise/vector_add:fp32-16m"
 CASES = ("--case", ADD, "--target", "sm_90", "--no-recheck")
 BOTH = (*CASES, "--target", "gfx942")
-NVIDIA = "third_party/nvidia/backend/compiler.py"
-AMD = "third_party/amd/backend/compiler.py"
-SEMANTIC = "python/triton/language/semantic.py"
 FADD, FSUB = "create_fadd(input.handle, other.handle)", "create_fsub(input.handle, other.handle)"
 
 

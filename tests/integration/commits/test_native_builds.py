@@ -1,10 +1,8 @@
 """The door to native builds, on a stand-in: a `triton` whose native part is one C file of a second or two."""
 
 import contextlib
-import os
 import signal
 import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from click.testing import CliRunner
 from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout, commits, environments, native, repository
+from tests.integration.conftest import started
 from tests.programs.checkouts import commit, edit, git, new_repository, write
 from tests.texts import files_of
 from tests.waiting import wait_for
@@ -161,9 +160,7 @@ def test_a_wheel_that_does_not_start_is_kept(project, build):
 
 
 def _start(project, config, **more):
-    environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), **more}
-    words, pipe = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"], subprocess.PIPE
-    return subprocess.Popen(words, cwd=project, env=environment, stderr=pipe, stdout=pipe)
+    return started(config.cache, "toolchain", "build", "HEAD", cwd=project, **more)
 
 
 def _log_of_begun(config):
@@ -189,8 +186,8 @@ def test_killed_in_mid_build(project, build, tmp_path, number):
     assert len(build.kept) == 1, "the same build goes on there"
     again = _start(project, build.config)
     _, stderr = again.communicate()
-    assert again.returncode == 0, stderr.decode()
-    assert "goes on where an earlier build ended" in stderr.decode()
+    assert again.returncode == 0, stderr
+    assert "goes on where an earlier build ended" in stderr
     assert build.kept == []
     assert log.read_text().count("[1/3] Configuring") == 1, "the second build wrote its own log"
     assert not at_work(build.config)
@@ -210,11 +207,9 @@ def test_two_at_once_build_once(project, build, tmp_path):
     first = _start(project, build.config, STAND_IN_UNTIL=str(go_on))
     log = _log_of_begun(build.config)
     second = _start(project, build.config)
-    said = next(
-        (line for line in second.stderr if b"another process makes native-" in line), b"nothing of it"
-    )
+    said = next((line for line in second.stderr if "another process makes native-" in line), "nothing of it")
     go_on.touch()
-    assert b"waiting for it; follow it: tail -f" in said
+    assert "waiting for it; follow it: tail -f" in said
     ends = [process.communicate() for process in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0], ends
     assert list(build.config.toolchains.glob("native-*.log")) == [log]

@@ -22,7 +22,7 @@ from irdiff.github import asked
 from irdiff.model import Verdict
 from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
-from tests.programs.checkouts import SQUARE, commit, edit, git, new_repository, triton_checkout, write
+from tests.programs.checkouts import NVIDIA, SQUARE, commit, edit, git, new_repository, triton_checkout, write
 from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -32,7 +32,6 @@ from tests.workflow_runner.services import DEFAULT, Artifacts
 pytestmark = pytest.mark.timeout(1800)
 
 ROOT = Path(__file__).parents[3]
-NVIDIA = "third_party/nvidia/backend/compiler.py"
 ACTION = KINDS["kernels"].action
 MERGE = "refs/pull/7/merge"
 JOBS = ("plan", "toolchains", "compare", "finish")

@@ -13,8 +13,6 @@ from irdiff.attribute.syntax_drift import translated, undone
 from tests.unit.compiled import mlir
 
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/mlir-spellings.toml").read_text())
-ZERO = "%1 = llvm.mlir.constant(0 : i32) : i32"
-USE = "llvm.return %1"
 
 
 @pytest.mark.parametrize("row", GOLDEN["spelling"], ids=lambda row: row["old"])
@@ -32,14 +30,8 @@ def test_what_is_the_same_in_llvms_dialects(row):
 
 
 def test_what_stays_of_llvms_dialects():
-    pair = ["%1 = builtin.unrealized_conversion_cast %0, %2 : i32, i32 to vector<2xi32>"]
-    assert len(list(translated(pair))) == 1
-    kernel = "llvm.func @k(%0: i32 {tt.divisibility = 16 : i32}) {"
-    module = ["module {", "module attribute ttg.shared = 0 : i32", kernel]
-    assert list(translated(module)) == ["llvm.func @k(%0: i32) {"], "LLVM IR has no place for the others"
-    assert list(translated(["%0 = llvm.load %1 {tt.x = 1}"])) == ["%0 = llvm.load %1 {tt.x = 1}"]
-    two = ["llvm.func @a() {", ZERO, USE, "llvm.func @b(%1: i32) {", USE]
-    assert list(translated(two))[-2:] == ["llvm.func @b(%0: i32) {", "llvm.return %0"]
+    for lines, left in GOLDEN["translated"]:
+        assert list(translated(lines)) == left
 
 
 def state(*operations, **function):

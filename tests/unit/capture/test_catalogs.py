@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from irdiff.capture.catalogs import Capturer, Selection, Wanted
+from irdiff.capture.catalogs import Capturer, Selection
 from irdiff.model import FailureKind
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
@@ -80,11 +80,3 @@ def test_a_frontend_that_dies_is_left_to_the_cases(captures):
     assert (failure.kind, failure.stage) == (FailureKind.CRASH, "capture"), "the program failed, not a kernel"
     assert (found.selection.frontend, found.undigested) == (False, "why")
     assert captures.asked() == 2, "not kept: the next time it may not die"
-
-
-def test_what_is_wanted_of_a_workload():
-    target = runs.target()
-    wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
-    assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
-    assert wanted.selection("c/d", target).labels == ()
-    assert Wanted(cases=("a/b:x", "a/b")).selection("a/b", target).labels == ()
