@@ -29,6 +29,8 @@ _MAX_HOSTS = 240
 """Each has two open pipes, and `select` takes 1,024."""
 _LOOK_S = 1
 """Between two looks at the machine's memory: an ended host has given its own back by then."""
+_IDLE_S = 60
+"""Without a request: then a worker is not at work."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -95,18 +97,18 @@ class Host:
 class Hosts:
     """Hosts by what they have loaded, the least recently used first.
 
-    While memory is scarce or they are too many, the last that became idle is ended, but for one: cases come
-    in the order in which their workloads were captured, so an older one is wanted again before it.
+    While memory is scarce or they are too many, the last that became idle is ended: cases come in the order
+    of their workloads, so an older one is wanted again before it. A worker at work keeps one.
     """
 
     def __init__(self, key_of, prepare, serve, reply):
-        self.looked = 0.0
+        self.looked, self.used = 0.0, 0.0
         self.key_of = key_of
         self.prepare, self.serve, self.reply = prepare, serve, reply
         self.by_key: dict = {}
 
     def submit(self, request):
-        key = self.key_of(request)
+        key, self.used = self.key_of(request), time.monotonic()
         host = self.by_key.pop(key, None) or self._start(request)
         self.by_key[key] = host
         host.waiting.append(request)
@@ -117,11 +119,12 @@ class Hosts:
         """Ends one host, if that has to be. [When to look again]"""
         now, most = time.monotonic(), _MAX_HOSTS
         if now >= self.looked + _LOOK_S:
-            self.looked, most = now, 1 if memory_is_scarce() else _MAX_HOSTS
+            self.looked, least = now, 1 if now < self.used + _IDLE_S else 0
+            most = least if memory_is_scarce() else _MAX_HOSTS
         idle = [key for key, host in self.by_key.items() if not host.waiting]
         if idle and len(self.by_key) > most:
             self.by_key.pop(idle[-1]).close()
-        return [self.looked + _LOOK_S] if len(self.by_key) > 1 else []
+        return [self.looked + _LOOK_S] if self.by_key else []
 
     def _start(self, request):
         requests_read, requests_write = os.pipe()

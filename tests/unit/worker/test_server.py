@@ -69,7 +69,10 @@ def test_which_hosts_are_kept(monkeypatch):
     for _ in range(9):
         hosts.looked = 0.0
         hosts.tidy()
-    assert list(hosts.by_key) == ["w0"], "one is kept"
+    assert list(hosts.by_key) == ["w0"], "a worker at work keeps one"
+    hosts.looked, hosts.used = 0.0, hosts.used - 61
+    hosts.tidy()
+    assert not hosts.by_key
     working = Hosts()
     working.ask(*range(20))
     working.tidy()
