@@ -8,7 +8,7 @@
     return element;
   };
   const NEAR = 3;
-  const view = { raw: false, side: false, wrap: false };
+  const view = { raw: false, side: false, wrap: matchMedia("(max-width: 40rem)").matches };
 
   // theme
 
@@ -232,7 +232,7 @@
       return [span, " "];
     });
     const link = entry ? [make("a", { href: `#group-${entry}` }, String(entry))] : [];
-    return make("tr", {}, cell(make("code", {}, id)), cell(...badges),
+    return make("tr", {}, cell(make("code", {}, ...id.split(/(?<=[/:])/).flatMap((part, place) => (place ? [make("wbr"), part] : [part])))), cell(...badges),
       origin ? cell(make("i", { className: `swatch ${style}` }), origin) : cell(),
       make("td", { className: "signs" }, ...signs), cell(moved), make("td", { className: "n" }, ...link));
   };

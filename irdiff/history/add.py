@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from irdiff.history import versions
@@ -42,6 +43,10 @@ def add_run(
     if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
         return False
     sides = named or versions.of_run(run)
+    known = database.value("SELECT sort_key FROM versions WHERE version = ?", [sides.head.name])
+    if known and sides.head.series in versions.AS_COMPARED and sides.base.sort_key > known:
+        just_before = f"{known[:-1]}{chr(ord(known[-1]) - 1)}~"
+        sides = replace(sides, base=replace(sides.base, sort_key=just_before))
     put_versions(database, sides)
     database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in run.cases if c.kernel])
     chosen = selection or selection_key(run.targets, run.options.tiers, run.options.cases, run.head.corpus)

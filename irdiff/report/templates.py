@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
@@ -46,6 +47,7 @@ def html() -> jinja2.Environment:
     environment = _environment(autoescape=True)
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
+    environment.filters["id"] = _marked(lambda text: re.sub("([/:])", r"\1<wbr>", escape.html(text)))
     environment.filters["prose"] = _prose(escape.html, lambda part: f"<code>{escape.html(part)}</code>")
     return environment
 

@@ -63,6 +63,24 @@ def test_what_was_not_compared_as_a_whole_carries_nothing(file):
         assert ("3.7.0", "ttgir.dot") not in facts(file), verdict
 
 
+def test_a_base_that_is_compared_later_than_its_head_stands_before_it(file):
+    """A night that was left out and is made up for: what is newest stays newest."""
+    found = runs.run(runs.case(CASE, Verdict.CHANGED))
+
+    def night(day, base, head):
+        sides = {
+            which: replace(found.head, spec=f"({name * 10})", digest=name)
+            for which, name in (("base", base), ("head", head))
+        }
+        return replace(found, created=f"2026-11-{day}T02:17:00+00:00", **sides)
+
+    put(file, night("25", "b", "d"), night("26", "d", "e"), night("27", "a", "e"), night("27", "c", "d"))
+    with database.reading(file) as history:
+        read = lines.read(history, "commits")
+    assert "".join(version.label[0] for version in read.versions) == "bcdae"
+    assert all(pair.base < pair.head for pair in read.pairs)
+
+
 def test_a_failed_writer_leaves_everything_as_it_was(file):
     put(file, histories.run("3.8.0", "3.9.0", runs.case(CASE, Verdict.CHANGED)))
     before = dump(file)

@@ -28,7 +28,7 @@ def run(tmp_path):
 class Tags(HTMLParser):
     """The elements of a page, checked to be closed in order."""
 
-    VOID = frozenset({"meta", "input", "br", "link", "rect", "line"})
+    VOID = frozenset({"meta", "input", "br", "wbr", "link", "rect", "line"})
 
     def __init__(self, page):
         super().__init__()
