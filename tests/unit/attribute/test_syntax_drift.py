@@ -3,6 +3,7 @@ the same for attribution than for verdicts, and what cannot be read is the same 
 """
 
 import tomllib
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -34,37 +35,19 @@ def test_what_stays_of_llvms_dialects():
         assert list(translated(lines)) == left
 
 
-def state(*operations, **function):
-    return State.of("P", mlir(*operations, **function).encode())
+def state(row):
+    """A pass reads this: what is no list of operations is no IR."""
+    if "text" in row:
+        return State.of(row.get("name", "P"), row["text"].encode())
+    lowered = (
+        {"function": f"llvm.func @k(){row['lowered']}", "end": "llvm.return"} if "lowered" in row else {}
+    )
+    return State.of("P", mlir(*row["operations"], **lowered).encode())
 
 
-def lowered(*operations, attributes=""):
-    return state(*operations, function=f"llvm.func @k(){attributes}", end="llvm.return")
-
-
-SIZED = "%0 = ttg.x {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32"
-CONSTANT = "%{} = llvm.mlir.constant({} : i32) : i32"
-EARLY = lowered(CONSTANT.format(0, 1), "%1 = llvm.x : i32", "llvm.use %0, %1 : i32")
-LATE = ("%1 = llvm.x : i32", CONSTANT.format(0, 1), "llvm.use %0, %1 : i32")
-MARKED = lowered(*LATE, attributes=" attributes {ttg.mark = 1 : i32}")
-OTHER = lowered(CONSTANT.format(0, 2), "%1 = llvm.x : i32", "llvm.use %0, %1 : i32")
-
-
-def test_what_is_the_same():
-    for one, other, same, below_mlir in (
-        (state("%a = ttg.x : i32", "ttg.y %a"), state("%0 = ttg.x : i32", "ttg.y %0"), True, True),
-        (state(SIZED), state(SIZED.replace(", allocation.size = 8 : i32", "")), True, True),
-        *(
-            (state("ttg.x"), state(*other), False, False)
-            for other in (("ttg.y",), ("ttg.x", "ttg.x"), (), ("ttg.x {a = 1 : i32}",))
-        ),
-        (EARLY, lowered(*LATE), False, True),
-        (EARLY, OTHER, False, False),
-        (EARLY, lowered("%1 = llvm.x : i32"), False, False),
-        (lowered(*LATE), MARKED, False, True),
-        (State.of("P", b"not IR"), State.of("Q", b"not IR"), True, True),
-        (State.of("P", b"not IR"), State.of("P", b"nor this"), False, False),
-    ):
-        comparer = StateComparer()
-        assert comparer.same(one, other) is same
-        assert comparer.same_below_mlir(one, other) is below_mlir
+@pytest.mark.parametrize("row", GOLDEN["state"], ids=itemgetter("why"))
+def test_what_is_the_same(row):
+    one, other = (state(row[side]) for side in ("base", "head"))
+    comparer = StateComparer()
+    assert comparer.same(one, other) is row["same"]
+    assert comparer.same_below_mlir(one, other) is row["below_mlir"]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from irdiff.compare import artifact_comparator as module
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.comparer import CaseComparer
 from irdiff.errors import NormalizeError
@@ -24,7 +23,6 @@ from irdiff.model import (
 )  # fmt: skip
 from irdiff.normalize import Printed
 from irdiff.store import Store
-from tests.programs.mutation.artifacts import of_stage
 from tests.unit import compiled, runs
 from tests.unit.compiled import CUBIN, DEBUG_CUBIN, HSACO, OTHER_CUBIN, PTX, THIRD_CUBIN, coded, mlir, no_llvm
 from tests.unit.golden import golden
@@ -234,20 +232,6 @@ def test_what_is_damaged_or_gone_is_the_same_as_nothing(comparator):
         comparator.same("cubin", *(comparator.store.put(content) for content in (b"no ELF", b"nor this")))
     with pytest.raises(DamagedArtifactError):
         comparator.same("ttgir", comparator.store.put(b"module {\n}\n"), "0" * 64)
-
-
-def test_texts_are_kept_up_to_a_bound_and_those_asked_for_last_longest(comparator, monkeypatch):
-    artifacts = of_stage("ttgir")[:4]
-    digests = [comparator.store.put(artifact.content) for artifact in artifacts]
-    first, second, third, fourth = (len(artifact.text) for artifact in artifacts)
-    monkeypatch.setattr(module, "_KEPT_CHARACTERS", max(first + second + third, first + third + fourth))
-    texts = {digest: comparator.text("ttgir", digest) for digest in digests[:3]}
-    comparator.text("ttgir", digests[0])
-    comparator.text("ttgir", digests[3])
-    kept = [
-        comparator.text("ttgir", digest) is texts[digest] for digest in (digests[0], digests[2], digests[1])
-    ]
-    assert kept == [True, True, False], "the second was asked for longest ago"
 
 
 @pytest.mark.parametrize(("why_not", "times"), [("died", 2), ("unavailable", 2), ("too-long", 1)])
