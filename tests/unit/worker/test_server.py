@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,6 +54,8 @@ def _no_open_pipes():
 
 
 def test_which_hosts_are_kept(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(server, "memory_is_scarce", lambda: False)
     assert len(Hosts().served(*range(100))) == 100
     assert len(Hosts().served(*range(300))) == 240
@@ -61,16 +64,16 @@ def test_which_hosts_are_kept(monkeypatch):
     monkeypatch.setattr(server, "memory_is_scarce", lambda: True)
     hosts.tidy()
     assert len(hosts.by_key) == 5, "it has looked a moment ago"
-    hosts.looked = 0.0
+    now[0] += 1
     hosts.tidy()
     # the last goes: the first workloads are compiled first
     assert list(hosts.by_key) == ["w0", "w1", "w2", "w3"]
     assert hosts.served(5) == ["w0", "w1", "w2", "w5"]
     for _ in range(9):
-        hosts.looked = 0.0
+        now[0] += 1
         hosts.tidy()
     assert list(hosts.by_key) == ["w0"], "a worker at work keeps one"
-    hosts.looked, hosts.used = 0.0, hosts.used - 61
+    now[0] += 60
     hosts.tidy()
     assert not hosts.by_key
     working = Hosts()
