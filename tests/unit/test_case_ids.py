@@ -42,11 +42,7 @@ def test_a_part_of_a_name_is_completed():
 
 
 def test_a_name_that_fits_nothing_is_refused():
-    for pattern, near in (
-        ("matmull", "matmul"),
-        ("pointer:fp15", "fp16"),
-        ("matmul/pinter:fp16", "matmul/pointer"),
-    ):
+    for pattern, near in GOLDEN["near"].items():
         with pytest.raises(UsageError, match="matches no case") as raised:
             completed(pattern)
         assert near in raised.value.hint

@@ -5,7 +5,6 @@ option, a broken backend, nothing changed, nothing reached. One more is a part o
 `pytest --snapshot-update` writes the snapshots anew.
 """
 
-import io
 import re
 import tempfile
 from dataclasses import replace
@@ -14,14 +13,14 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from rich.console import Console
 
 from irdiff.compare import radius
 from irdiff.model import Verdict
-from irdiff.report import markdown, terminal
+from irdiff.report import markdown
 from irdiff.report.shown import PLAIN
 from irdiff.run import run_folder
 from tests.programs import examples
+from tests.unit.report.test_reports import printed
 
 DATA = Path(__file__).parents[2] / "data" / "report"
 NOWHERE = Path("run")
@@ -48,18 +47,11 @@ RECORDED = ("release", "one-pass", "kernel-option", "broken", "unchanged", "unre
 RUNS = {**{name: partial(recorded, name) for name in RECORDED}, "mended": _mended}
 
 
-def _printed(run, width):
-    file = io.StringIO()
-    console = Console(file=file, width=width or 80, force_terminal=width is not None, color_system=None)
-    terminal.show(run, NOWHERE, console)
-    return file.getvalue()
-
-
 FORMS = {
     "comment.md": lambda run: markdown.render(run, NOWHERE, limit=markdown.COMMENT),
-    "terminal-80.txt": lambda run: _printed(run, 80),
-    "terminal-120.txt": lambda run: _printed(run, 120),
-    "pipe.txt": lambda run: _printed(run, None),
+    "terminal-80.txt": partial(printed, is_terminal=True, color_system=None),
+    "terminal-120.txt": partial(printed, is_terminal=True, width=120, color_system=None),
+    "pipe.txt": partial(printed, color_system=None),
 }
 
 

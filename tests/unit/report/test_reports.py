@@ -45,9 +45,9 @@ def hostile(text=HOSTILE):
     return replace(run, base=base, environment={text: text})
 
 
-def printed(run, *, is_terminal=False, width=80):
+def printed(run, *, is_terminal=False, width=80, **more):
     file = io.StringIO()
-    terminal.show(run, NOWHERE, Console(file=file, force_terminal=is_terminal, width=width))
+    terminal.show(run, Path("run"), Console(file=file, force_terminal=is_terminal, width=width, **more))
     return file.getvalue()
 
 

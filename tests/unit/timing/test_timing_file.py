@@ -8,7 +8,7 @@ import zstandard
 
 from irdiff import timing
 from irdiff.cli.time_command import exit_code
-from irdiff.errors import ExitCode, RunFolderError
+from irdiff.errors import RunFolderError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import host, results, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
@@ -16,6 +16,7 @@ from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTim
 from irdiff.timing.schedule import GpuWork, TimingOptions
 from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
 from tests.unit import runs as timings
+from tests.unit.golden import golden
 from tests.unit.runs import check, gpu, protocol
 
 TIMES = (timings.blank(ProcessTimes, base_us=1.0, control_us=1.1, head_us=1.2),)
@@ -123,18 +124,11 @@ def test_a_busy_gpu_is_not_a_pass():
 
 
 def test_exit_codes():
-    equal, done, not_compared = OutputStatus.EQUAL, ExitCode.DONE, ExitCode.NOT_COMPARED
-    for status, stopped, reason, code in (
-        (equal, "", "", done),
-        (OutputStatus.FAULT, "", "", done),
-        (OutputStatus.NOT_LAUNCHED, "", "", not_compared),
-        (equal, "the GPU was lost", "", not_compared),
-        (equal, "", "GPU 0 cannot be opened", not_compared),
-        (equal, "", "no such GPU here: sm_100", done),
-    ):
-        untimed = (NotTimed(case="b", reason=reason),) if reason else ()
-        of = timings.found(found(status=status).cases, gpus=(gpu(stopped=stopped),), not_timed=untimed)
-        assert exit_code(of) is code
+    for row in golden("timings")["ends"]:
+        cases = found(status=OutputStatus(row.get("status", OutputStatus.EQUAL))).cases
+        untimed = (NotTimed(case="b", reason=row["not_timed"]),) if "not_timed" in row else ()
+        of = timings.found(cases, gpus=(gpu(stopped=row.get("stopped", "")),), not_timed=untimed)
+        assert exit_code(of) == row["code"], row
 
 
 class Listing:
