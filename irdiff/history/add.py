@@ -44,7 +44,8 @@ def add_run(
         return False
     sides = named or versions.of_run(run)
     known = database.value("SELECT sort_key FROM versions WHERE version = ?", [sides.head.name])
-    if known and sides.head.series in versions.AS_COMPARED and sides.base.sort_key > known:
+    as_compared = sides.head.series in (versions.COMMITS, versions.OTHERS)  # no run knows their order
+    if known and as_compared and sides.base.sort_key > known:
         just_before = f"{known[:-1]}{chr(ord(known[-1]) - 1)}~"
         sides = replace(sides, base=replace(sides.base, sort_key=just_before))
     put_versions(database, sides)

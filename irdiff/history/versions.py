@@ -31,8 +31,6 @@ from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import environments, repository
 
 RELEASES, NIGHTLIES, COMMITS, OTHERS = "releases", "nightlies", "commits", "others"
-AS_COMPARED = (COMMITS, OTHERS)
-"""Series whose versions a run does not order: they stand as they were compared."""
 _ONE = re.compile(r"triton==([^,]+)")
 _COMMIT = re.compile(r"(?:^|\()([0-9a-f]{10})\)?$")
 _DATE = re.compile(r"(?:dev|post|git|\D)(20\d\d)(\d\d)(\d\d)(?:\d{6})?(?=\D|$)")

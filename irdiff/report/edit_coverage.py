@@ -104,21 +104,17 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
     return idle, [file for file in _files(run) if not (file.read_by or file.not_run)]
 
 
-def gaps(run: Run) -> list[str]:
+def not_reached(run: Run) -> list[str]:
     """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
     files = [path.name for file in unread if (path := PurePosixPath(file.path)).suffix in _SOURCES]
     found = (("run", "new or changed function", [name for name, _ in idle]), ("read", "changed file", files))
-    return [
+    said = [
         f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
         for verb, what, names in found
         if names
     ]
-
-
-def not_reached(run: Run) -> list[str]:
-    """The `gaps` of a repository of kernels, and those of a compiler."""
-    return [*gaps(run), *(["no case runs an edited line"] if no_line_ran(run) else [])]
+    return [*said, *(["no case runs an edited line"] if no_line_ran(run) else [])]
 
 
 def files_read(run: Run) -> int:
@@ -183,8 +179,6 @@ def lines_sentence(run: Run) -> str:
         parts.append(f"{counted(found.unmeasured, 'case')} not counted: the compiler died")
     if found.without_lines:
         parts.append(f"not counted by line: {first_few(found.without_lines, _SHOWN)}")
-    if code and not ran:
-        parts.append("no case reaches the edit, so this run says nothing about it")
     return "; ".join(parts)
 
 
