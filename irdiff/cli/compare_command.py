@@ -47,7 +47,7 @@ class CompareArguments:
     selection: CaseArguments
     python: str | None
     packages: tuple[str, ...]
-    program: str | None
+    programs: tuple[str, ...]
     configs: int | None
     stages: str | None
     no_cache: bool
@@ -81,7 +81,13 @@ class CompareArguments:
 @options.selection
 @options.python_option
 @options.packages_option
-@click.option("--program", metavar="COMMAND", help="Compare what a program of the repository launches.")
+@click.option(
+    "--program",
+    "programs",
+    metavar="COMMAND",
+    multiple=True,
+    help="Compare what a program of the repository launches; repeatable.",
+)
 @click.option("--configs", type=click.IntRange(min=1), help="Take the first N configs of each autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
 @click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
@@ -156,7 +162,7 @@ def _of_pipeline(given: CompareArguments) -> pipeline.Arguments:
     if given.python:
         checkout = replace(checkout, triton=f"python:{Path(given.python).expanduser().absolute()}")
     wanted = checkout.side_options(
-        given.selection, packages=given.packages, exercised=given.exercised, program=given.program
+        given.selection, packages=given.packages, exercised=given.exercised, programs=given.programs
     )
     made: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):

@@ -77,8 +77,8 @@ class SideOptions:
     """What the workloads import, beyond Triton and the packages of the repository."""
     exercised: bool = False
     """Whether a compiler that counts the lines of an edit is looked for."""
-    program: str | None = None
-    """A command line of the repository that launches kernels, in place of workloads."""
+    programs: tuple[str, ...] = ()
+    """Command lines of the repository that launch kernels, in place of workloads."""
 
 
 def named(
@@ -123,11 +123,11 @@ def _has_own_kernels(options: SideOptions) -> bool:
         return False
     here = (options.repo or Path.cwd()).absolute()
     top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
-    return top is not None and (options.program is not None or (top / kernel_repository.FILE).is_file())
+    return top is not None and (bool(options.programs) or (top / kernel_repository.FILE).is_file())
 
 
 def _no_program(options: SideOptions, what: str) -> None:
-    if options.program is not None:
+    if options.programs:
         raise UsageError(
             f"--program needs two revisions of a repository of kernels, not {what}",
             hint="irdiff compare main HEAD --program 'bench/run.py --small'; of two releases: irdiff capture "
@@ -153,18 +153,14 @@ def _kernels(
     snap: Snapshot, plan: Plan, options: SideOptions, config: Config, other: Snapshot | None = None
 ) -> Corpus:
     """The kernels of a revision of a repository."""
-    if commands := _programs(plan, options):
+    if commands := options.programs or plan.program:
         return programs.corpus_of(snap, plan, commands, config, other)
     return kernel_repository.corpus_of(snap, plan, config, other)
 
 
-def _programs(plan: Plan, options: SideOptions) -> tuple[str, ...]:
-    return plan.program if options.program is None else (options.program,)
-
-
 def _plan(snap: Snapshot, options: SideOptions, config: Config) -> Plan:
     """A program needs no description of the repository, but takes one that is there."""
-    if options.program is not None and not kernel_repository.has_plan(snap, config):
+    if options.programs and not kernel_repository.has_plan(snap, config):
         return programs.plan_without_file(snap, config)
     return kernel_repository.plan_of(snap, config)
 
@@ -267,7 +263,7 @@ class Resolver:
     ) -> Side:
         """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
         kernels = _kernels(snap, plan, self.options, self.config, other)
-        chosen = (*self.options.packages, *programs.packages_of(_programs(plan, self.options)))
+        chosen = (*self.options.packages, *programs.packages_of(self.options.programs or plan.program))
         wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)
         if wanted:
             environments.show_progress(f"packages of {snap.label}: {', '.join(wanted)}")
@@ -303,7 +299,7 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
         return None
     snapshots = specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
     found = tree_edits.between(snapshots, config)
-    is_chosen = bool(options.packs) or options.program is not None
+    is_chosen = bool(options.packs or options.programs)
     if found is None or (found.of_kernels and is_chosen):
         return None
     return Preflight(snapshots=snapshots, edited=found)

@@ -131,8 +131,13 @@ def test_a_program_shows_what_is_computed_before_a_launch(author):
     recorded = author.asks("Fewer warps for short rows")
     assert changed(recorded) == set()
     assert [row["not_run"] for row in recorded.run["reach"]["files"]] == [["settings"]]
-    found = author.compares("HEAD~1", "HEAD", "--program", "bench/run.py --small", "--configs", "1")
+    several = ("--program", "bench/run.py", "--program", "bench/run.py --small")
+    found = author.compares("HEAD~1", "HEAD", *several, "--configs", "1")
     assert changed(found) == {"gate_kernel"}
+    assert {case["id"].partition("/gate")[0] for case in found.cases() if case["verdict"] == "changed"} == {
+        "program/run:run",
+        "program/run:small",
+    }
     assert "of each autotuning list 1 configs are compared (--configs)" in " ".join(found.run["notes"])
     assert not (author.repo / "program").exists() and not git(author.repo, "status", "--porcelain")
 
