@@ -81,7 +81,8 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
     if rule.rule.kind in _MEASURED and all(row.certainty is Certainty.UNKNOWN for row in blocking):
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
     names = [finding.name for finding in blocking if finding.name]
-    key = "files" if any(finding.subject is SubjectKind.FILE for finding in blocking) else "cases"
+    subject = blocking[0].subject
+    key = f"{subject}s" if subject in (SubjectKind.FILE, SubjectKind.TARGET) else "cases"
     what = f"{key} = {json.dumps(names[:1] or ['*'])}"
     return f"mend it, or add to the policy: [[waiver]] rule = {json.dumps(rule.rule.id)}, {what}, owner, …"
 

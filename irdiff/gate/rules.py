@@ -278,10 +278,12 @@ def _reach(rule: policy.ReachRule, run: Run) -> Iterator[GateFinding]:
 def _least(rule: policy.CoverageRule, cases: Sequence[Case], run: Run) -> int:
     """How many cases must have been compared: of a small corpus at least one, and the share says the rest.
 
-    A corpus is small where all of it was looked at, and no workload failed that may hide more launches.
+    A corpus is small where all of it was looked at, and no workload failed that may hide more launches. What
+    is new has nothing to be compared with.
     """
     hiding = any(case.verdict is Verdict.FAILING and not any(case.launches) for case in cases)
-    is_small = rule.or_whole and is_whole(run) and len(cases) < rule.min_compared and not hiding
+    old = sum(case.verdict is not Verdict.ADDED for case in cases)
+    is_small = rule.or_whole and is_whole(run) and old < rule.min_compared and not hiding
     return 1 if is_small else rule.min_compared
 
 

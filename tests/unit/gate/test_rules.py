@@ -9,7 +9,7 @@ import pytest
 
 from irdiff import gate
 from irdiff.errors import UsageError
-from irdiff.gate import acceptance, policy
+from irdiff.gate import acceptance, outputs, policy
 from irdiff.gate.acceptance import Acceptance
 from irdiff.gate.outcome import Certainty
 from irdiff.gate.outputs import junit
@@ -127,7 +127,9 @@ def test_few_cases_are_enough_only_where_they_are_all():
     assert blocking(run(hidden, *cases[1:])) == ["coverage"]
     rule = {**COVERAGE, "min_compared": 7}
     assert only(gated(run(*few(0, 6)), rule)).detail == "6 cases compared, at least 7 are required"
-    assert gated(run(*few(0, 6)), {**rule, "or_whole": True}).passed
+    assert 'targets = ["sm_90"]' in outputs.text(gated(run(*few(0, 6)), rule))
+    for new in ((), few(40, 40, Verdict.ADDED)):
+        assert gated(run(*few(0, 6), *new), {**rule, "or_whole": True}).passed
     nothing = gated(run(*few(1, 1, Verdict.UNSUPPORTED)), {**rule, "or_whole": True})
     assert only(nothing).detail == "0 cases compared, at least 1 are required"
 
