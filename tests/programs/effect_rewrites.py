@@ -1,8 +1,9 @@
 """Rewrites of real texts: those that keep the meaning, and the share that is proved, and those that change it,
 of which none may be.
 
-`python -m tests.programs.effect_rewrites [SEEDS]` makes each kind of rewrite of each artifact of 3.9.0 and
-prints both figures by stage. A mutation that is taken for code motion is printed whole.
+`python -m tests.programs.effect_rewrites [SEEDS [RUN]]` makes each kind of rewrite of each artifact of 3.9.0, or
+of each changed case of a run folder up to 2,200 lines, and prints both figures by stage. A mutation that is
+taken for code motion is printed whole.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 from irdiff import effects, normalize
-from irdiff.model import EffectClass
+from irdiff.model import EffectClass, Verdict
+from irdiff.run import run_folder
 from tests.programs.mutation.artifacts import of_stage
 
 Rewrite = Callable[[str, list[str], random.Random], list[str]]
 STAGES = ("ptx", "llir", "amdgcn")
 _TARGETS = ("sm_90", "gfx942")
+_MAX_LINES = 2200
 _REGISTER = {"ptx": r"%(?:rd|rs|r|p|f|fd)\d+\b", "llir": r"%\d+\b", "amdgcn": r"\b[vs]\d+\b"}
 _PLAIN = {
     "ptx": r"(?:add|sub|mul|and|or|xor|shl|shr|mad|fma|max|min|cvt|selp|mov|setp|ex2|bfe)\.\S+ %[a-z]+\d+, [^{}\[\]]*;$",
@@ -198,10 +202,22 @@ def texts(stage: str) -> list[tuple[str, list[str]]]:
     return [(each.name, list(normalize.canonicalize(stage, each.text).lines)) for each in rows]
 
 
+def texts_of_run(stage: str, run: Path) -> list[tuple[str, list[str]]]:
+    digests = {
+        side[stage].digest: case.id
+        for case in run_folder.load(run).cases
+        for side in case.artifacts
+        if case.verdict is Verdict.CHANGED and stage in side
+    }
+    contents = ((name, run_folder.artifact(run, digest) or b"") for digest, name in digests.items())
+    rows = ((name, list(normalize.canonicalize(stage, text.decode()).lines)) for name, text in contents)
+    return [(name, lines) for name, lines in rows if len(lines) <= _MAX_LINES]
+
+
 def tried(
-    stage: str, kinds: dict[str, Rewrite], seeds: int
+    stage: str, kinds: dict[str, Rewrite], seeds: int, run: Path | None = None
 ) -> Iterator[tuple[str, str, bool, list[str], list[str]]]:
-    for name, base in texts(stage):
+    for name, base in texts_of_run(stage, run) if run else texts(stage):
         for kind, rewrite in kinds.items():
             for seed in range(seeds):
                 head = rewrite(stage, base, random.Random(f"{name}{kind}{seed}"))
@@ -224,18 +240,19 @@ def mutations(stage: str) -> dict[str, Rewrite]:
 
 def main() -> None:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    run = Path(sys.argv[2]) if len(sys.argv) > 2 else None
     for stage, (words, kinds_of, times) in itertools.product(
         STAGES, (("rewrites", lambda _: REWRITES, 1), ("mutations", mutations, 3))
     ):
         proved: Counter[str] = Counter()
         made: Counter[str] = Counter()
-        for name, kind, is_proved, base, head in tried(stage, kinds_of(stage), seeds * times):
+        for name, kind, is_proved, base, head in tried(stage, kinds_of(stage), seeds * times, run):
             made[kind] += 1
             proved[kind] += is_proved
             if is_proved and words == "mutations":
                 at = next(i for i in range(len(base)) if base[i] != head[i])
                 print(f"  {name}, {kind}, line {at + 1}: {base[at]}  →  {head[at]}")
-        share = 100 * proved.total() / made.total()
+        share = 100 * proved.total() / max(made.total(), 1)
         print(
             f"{stage}: {proved.total()} of {made.total()} {words} taken for code motion ({share:.0f} %)",
             dict(proved),
