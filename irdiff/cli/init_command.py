@@ -106,7 +106,6 @@ def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, st
 
 POLICY = "irdiff-policy.toml"
 _ACTION = Path(".github", "actions", "irdiff", "action.yml")
-_SHARDS = {True: 4, False: 1}
 _ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -125,7 +124,7 @@ def github_files(
         action=found,
         version=f"irdiff {irdiff.__version__}",
         is_compiler=is_compiler,
-        shards=shards or _SHARDS[is_compiler],
+        shards=shards or (4 if is_compiler else 1),
         timing=timing,
     )
     policy = (reports / POLICY).read_text(encoding="utf-8")

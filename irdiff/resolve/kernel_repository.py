@@ -217,15 +217,11 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
         parts.append(origin.parent.name)
         if (origin / plan.workloads).is_dir():
             shutil.copytree(origin / plan.workloads, families, symlinks=True)
-    if not families.is_dir():
-        raise CorpusError(
-            f"{snap.label} has no folder {plan.workloads} of workloads",
-            hint=f"see workloads = … in {FILE}; `irdiff capture` writes workloads",
-        )
     workloads = corpora.workloads_in(families, families.rglob("*"))
     if not workloads:
         raise CorpusError(
-            f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
+            f"{snap.label} has no workload {plan.workloads}/FAMILY/NAME.py",
+            hint=f"see workloads = … in {FILE}; `irdiff capture` writes workloads",
         )
     return Corpus(
         root=root,
