@@ -61,9 +61,8 @@ def test_a_run_is_unpacked_and_nothing_else(hub, tmp_path):
 )
 def test_the_reason_is_kept_where_there_is_no_run(hub, tmp_path, files, told):
     artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
-    hub.runs = [
-        WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
-    ]
+    kept = {"artifacts": artifacts, "jobs": [PLAN, DONE]}
+    hub.runs = [WorkflowRun(number=5, head=COMMIT, conclusion="failure", **kept)]
     assert _fetched(tmp_path / "out", "--run", "5") == {"failure.json"}
     (part,) = failure.load(tmp_path / "out")
     assert part.step == told

@@ -35,10 +35,9 @@ def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(row):
 
 @pytest.mark.parametrize("row", golden("diffs")["becomes"], ids=itemgetter("why"))
 def test_a_changed_line_knows_the_line_that_it_became(row):
-    rows = [row for row in align(row["ir"], row["base"], row["head"]).rows if row.kind is not Kind.SAME]
-    assert [f"{line.kind.value}{'' if line.partner is None else line.partner}" for line in rows] == row[
-        "rows"
-    ]
+    lines = [line for line in align(row["ir"], row["base"], row["head"]).rows if line.kind is not Kind.SAME]
+    found = [f"{line.kind.value}{'' if line.partner is None else line.partner}" for line in lines]
+    assert found == row["rows"]
 
 
 def test_a_long_text_with_far_changes_keeps_what_is_the_same():

@@ -11,9 +11,7 @@ from irdiff.report import escape
 from tests.unit.golden import golden
 
 HOSTILE = [*golden("hostile")["words"], "\ud800 lone"]
-DEFAULT_OPTIONS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(
-    HOSTILE
-)
+ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(HOSTILE)
 # GitHub's own patterns look at text that Markdown and entities are already gone from.
 MENTION = re.compile(r"(?<![0-9A-Za-z])@[0-9A-Za-z]")
 REFERENCE = re.compile(r"#\d|GH-\d")
@@ -56,7 +54,7 @@ def test_clean_spells_out_what_cannot_be_seen():
     assert escape.clean("x" * 1000) == "x" * 399 + "…"
 
 
-@given(DEFAULT_OPTIONS)
+@given(ANY_TEXT)
 @pytest.mark.parametrize("frame", ["{}", "# {}", "- {} and", "| a | b |\n|---|---|\n| {} | x |"])
 def test_markdown_text_is_only_text(frame, text):
     plain = _rendered(frame.replace("{}", "word"))
@@ -74,7 +72,7 @@ def test_markdown_text_reads_as_it_was():
     assert seen.all.strip() == "convert_layout 3 → 5 (a|b) *x* <T> & 1.5"
 
 
-@given(DEFAULT_OPTIONS)
+@given(ANY_TEXT)
 @pytest.mark.parametrize("frame", ["{}", "see {} here", "| a | b |\n|---|---|\n| {} | x |"])
 def test_code_is_one_code_span(frame, text):
     seen = _rendered(frame.replace("{}", escape.code(text)))
@@ -86,14 +84,14 @@ def test_code_is_one_code_span(frame, text):
     assert not MENTION.search(seen.prose)
 
 
-@given(st.lists(DEFAULT_OPTIONS, max_size=5))
+@given(st.lists(ANY_TEXT, max_size=5))
 def test_nothing_ends_a_fence(lines):
     seen = _rendered(escape.fence(lines, "diff") + "\n\nafter")
     assert seen.tags == ["pre", "code", "p"]
     assert seen.prose.strip() == "after"
 
 
-@given(DEFAULT_OPTIONS)
+@given(ANY_TEXT)
 def test_whatever_a_text_says_it_is_a_line_and_no_markup_and_nothing_that_a_runner_obeys(text):
     clean = escape.clean(text)
     assert len(clean) <= escape.LINE_LIMIT and clean.isprintable()
