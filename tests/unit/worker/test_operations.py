@@ -171,14 +171,7 @@ def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
     assert (len(result["launches"]), result["left_out"]) == (1, {"tuned": 2})
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("raise ValueError('wrong')", "ValueError: wrong"),
-        ("sys.exit('no')", "ended with no"),
-        ("sys.exit(0)", ""),
-    ],
-)
+@pytest.mark.parametrize(("line", "said"), golden("recording")["exits"])
 def test_how_a_program_ends(tmp_path, monkeypatch, line, said):
     from irdiff.worker import run_program
 

@@ -47,18 +47,12 @@ def requests(tmp_path):
     return Requests(chosen, Workers(chosen))
 
 
-@pytest.mark.parametrize(
-    ("number", "kind"),
-    [
-        (signal.SIGKILL, FailureKind.MEMORY),
-        (signal.SIGTERM, FailureKind.MEMORY),
-        (signal.SIGSEGV, FailureKind.CRASH),
-        (signal.SIGABRT, FailureKind.CRASH),
-    ],
-)
-def test_a_killed_process_says_nothing_of_the_compiler(requests, tmp_path, number, kind):
-    ended = EndedChild(signal=number, timed_out=False, worker_died=False)
-    assert requests.failure(ended, None, tmp_path).kind is kind
+def test_a_killed_process_says_nothing_of_the_compiler(requests, tmp_path):
+    from_outside = {signal.SIGKILL, signal.SIGTERM}
+    for number in (*from_outside, signal.SIGSEGV, signal.SIGABRT):
+        ended = EndedChild(signal=number, timed_out=False, worker_died=False)
+        kind = FailureKind.MEMORY if number in from_outside else FailureKind.CRASH
+        assert requests.failure(ended, None, tmp_path).kind is kind, number
 
 
 @pytest.mark.parametrize("deaths", [(False,), (True, False), (True, True)])
