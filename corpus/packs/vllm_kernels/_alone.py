@@ -155,8 +155,11 @@ class Machine:
     def is_cuda_alike(self):
         return True
 
+    def is_gpu(self, name):
+        return self.is_rocm() and name in torch.cuda.get_device_properties(0).gcnArchName
+
     def is_fp8_fnuz(self):
-        return self.is_rocm() and "gfx94" in torch.cuda.get_device_properties(0).gcnArchName
+        return self.is_gpu("gfx942")
 
     def fp8_dtype(self):
         return torch.float8_e4m3fnuz if self.is_fp8_fnuz() else torch.float8_e4m3fn
@@ -165,7 +168,7 @@ class Machine:
         return Capability(*torch.cuda.get_device_capability())
 
     def has_device_capability(self, capability, device_id=0):
-        return self.is_cuda() and self.get_device_capability() >= pair(capability)
+        return self.get_device_capability() >= pair(capability)
 
     def is_device_capability(self, capability, device_id=0):
         return self.is_cuda() and self.get_device_capability() == pair(capability)
@@ -204,8 +207,17 @@ def to_gpu(values, dtype=None, device=None, **_):
 
 
 machine = Machine()
+FP8 = machine.fp8_dtype()
 ANSWERS = {
     "vllm.platforms": {"current_platform": machine, "vllm_version_matches_substr": no},
+    "vllm.platforms.rocm": {
+        "_ON_GFX942": machine.is_gpu("gfx942"),
+        "_ON_GFX950": machine.is_gpu("gfx950"),
+        "on_mi3xx": machine.is_rocm,
+        "on_gfx1x": no,
+        "on_gfx12x": no,
+        "on_gfx1250": no,
+    },
     "vllm.utils.mem_utils": {
         "get_max_shared_memory_bytes": lambda *_: torch.cuda.get_device_properties(0).shared_memory_per_block_optin
     },

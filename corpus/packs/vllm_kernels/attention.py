@@ -1,7 +1,7 @@
 """Attention over vLLM's paged cache: unified (split over keys at decode), MLA at decode, prefill, and writes."""
 
 import torch
-import vllm_kernels._alone  # noqa: F401, I001
+from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from irdiff_corpus import launch
 from vllm.v1.attention.ops.prefix_prefill import context_attention_fwd as prefix_attention
 from vllm.v1.attention.ops.triton_decode_attention import decode_attention_fwd
@@ -63,28 +63,29 @@ def unified(model, queries, cache, softcap=0.0, window=-1, sinks=False):
 
 CACHES = {
     "bf16": (KVQuantMode.NONE, torch.bfloat16),
-    "fp8": (KVQuantMode.FP8_PER_TENSOR, torch.float8_e4m3fn),
-    "fp8-per-head": (KVQuantMode.FP8_PER_TOKEN_HEAD, torch.float8_e4m3fn),
+    "fp8": (KVQuantMode.FP8_PER_TENSOR, FP8),
+    "fp8-per-head": (KVQuantMode.FP8_PER_TOKEN_HEAD, FP8),
     "int8-per-head": (KVQuantMode.INT8_PER_TOKEN_HEAD, torch.int8),
 }
 
 
-def decode(model, batch, dtype, softcap=0.0):
+def decode(model, batch, cache, softcap=0.0):
     heads, of_keys, width = MODELS[model]
     pages, splits = batch * 1024 // BLOCK, 8
-    cache = [normal(pages, BLOCK, of_keys, width, dtype=dtype) for _ in range(2)]
+    keys, values = (normal(pages, BLOCK, of_keys, width, dtype=CACHES[cache][1]) for _ in range(2))
     decode_attention_fwd(
-        normal(batch, heads, width), *cache, normal(batch, heads, width), normal(batch, heads, dtype=torch.float32),
+        normal(batch, heads, width), keys, values, normal(batch, heads, width),
+        normal(batch, heads, dtype=torch.float32),
         torch.zeros(batch, 1024 // BLOCK, dtype=torch.int32), torch.full((batch,), 1024, dtype=torch.int32),
         normal(batch, heads, splits, width + 1, dtype=torch.float32), splits, width**-0.5, BLOCK, softcap,
     )
 
 
-def decode_mla(model, batch, dtype):
+def decode_mla(model, batch, cache):
     heads, splits = MLA[model], 4
-    cache = normal(batch * 1024 // 64, 64, 1, 576, dtype=dtype)
+    latents = normal(batch * 1024 // 64, 64, 1, 576, dtype=CACHES[cache][1])
     decode_attention_fwd(
-        normal(batch, heads, 576), cache, cache[..., :512], normal(batch, heads, 512),
+        normal(batch, heads, 576), latents, latents[..., :512], normal(batch, heads, 512),
         normal(batch, heads, dtype=torch.float32), torch.zeros(batch, 1024 // 64, dtype=torch.int32),
         torch.full((batch,), 1024, dtype=torch.int32), normal(batch, heads, splits, 513, dtype=torch.float32), splits,
         576**-0.5, 64, is_mla=True,
@@ -143,9 +144,9 @@ LAUNCHES = {
         (("llama3-8b", "llama3-70b-tp8"), unified, [(1, "fp8-per-head"), (256, "int8-per-head")]),
         (("gemma3-4b",), unified, [(1, "bf16", 0.0, 1023), (256, "bf16", 0.0, 1023), (1, "bf16", 50.0)]),
         (("gpt-oss-120b-tp8",), unified, [(1, "bf16", 0.0, 127, True), (256, "bf16", 0.0, 127, True)]),
-        (MODELS, decode, [(64, torch.bfloat16)]),
-        (("llama3-8b", "phi3-mini"), decode, [(64, torch.float8_e4m3fn), (64, torch.bfloat16, 30.0)]),
-        (MLA, decode_mla, [(64, torch.bfloat16), (64, torch.float8_e4m3fn)]),
+        (MODELS, decode, [(64, "bf16")]),
+        (("llama3-8b", "phi3-mini"), decode, [(64, "fp8"), (64, "bf16", 30.0)]),
+        (MLA, decode_mla, [(64, "bf16"), (64, "fp8")]),
         (MODELS, prefill, [(True,), (False,)]),
         (("llama3-8b", "gemma3-4b"), prefill, [(True, torch.float32), (True, torch.bfloat16, 512)]),
         (MODELS, prefix, [("bf16",), ("fp8",)]),

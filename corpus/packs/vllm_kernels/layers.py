@@ -1,7 +1,7 @@
 """Quantization, products of quantized weights, rotary embeddings, and kernels that give each batch the same result."""
 
 import torch
-import vllm_kernels._alone  # noqa: F401, I001
+from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from _models import models
 from irdiff_corpus import launch
 from vllm.model_executor.determinism.batch_invariant import (
@@ -23,7 +23,6 @@ from vllm.model_executor.layers.quantization.utils.mxfp8_utils import _mxfp8_e4m
 from vllm.model_executor.layers.rotary_embedding.mrope import triton_mrope
 from vllm.models.common.ops.fused_qk_rmsnorm import fused_q_kv_rmsnorm
 
-FP8 = torch.float8_e4m3fn
 MODELS = models("llama3-8b", "llama3-70b", "qwen3-4b", "deepseek-v3")
 BLOCKS = {  # outputs, inputs; for float8 blocks, where vLLM has tuned configs
     "deepseek-v3-kv-b": (32768, 512),
@@ -61,8 +60,9 @@ def block_product(name, tokens):
     )
 
 
-def scaled_product(model, tokens, dtype, per_token):
+def scaled_product(model, tokens, kind, per_token):
     hidden, outer = MODELS[model].hidden, MODELS[model].intermediate
+    dtype = FP8 if kind == "fp8" else torch.int8
     a, b = normal(tokens, hidden, dtype=dtype), normal(outer, hidden, dtype=dtype).t()
     scales = [torch.zeros(count if per_token else 1, 1) for count in (tokens, outer)]
     triton_scaled_mm(a, b, *scales, torch.bfloat16)
@@ -117,9 +117,9 @@ LAUNCHES = {
         (quantize_view, [("deepseek-v3", False), ("deepseek-v3", True)]),
         (block_product, [(name, tokens) for name in BLOCKS for tokens in (1, 64)]),
         (block_product, [(f"deepseek-v3-{name}", tokens) for name in ("o", "tp8-gate-up") for tokens in (512, 4096)]),
-        (scaled_product, [("llama3-8b", tokens, torch.int8, True) for tokens in (1, 64, 512)]),
-        (scaled_product, [("llama3-8b", tokens, FP8, True) for tokens in (1, 64, 512)]),
-        (scaled_product, [("llama3-8b", 512, torch.int8, False), ("qwen3-4b", 64, FP8, False)]),
+        (scaled_product, [("llama3-8b", tokens, "int8", True) for tokens in (1, 64, 512)]),
+        (scaled_product, [("llama3-8b", tokens, "fp8", True) for tokens in (1, 64, 512)]),
+        (scaled_product, [("llama3-8b", 512, "int8", False), ("qwen3-4b", 64, "fp8", False)]),
         (awq, [("llama3-8b", 0), ("llama3-8b", 1), ("llama3-8b", 64)]),
         (mrope, [(28, 4, False), (16, 2, False), (32, 8, True), (64, 4, True)]),
         (norm_and_rotate, [(16, 2, 512), (4, 1, 512)]),

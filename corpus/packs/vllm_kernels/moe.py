@@ -2,7 +2,7 @@
 
 import torch
 import triton.language as tl
-import vllm_kernels._alone  # noqa: F401, I001
+from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from irdiff_corpus import launch
 from vllm.model_executor.layers.fused_moe.experts.fused_batched_moe import invoke_moe_batched_triton_kernel
 from vllm.model_executor.layers.fused_moe.fused_moe import dispatch_fused_moe_kernel, try_get_optimal_moe_config
@@ -24,8 +24,8 @@ MODELS = {  # experts, experts of a token, hidden, intermediate on one GPU, kind
 }
 KINDS = {  # type of activations, of weights; the name of the kind in files of configs; blocks of scales
     "bf16": (torch.bfloat16, torch.bfloat16, None, None),
-    "fp8": (torch.float8_e4m3fn, torch.float8_e4m3fn, "fp8_w8a8", None),
-    "fp8_block": (torch.float8_e4m3fn, torch.float8_e4m3fn, "fp8_w8a8", [128, 128]),
+    "fp8": (FP8, FP8, "fp8_w8a8", None),
+    "fp8_block": (FP8, FP8, "fp8_w8a8", [128, 128]),
     "int8": (torch.int8, torch.int8, "int8_w8a8", None),
     "int8_w8a16": (torch.bfloat16, torch.int8, "int8_w8a16", None),
     "int8_w8a16_groups": (torch.bfloat16, torch.uint8, "int8_w8a16", [0, 128]),
