@@ -23,7 +23,7 @@ from irdiff.cli.store_commands import parse_size
 from irdiff.compile import corpus_check, selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Launch, Target
+from irdiff.model import CaptureFailure, Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
 from irdiff.resolve import corpus_archive, packs
@@ -62,7 +62,12 @@ def _chosen(
 def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: bool = False) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(cases=cases, frontend=frontend)
-        return corpus_check.launches(side, targets, wanted, config, report)
+        with corpus_check.opened(side, targets, wanted, config, report) as found:
+            rows = [row for _, row in found.captured]
+    for row in rows:
+        if isinstance(row, CaptureFailure) and row.expected:
+            click.echo(f"not captured: {row.id}: {row.failure.message}", err=True)
+    return [row for row in rows if isinstance(row, Launch)]
 
 
 @corpus_group.command("list")

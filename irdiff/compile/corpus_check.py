@@ -66,7 +66,10 @@ def opened(
             found = compiler.catalog(side, workload, target)
             rows: list[Row] = [*found.launches, *found.failures]
             return [
-                (target, row) for row in rows if case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
+                (target, row)
+                for row in rows
+                if row.id == f"{workload}:*"  # it does not load: it may have any label
+                or case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
             ]
 
         jobs = case_ids.places(wanted.cases, side.corpus.workloads, targets)

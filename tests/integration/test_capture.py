@@ -46,6 +46,10 @@ def test_a_program_becomes_a_corpus(irdiff, tmp_path):
     assert set(verdicts) == {f"{name}@sm_90" for name in rows if "softmax" in name}
     assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
 
+    (out / "train" / "softmax_kernel.py").write_text("import nothing_here\n")
+    lost = irdiff("corpus", "check", *chosen, "--case", "train/softmax_kernel:wide*")
+    assert lost.code == 1 and "No module named 'nothing_here'" in lost.stdout
+
 
 def test_a_package_that_a_program_lacks_is_named_with_what_to_type(irdiff, tmp_path):
     script = tmp_path / "needy.py"
