@@ -6,6 +6,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).parents[2] / "irdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)
 NAMES = {
@@ -83,6 +85,7 @@ def broken_rules(path):
         yield "GitPython starts processes of its own"
 
 
+@pytest.mark.slow
 def test_import_rules():
     found = {str(path.relative_to(PACKAGE)): [*broken_rules(path)] for path in MODULES}
     assert {name: rules for name, rules in found.items() if rules} == {}

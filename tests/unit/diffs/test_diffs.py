@@ -55,6 +55,7 @@ LINES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(base=LINES, head=LINES, ir=st.sampled_from(["ttgir", "llir", "ptx", "amdgcn"]))
 def test_every_line_is_there_once_and_lines_called_the_same_differ_by_one_renaming_only(base, head, ir):

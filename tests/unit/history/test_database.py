@@ -113,6 +113,7 @@ def filled(tmp_path):
     return tmp_path / "h"
 
 
+@pytest.mark.slow
 def test_what_was_exported_is_imported_whole_beside_what_is_there(filled, tmp_path):
     histories.kept(tmp_path / "other", histories.run("3.0.0", "3.1.0", runs.case(CASE)))
     for name in ("copy", "copy", "other"):

@@ -88,6 +88,7 @@ def test_a_case_without_a_verdict_says_why(rows, unclear, words):
     assert words in found.why
 
 
+@pytest.mark.slow
 def test_the_correction_for_many_cases_is_said():
     rows = samples(change=0.012, spread=0.003, seed=4)
     alone = only(rows)

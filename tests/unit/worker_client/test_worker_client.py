@@ -64,6 +64,7 @@ def test_a_case_whose_worker_died_is_asked_once_more(tmp_path, deaths):
     assert ended.worker_died is deaths[-1] and next(ends, None) is None
 
 
+@pytest.mark.slow
 def test_the_end_of_a_huge_output_is_read_alone(tmp_path):
     with (tmp_path / "stderr").open("wb") as file:
         file.truncate(1 << 40)  # sparse: whoever reads it whole runs out of memory
