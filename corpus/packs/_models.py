@@ -24,6 +24,16 @@ MODELS = {
     "deepseek-v3": Model(128, 128, 192, 7168, 18432, 129280),
 }
 
+MAMBA = {  # heads, elements of a head, groups, elements of the state, chunk
+    "mamba2-2.7b": (80, 64, 1, 128, 256),
+    "nemotron-h-8b": (128, 64, 8, 128, 128),
+    "granite4-tiny": (48, 64, 1, 128, 256),
+    "zamba2-7b": (112, 64, 2, 64, 256),
+    "mamba2-130m": (24, 64, 1, 128, 256),
+    "falcon-h1-34b": (32, 128, 2, 256, 128),
+    "codestral-mamba-tp2": (64, 64, 4, 128, 256),
+}
+
 
 def models(*names):
     return {name: MODELS[name] for name in names}

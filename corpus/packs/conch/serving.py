@@ -2,6 +2,7 @@
 
 import torch
 from _models import models
+from _tensors import normal
 from conch.ops.activation.gelu_tanh_and_mul import gelu_tanh_and_mul
 from conch.ops.activation.silu_and_mul import silu_and_mul
 from conch.ops.attention.paged_attention import paged_attention
@@ -17,10 +18,6 @@ from irdiff_corpus import launch
 
 BLOCK = 16
 MODELS = models("llama3-8b", "llama3-70b", "qwen3-32b", "qwen3-4b", "gemma3-4b")
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def cache(model, blocks):

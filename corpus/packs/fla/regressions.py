@@ -6,14 +6,11 @@ import torch
 import triton
 from fla.ops.common import chunk_h, chunk_o
 from fla.ops.delta_rule import wy_fast
+from _tensors import normal
 from irdiff_corpus import launch
 
 CHUNK, HEADS, TOKENS = 64, 4, 512
 chunk_o.TRITON_ABOVE_3_7_1 = True  # of the refusal alone
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def configured(kernel, warps, **blocks):

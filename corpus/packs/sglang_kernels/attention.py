@@ -2,6 +2,7 @@
 
 import torch
 import sglang_kernels._alone  # noqa: F401, I001
+from _tensors import normal, numbers
 from irdiff_corpus import launch
 from sglang.kernels.ops.attention.decode_attention import decode_attention_fwd
 from sglang.kernels.ops.attention.extend_attention import extend_attention_fwd
@@ -26,14 +27,6 @@ MODELS = {  # heads, heads of keys, elements of a key, of a value; on one GPU
     "deepseek-v3-dp": (128, 1, 576, 512),
 }
 SPLITS = 8
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
-
-
-def numbers(*values):
-    return torch.tensor(values, dtype=torch.int32)
 
 
 def decode(model, batch, softcap, dtype):

@@ -2,6 +2,8 @@
 
 import torch
 import sglang_kernels._alone  # noqa: F401, I001
+from _models import MAMBA
+from _tensors import normal
 from irdiff_corpus import launch
 from sglang.kernels.ops.attention.fla.chunk import chunk_gated_delta_rule
 from sglang.kernels.ops.attention.fla.fused_recurrent import (
@@ -13,20 +15,7 @@ from sglang.kernels.ops.mamba.causal_conv1d_triton import causal_conv1d_fn, caus
 from sglang.kernels.ops.mamba.triton_ops.mamba_ssm import selective_state_update
 from sglang.kernels.ops.mamba.triton_ops.ssd_combined import mamba_chunk_scan_combined
 
-MAMBA = {  # heads, elements of a head, groups, elements of the state, chunk
-    "mamba2-2.7b": (80, 64, 1, 128, 256),
-    "nemotron-h-8b": (128, 64, 8, 128, 128),
-    "granite4-tiny": (48, 64, 1, 128, 256),
-    "zamba2-7b": (112, 64, 2, 64, 256),
-    "mamba2-130m": (24, 64, 1, 128, 256),
-    "falcon-h1-34b": (32, 128, 2, 256, 128),
-    "codestral-mamba-tp2": (64, 64, 4, 128, 256),
-}
 DELTA = {"qwen3-next-80b": (16, 32, 128), "qwen3-next-80b-tp4": (4, 8, 128), "small-64": (8, 8, 64)}
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def scan(model, tokens):

@@ -2,6 +2,7 @@
 
 import torch
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
+from _tensors import normal, numbers
 from irdiff_corpus import launch
 from vllm.v1.attention.ops.prefix_prefill import context_attention_fwd as prefix_attention
 from vllm.v1.attention.ops.triton_decode_attention import decode_attention_fwd
@@ -26,14 +27,6 @@ GROUPED = [model for model, (heads, of_keys, _) in MODELS.items() if heads != of
 WIDTHS = ("llama3-8b", "gemma3-4b", "phi3-mini", "gpt-oss-120b-tp8")
 MLA = {"deepseek-v3-tp8": 16, "deepseek-v3-tp4": 32, "deepseek-v3-dp": 128}
 SPLITS, BLOCK = 16, 16
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
-
-
-def numbers(*values):
-    return torch.tensor(values, dtype=torch.int32)
 
 
 def unified(model, queries, cache, softcap=0.0, window=-1, sinks=False):

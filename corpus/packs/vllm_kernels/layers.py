@@ -3,6 +3,7 @@
 import torch
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from _models import models
+from _tensors import normal
 from irdiff_corpus import launch
 from vllm.model_executor.determinism.batch_invariant import (
     bmm_batch_invariant,
@@ -32,10 +33,6 @@ BLOCKS = {  # outputs, inputs; for float8 blocks, where vLLM has tuned configs
     "deepseek-v3-tp8-q-b": (3072, 1536),
     "qwen3-4b-o": (2560, 4096),
 }
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def quantize(model, tokens):

@@ -2,6 +2,8 @@
 
 import torch
 import vllm_kernels._alone  # noqa: F401, I001
+import _models
+from _tensors import normal, numbers
 from irdiff_corpus import launch
 from vllm.model_executor.layers.lightning_attn import lightning_attention, linear_decode_forward_triton
 from vllm.model_executor.layers.mamba.ops.causal_conv1d import causal_conv1d_fn, causal_conv1d_update
@@ -18,23 +20,10 @@ from vllm.third_party.flash_linear_attention.ops.fused_sigmoid_gating import fus
 from vllm.third_party.flash_linear_attention.ops.kda import chunk_kda, fused_recurrent_kda
 from vllm.third_party.flash_linear_attention.ops.layernorm_guard import rmsnorm_fn
 
-MAMBA = {  # heads, elements of a head, groups, elements of the state, chunk
-    "mamba2-2.7b": (80, 64, 1, 128, 256),
-    "nemotron-h-8b": (128, 64, 8, 128, 128),
-    "zamba2-7b": (112, 64, 2, 64, 256),
-    "falcon-h1-34b": (32, 128, 2, 256, 128),
-}
+MAMBA = {name: _models.MAMBA[name] for name in ("mamba2-2.7b", "nemotron-h-8b", "zamba2-7b", "falcon-h1-34b")}
 DELTA = {"qwen3-next-80b-tp2": (8, 16, 128)}  # heads, heads of values, elements of a head
 KIMI = {"kimi-linear-48b-tp4": (8, 8, 128)}
 LIGHTNING = {"minimax-text-tp8": (8, 128)}
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
-
-
-def numbers(*values):
-    return torch.tensor(values, dtype=torch.int32)
 
 
 def scan(model, tokens):

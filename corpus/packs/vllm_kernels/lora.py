@@ -2,6 +2,7 @@
 
 import torch
 import vllm_kernels._alone  # noqa: F401, I001
+from _tensors import normal
 from irdiff_corpus import launch
 from vllm.lora.ops.triton_ops.fused_moe_lora_op import _fused_moe_lora
 from vllm.lora.ops.triton_ops.lora_expand_op import _lora_expand
@@ -19,10 +20,6 @@ EXPERTS = {  # experts, experts of a token, hidden, intermediate
     "qwen3-30b": (128, 8, 2048, 768),
     "mixtral-8x7b-tp8": (8, 2, 4096, 1792),
 }
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def meta(tokens):
