@@ -337,8 +337,9 @@ def _doubted(row: EffectDiffers) -> EffectDiffers:
 
 def _is_of_layout(row: EffectDiffers) -> bool:
     """Whether another layout of shared memory may be why."""
-    is_moved = row.act and (row.kind is MEMORY or (row.kind is SYNC and _ADDRESS in row.subject))
-    return bool(is_moved) or (row.kind is MEMORY and row.subject.startswith("shared "))
+    if row.kind is MEMORY:
+        return bool(row.act) or row.subject.startswith("shared ")
+    return row.kind is SYNC and bool(row.act) and _ADDRESS in row.subject
 
 
 def _mirrored(subject: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -150,8 +150,8 @@ class _Block:
         self._values = function.values
         self._seen: Counter[int] = Counter()
         self._events: list[Event] = []
-        self._loaded: dict[int, Event] = {}
-        """Loads since memory may have been written, by what is equal of equal ones."""
+        self._loaded: defaultdict[str, dict[int, Event]] = defaultdict(dict)
+        """By space, the loads since it may have been written, by what is equal of equal ones."""
 
     def run(self) -> NumberedBlock:
         """Remembers what an operation gives of the same values in the same lanes."""
@@ -260,20 +260,19 @@ class _Block:
         if found is None:
             found = values.known_events[key] = self._like(operation, effect, read)
         like, guard, *_ = found
-        if like in self._loaded:
-            return self._loaded[like]
+        if like in self._loaded[effect.space]:
+            return self._loaded[effect.space][like]
         number = values.node("event", operation.name, guard, like, self._seen[like])
         self._seen[like] += 1
         values.made_by.setdefault(number, operation)
         event = Event(operation, effect, number, *found)
         self._events.append(event)
-        if effect.act is Act.LOAD:
-            if not _READS_ANEW.search(operation.name):
-                self._loaded[like] = event
+        if effect.act is Act.LOAD and not _READS_ANEW.search(operation.name):
+            self._loaded[effect.space][like] = event
         elif effect.act is Act.STORE and effect.space:
-            apart = (row for row in self._loaded.items() if row[1].effect.space not in ("", effect.space))
-            self._loaded = dict(apart)
-        elif effect.act not in (Act.LANES, Act.STATES):
+            self._loaded[effect.space].clear()
+            self._loaded[""].clear()
+        elif effect.act not in (Act.LOAD, Act.LANES, Act.STATES):
             self._loaded.clear()
         return event
 
