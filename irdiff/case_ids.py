@@ -53,6 +53,11 @@ def parse(name: str) -> CaseId:
     return CaseId(workload=workload, label=label, target=target)
 
 
+def whole(workload: str) -> str:
+    """Stands for all launches of a workload, where none is known: it does not load, or has no backend."""
+    return f"{workload}:*"
+
+
 def selects(patterns: Sequence[str], name: str) -> bool:
     """Whether one of the patterns means the case of that name; no pattern at all means every case."""
     return not patterns or any(_selects(pattern, name) for pattern in patterns)

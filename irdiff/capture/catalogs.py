@@ -150,7 +150,8 @@ class Capturer:
                 transient = any(row.get("transient") for row in rows)
             else:
                 failure = replace(self._requests.failure(ended, result, folder), stage="capture")
-                failures = [CaptureFailure(id=f"{request['workload']}:*", expected=True, failure=failure)]
+                whole = case_ids.whole(request["workload"])
+                failures = [CaptureFailure(id=whole, expected=True, failure=failure)]
                 ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 transient = result is None or ran_out or bool(result.get("transient"))
         found = result if result and outcome == "captured" else {}

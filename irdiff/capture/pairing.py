@@ -79,7 +79,7 @@ def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
 def unsupported(workload: str, target: Target) -> Pair:
     """Stands for all launches of a workload where neither toolchain has the target's backend."""
     neither = Sides(base=False, head=False)
-    return Pair(launch_id=f"{workload}:*", target=target, base=None, head=None, supported=neither)
+    return Pair(launch_id=case_ids.whole(workload), target=target, base=None, head=None, supported=neither)
 
 
 def match(base: Iterable[Row], head: Iterable[Row], target: Target, supported: Sides[bool]) -> list[Pair]:
@@ -125,7 +125,7 @@ def _row(name: str, rows: Mapping[str, Row], others: Mapping[str, Row]) -> Row |
 
 def _failure_over(name: str, rows: Mapping[str, Row]) -> CaptureFailure | None:
     """The nearest failure of one side that stands for a name."""
-    whole = f"{name.partition(':')[0]}:*"
+    whole = case_ids.whole(name.partition(":")[0])
     failures = [row for row in rows.values() if isinstance(row, CaptureFailure)]
     over = [row for row in failures if name.startswith(f"{row.id}/") or (row.id == whole and name != whole)]
     return max(over, key=lambda row: len(row.id) if row.id != whole else 0, default=None)

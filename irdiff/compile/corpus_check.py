@@ -68,7 +68,7 @@ def opened(
             return [
                 (target, row)
                 for row in rows
-                if row.id == f"{workload}:*"  # it does not load: it may have any label
+                if row.id == case_ids.whole(workload)  # it may have any label
                 or case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
             ]
 
