@@ -1,10 +1,13 @@
-"""Tensors that packs share. Their values do not matter: no kernel computes."""
+"""Tensors that packs share."""
 
 import torch
 
 
 def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
+    """Zeros on a CPU, where no kernel computes; normal values on a GPU, where `corpus verify` runs kernels."""
+    if torch.get_default_device().type == "cpu":
+        return torch.zeros(shape, dtype=dtype)
+    return torch.randn(shape).to(dtype)
 
 
 def numbers(*values):

@@ -189,8 +189,9 @@ def check_command(*, selection: CaseArguments, spec: str, json_path: Path | None
 
 
 @corpus_group.command("verify")
-@options.gathered("selection", CaseArguments, options.corpus_option)
+@options.gathered("selection", CaseArguments, options.corpus_option, options.pack_option)
 @click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
+@click.option("--part", default="1/1", help="2/8: the second, tenth, … launch alone.")
 @click.option("--target", default="sm_90", help="Which target this machine's GPU is.")
 @click.option("--python", default=sys.executable, help="An interpreter that has torch and triton.")
 @options.markdown_option
@@ -200,6 +201,7 @@ def verify_command(
     *,
     selection: CaseArguments,
     workload: str,
+    part: str,
     target: str,
     python: str,
     markdown_path: Path | None,
@@ -209,7 +211,8 @@ def verify_command(
     """Run every launch on this machine's GPU and compare it with its PyTorch reference.
 
     Prints the error of each launch, the share of its tolerance that it used, its time, and its share of the
-    GPU's peak. Ends with 1 if a launch is wrong or does not run.
+    GPU's peak. Ends with 1 if a launch is wrong or does not run. The packages of a pack must be installed for
+    the interpreter, with a torch for its GPU.
     """
     rows: list[dict[str, Any]] = []
 
@@ -220,12 +223,17 @@ def verify_command(
             rows.append(json.loads(line))
             click.echo(_verified_line(rows[-1]))
 
-    words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", workload]
-    words += ["--corpus", selection.corpus_folder(config), "--targets", config.shipped / "targets"]
+    folder = selection.corpus_folder(config)
+    kernels = packs.load(folder, selection.packs)
     log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line)
+    code = 0
+    for family in kernels.packs or ("",):
+        pattern = workload if workload != "*" or not family else f"{family}/*"
+        words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", pattern]
+        words += ["--corpus", kernels.root, "--targets", config.shipped / "targets", "--part", part]
+        code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line) or code
     if json_path:
         options.write_json(json_path, rows)
     if not rows and code == 0:

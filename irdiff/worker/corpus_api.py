@@ -13,8 +13,11 @@ verified on a GPU, `use_torch` makes the same calls with real tensors.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import itertools
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 _DTYPES = {
     "fp64": ("float64", 8, True),
@@ -259,6 +262,58 @@ def use_torch(torch):
     """From now on `empty` and `zeros` give real tensors on the GPU."""
     global _torch
     _torch = torch
+
+
+class Check(NamedTuple):
+    """A call of a workload of torch tensors, and its reference."""
+
+    function: Callable
+    reference: Callable
+    inputs: tuple
+    """As they were before the call, which may write to them."""
+    results: object
+    error: float | None
+    """Largest relative norm of a result's error; None: by the types of the inputs."""
+
+
+checks: list = []
+"""What `checked` was given while kernels are verified."""
+
+
+def checked(function, reference, *inputs, error=None):
+    """`function(*inputs)` of torch tensors; `corpus verify` compares it with `reference(*inputs)` in fp32.
+
+    Both return a tensor or a tuple of tensors; the reference's has None where nothing is compared. While
+    launches are captured the reference does not run.
+    """
+    if not _torch:
+        return function(*inputs)
+    kept = tuple(value.clone() if _torch.is_tensor(value) else value for value in inputs)
+    results = function(*inputs)
+    checks.append(Check(function, reference, kept, results, error))
+    return results
+
+
+def trained(function, reference, *inputs, error=None):
+    """`checked`, forward and backward: the results, then the gradient of each input of floating point."""
+    both = (functools.partial(_forward_backward, call) for call in (function, reference))
+    return checked(*both, *inputs, error=error)
+
+
+def _forward_backward(function, *inputs):
+    import torch
+
+    def is_float(value):
+        return torch.is_tensor(value) and value.is_floating_point()
+
+    leaves = [value.detach().requires_grad_() if is_float(value) else value for value in inputs]
+    results = function(*leaves)
+    results = results if isinstance(results, tuple) else (results,)
+    wanted = [value for value in results if is_float(value) and value.requires_grad]
+    torch.manual_seed(0)  # what flows back is the same for the reference
+    flows = [torch.randn(value.shape).to(value) if _torch else torch.ones_like(value) for value in wanted]
+    torch.autograd.backward(wanted, flows)
+    return (*results, *(value.grad for value in leaves if is_float(value)))
 
 
 class LaunchEntry:

@@ -1,7 +1,8 @@
 """RMS norm and its relatives, layer norm, group norm, DyT, poly norm: forward and backward."""
 
-from irdiff_corpus import launch
-from liger._calls import DTYPES, normal, train
+from irdiff_corpus import launch, trained
+from _tensors import normal
+from liger._calls import DTYPES, train
 from liger_kernel.ops.dyt import LigerDyTFunction
 from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
 from liger_kernel.ops.group_norm import LigerGroupNormFunction
@@ -10,17 +11,25 @@ from liger_kernel.ops.modulated_rms_norm import LigerModulatedRMSNormFunction
 from liger_kernel.ops.poly_norm import LigerPolyNormFunction
 from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 import torch
+import torch.nn.functional as F
 
 ROWS = 2048
 
 
 def rms(n, casting, offset=0.0, rows=ROWS, row_mode=None, dtype=torch.bfloat16):
-    weight = normal(n, dtype=dtype)
-    train(LigerRMSNormFunction, normal(rows, n, dtype=dtype), weight, 1e-6, offset, casting, False, row_mode)
+    def rms_norm(x, weight):
+        return LigerRMSNormFunction.apply(x, weight, 1e-6, offset, casting, False, row_mode)
+
+    x, weight = normal(rows, n, dtype=dtype), normal(n, dtype=dtype)
+    trained(rms_norm, lambda x, weight: F.rms_norm(x, (n,), weight + offset, 1e-6), x, weight)
 
 
 def layer(n, dtype=torch.bfloat16):
-    train(LigerLayerNormFunction, *(normal(*shape, dtype=dtype) for shape in ((ROWS, n), (n,), (n,))), 1e-5)
+    def layer_norm(x, weight, bias):
+        return LigerLayerNormFunction.apply(x, weight, bias, 1e-5)
+
+    inputs = (normal(*shape, dtype=dtype) for shape in ((ROWS, n), (n,), (n,)))
+    trained(layer_norm, lambda x, weight, bias: F.layer_norm(x, (n,), weight, bias, 1e-5), *inputs)
 
 
 def group(channels, groups):
