@@ -3,11 +3,11 @@
 import torch
 
 
-def normal(*shape, dtype=torch.bfloat16):
+def normal(*shape, dtype=torch.bfloat16, scale=1.0):
     """Zeros on a CPU, where no kernel computes; normal values on a GPU, where `corpus verify` runs kernels."""
     if torch.get_default_device().type == "cpu":
         return torch.zeros(shape, dtype=dtype)
-    return torch.randn(shape).to(dtype)
+    return (torch.randn(shape) * scale).to(dtype)
 
 
 def numbers(*values):

@@ -1,8 +1,10 @@
 """SwiGLU, GEGLU, squared ReLU: forward and backward."""
 
 import torch
-from irdiff_corpus import launch
-from liger._calls import DTYPES, normal, train
+import torch.nn.functional as F
+from _tensors import normal
+from irdiff_corpus import launch, trained
+from liger._calls import DTYPES
 from liger_kernel.ops.geglu import LigerGELUMulFunction
 from liger_kernel.ops.relu_squared import LigerReLUSquaredFunction
 from liger_kernel.ops.swiglu import LigerFusedGateUpSiLUMulFunction, LigerSiLUMulFunction
@@ -11,19 +13,25 @@ ROWS = 1024
 
 
 def swiglu(n, dtype=torch.bfloat16):
-    train(LigerSiLUMulFunction, *(normal(ROWS, n, dtype=dtype) for _ in range(2)))
+    gate_up = (normal(ROWS, n, dtype=dtype) for _ in range(2))
+    trained(LigerSiLUMulFunction.apply, lambda gate, up: F.silu(gate) * up, *gate_up)
 
 
 def fused_gate_up(n):
-    train(LigerFusedGateUpSiLUMulFunction, normal(ROWS, 2 * n))
+    def reference(x):
+        gate, up = x.chunk(2, -1)
+        return F.silu(gate) * up
+
+    trained(LigerFusedGateUpSiLUMulFunction.apply, reference, normal(ROWS, 2 * n))
 
 
 def geglu(n, dtype=torch.bfloat16):
-    train(LigerGELUMulFunction, *(normal(ROWS, n, dtype=dtype) for _ in range(2)))
+    gate_up = (normal(ROWS, n, dtype=dtype) for _ in range(2))
+    trained(LigerGELUMulFunction.apply, lambda gate, up: F.gelu(gate, approximate="tanh") * up, *gate_up)
 
 
 def relu_squared(n, dtype=torch.bfloat16):
-    train(LigerReLUSquaredFunction, normal(ROWS, n, dtype=dtype))
+    trained(LigerReLUSquaredFunction.apply, lambda x: F.relu(x) ** 2, normal(ROWS, n, dtype=dtype))
 
 
 LAUNCHES = {

@@ -1,8 +1,11 @@
 """Cross entropy, also fused with the last linear layer; KL, JSD and total variation; softmax; GRPO."""
 
 import torch
-from irdiff_corpus import launch
-from liger._calls import DTYPES, normal, train
+import torch.nn.functional as F
+from _references import sparsemax
+from _tensors import normal
+from irdiff_corpus import launch, trained
+from liger._calls import DTYPES
 from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
 from liger_kernel.ops.fused_ce_tvd import LigerFusedCETVDFunction
 from liger_kernel.ops.fused_linear_cross_entropy import LigerFusedLinearCrossEntropyFunction
@@ -18,77 +21,121 @@ from liger_kernel.ops.tvd import LigerTVDLossFunction
 ROWS, VOCABULARY = 64, 32000
 
 
-def labels():
-    return torch.zeros(ROWS, dtype=torch.int64)
+def labels(vocabulary=VOCABULARY):
+    return torch.randint(vocabulary, (ROWS,))
+
+
+def logarithms():
+    return normal(ROWS, VOCABULARY, dtype=torch.float32).log_softmax(-1)
+
+
+def linear(hidden):
+    """Hidden states and a table of the vocabulary, whose products are of size one."""
+    return normal(ROWS, hidden), normal(VOCABULARY, hidden, scale=hidden**-0.5)
 
 
 def cross_entropy(vocabulary, smoothing=0.0, softcap=None, weight=None, dtype=torch.bfloat16):
-    logits = normal(ROWS, vocabulary, dtype=dtype)
-    train(LigerCrossEntropyFunction, logits, labels(), weight, -100, 1e-4, smoothing, "mean", softcap)
+    def loss(x, labels):
+        return LigerCrossEntropyFunction.apply(x, labels, weight, -100, 1e-4, smoothing, "mean", softcap)[0]
+
+    def reference(x, labels):
+        x = softcap * torch.tanh(x / softcap) if softcap else x
+        of_size = 1e-4 * x.logsumexp(-1).square().mean()
+        return F.cross_entropy(x, labels, weight, label_smoothing=smoothing) + of_size
+
+    trained(loss, reference, normal(ROWS, vocabulary, dtype=dtype), labels(vocabulary))
 
 
 def fused_linear_cross_entropy(hidden):
-    train(LigerFusedLinearCrossEntropyFunction, normal(ROWS, hidden), normal(VOCABULARY, hidden), labels())
+    def reference(x, table, labels):
+        return F.cross_entropy(x @ table.T, labels)
+
+    trained(lambda *x: LigerFusedLinearCrossEntropyFunction.apply(*x)[0], reference, *linear(hidden), labels())
 
 
 def kl_div(reduction):
-    target = torch.zeros(ROWS, VOCABULARY)
-    train(LigerKLDivLossFunction, normal(ROWS, VOCABULARY, dtype=torch.float32), target, reduction)
+    def reference(x, target):
+        return F.kl_div(x, target, reduction=reduction)
+
+    inputs = logarithms(), logarithms().exp()
+    trained(lambda *x: LigerKLDivLossFunction.apply(*x, reduction), reference, *inputs)
+
+
+def divergence(x, target, beta):
+    """Jensen-Shannon's, of two tables of logarithms; of Kullback-Leibler where beta is 0."""
+    if beta == 0:
+        return F.kl_div(x, target, reduction="batchmean", log_target=True)
+    middle = (beta * target.exp() + (1 - beta) * x.exp()).log()
+    parts = (F.kl_div(middle, part, reduction="batchmean", log_target=True) for part in (target, x))
+    return sum(weight * part for weight, part in zip((beta, 1 - beta), parts))
 
 
 def jsd(beta):
-    target = torch.zeros(ROWS, VOCABULARY)
-    train(LigerJSDFunction, normal(ROWS, VOCABULARY, dtype=torch.float32), target, labels(), beta)
+    def reference(x, target, _):
+        return divergence(x, target, beta)
+
+    trained(lambda *x: LigerJSDFunction.apply(*x, beta), reference, logarithms(), logarithms(), labels())
+
+
+def variation(p, q):
+    return 0.5 * (p - q).abs().sum(-1)
 
 
 def tvd():
-    target = torch.zeros(ROWS, VOCABULARY)
-    train(LigerTVDLossFunction, normal(ROWS, VOCABULARY, dtype=torch.float32), target, labels())
+    def reference(p, q, _):
+        return variation(p, q).mean()
+
+    trained(LigerTVDLossFunction.apply, reference, logarithms().exp(), logarithms().exp(), labels())
 
 
 def fused_linear_jsd(hidden):
-    teacher = torch.zeros(ROWS, hidden, dtype=torch.bfloat16), torch.zeros(VOCABULARY, hidden).bfloat16()
-    train(LigerFusedLinearJSDFunction, normal(ROWS, hidden), normal(VOCABULARY, hidden), *teacher, labels())
+    def reference(x, table, teacher, of_teacher, _):
+        return divergence((x @ table.T).log_softmax(-1), (teacher @ of_teacher.T).log_softmax(-1), 0.5)
+
+    trained(LigerFusedLinearJSDFunction.apply, reference, *linear(hidden), *linear(hidden), labels())
 
 
 def fused_linear_kl_div(hidden):
-    target = torch.zeros(ROWS, VOCABULARY)
-    train(LigerFusedLinearKLDivFunction, normal(ROWS, hidden), normal(VOCABULARY, hidden), target)
+    def reference(x, table, target):
+        return F.kl_div((x @ table.T).log_softmax(-1), target, reduction="batchmean")
+
+    trained(LigerFusedLinearKLDivFunction.apply, reference, *linear(hidden), logarithms().exp())
 
 
 def fused_ce_tvd():
-    train(LigerFusedCETVDFunction, normal(ROWS, VOCABULARY), normal(ROWS, VOCABULARY), labels())
+    def reference(x, teacher, labels):
+        return F.cross_entropy(x, labels, reduction="none"), variation(x.softmax(-1), teacher.softmax(-1))
+
+    inputs = normal(ROWS, VOCABULARY), normal(ROWS, VOCABULARY), labels()
+    trained(LigerFusedCETVDFunction.apply, reference, *inputs)
 
 
 def softmax(n, dtype=torch.bfloat16):
-    train(LigerSoftmaxFunction, normal(256, n, dtype=dtype))
+    trained(LigerSoftmaxFunction.apply, lambda x: x.softmax(-1), normal(256, n, dtype=dtype))
 
 
-def sparsemax(n):
-    train(LigerSparsemaxFunction, normal(256, n, dtype=torch.float32), -1)
+def sparse_softmax(n):
+    trained(lambda x: LigerSparsemaxFunction.apply(x, -1), sparsemax, normal(256, n, dtype=torch.float32))
 
 
 def grpo(loss_type, level):
     batch, length = 4, 16
-    old, reference = (torch.zeros(batch, length) for _ in range(2))
-    train(
-        GrpoLossFunction,
-        normal(batch, length + 1, VOCABULARY),
-        old,
-        reference,
-        torch.zeros(batch, length, dtype=torch.int64),
-        torch.zeros(batch),
-        torch.ones(batch, length, dtype=torch.int64),
-        0.9,
-        0.04,
-        0.2,
-        0.2,
-        False,
-        loss_type,
-        None,
-        True,
-        level,
-    )
+    temperature, beta, clip = 0.9, 0.04, 0.2
+    options = temperature, beta, clip, clip, False, loss_type, None, True, level
+
+    def reference(logits, old, reference, tokens, advantages, mask):
+        of_tokens = (logits[:, :-1] / temperature).log_softmax(-1).gather(-1, tokens[..., None])[..., 0]
+        change = of_tokens - old
+        ratio = (change.mean(-1, keepdim=True) if level == "sequence" else change).exp()
+        gains = (part * advantages[:, None] for part in (ratio, ratio.clamp(1 - clip, 1 + clip)))
+        distance = (reference - of_tokens).exp() - (reference - of_tokens) - 1
+        return (beta * distance - torch.minimum(*gains)).mean(), distance.detach().mean(), None
+
+    old, of_reference = (normal(batch, length, dtype=torch.float32) - 11 for _ in range(2))
+    tokens, mask = torch.randint(VOCABULARY, (batch, length)), torch.ones(batch, length, dtype=torch.int64)
+    logits, advantages = normal(batch, length + 1, VOCABULARY), normal(batch, dtype=torch.float32)
+    inputs = logits, old, of_reference, tokens, advantages, mask
+    trained(lambda *x: GrpoLossFunction.apply(*x, *options), reference, *inputs)
 
 
 LAUNCHES = {
@@ -104,7 +151,7 @@ LAUNCHES = {
     "fused-linear-kl-div-1024": launch(fused_linear_kl_div, 1024),
     "fused-ce-tvd": launch(fused_ce_tvd),
     "softmax-4096": launch(softmax, 4096),
-    "sparsemax-4096": launch(sparsemax, 4096),
+    "sparsemax-4096": launch(sparse_softmax, 4096),
     "grpo-token": launch(grpo, "grpo", "token"),
     "grpo-sequence": launch(grpo, "grpo", "sequence"),
 } | {

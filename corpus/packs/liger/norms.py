@@ -2,7 +2,7 @@
 
 from irdiff_corpus import launch, trained
 from _tensors import normal
-from liger._calls import DTYPES, train
+from liger._calls import DTYPES
 from liger_kernel.ops.dyt import LigerDyTFunction
 from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
 from liger_kernel.ops.group_norm import LigerGroupNormFunction
@@ -33,27 +33,42 @@ def layer(n, dtype=torch.bfloat16):
 
 
 def group(channels, groups):
-    x = normal(8, channels, 1024, dtype=torch.float32)
-    weights = [normal(channels, dtype=torch.float32) for _ in range(2)]
-    train(LigerGroupNormFunction, x, *weights, channels, groups, 1e-5)
+    def group_norm(x, weight, bias):
+        return LigerGroupNormFunction.apply(x, weight, bias, channels, groups, 1e-5)
+
+    inputs = (normal(*shape, dtype=torch.float32) for shape in ((8, channels, 1024), (channels,), (channels,)))
+    trained(group_norm, lambda x, weight, bias: F.group_norm(x, groups, weight, bias, 1e-5), *inputs)
 
 
 def add_rms(n, dtype=torch.bfloat16):
-    x, residual = (normal(ROWS, n, dtype=dtype) for _ in range(2))
-    train(LigerFusedAddRMSNormFunction, x, residual, normal(n, dtype=dtype), 1e-6)
+    def reference(x, residual, weight):
+        total = x + residual
+        return F.rms_norm(total, (n,), weight, 1e-6), total
+
+    inputs = (normal(*shape, dtype=dtype) for shape in ((ROWS, n), (ROWS, n), (n,)))
+    trained(lambda *x: LigerFusedAddRMSNormFunction.apply(*x, 1e-6), reference, *inputs)
 
 
 def modulated_rms(n):
-    x, scale, shift = normal(4, 512, n), normal(4, n), normal(4, n)
-    train(LigerModulatedRMSNormFunction, x, normal(n), scale, shift, 1e-6)
+    def reference(x, weight, scale, shift):
+        return (1 + scale[:, None]) * F.rms_norm(x, (n,), weight, 1e-6) + shift[:, None]
+
+    inputs = normal(4, 512, n), normal(n), normal(4, n), normal(4, n)
+    trained(lambda *x: LigerModulatedRMSNormFunction.apply(*x, 1e-6), reference, *inputs)
 
 
 def dyt(n):
-    train(LigerDyTFunction, normal(ROWS, n), normal(1), normal(n), normal(n))
+    def reference(x, alpha, gamma, beta):
+        return torch.tanh(alpha * x) * gamma + beta
+
+    trained(LigerDyTFunction.apply, reference, normal(ROWS, n), normal(1), normal(n), normal(n))
 
 
 def poly(n):
-    train(LigerPolyNormFunction, normal(ROWS, n), normal(3), normal())
+    def reference(x, weights, bias):
+        return bias + sum(w * F.rms_norm(x**power, (n,), eps=1e-6) for w, power in zip(weights, (3, 2, 1)))
+
+    trained(LigerPolyNormFunction.apply, reference, normal(ROWS, n), normal(3), normal())
 
 
 LAUNCHES = {

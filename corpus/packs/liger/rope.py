@@ -1,8 +1,11 @@
 """Rotary embeddings of Llama, Llama 4 and Qwen2-VL, and the embedding table: forward and backward."""
 
 import torch
-from irdiff_corpus import launch
-from liger._calls import DTYPES, normal, train
+import torch.nn.functional as F
+from _references import rotated
+from _tensors import normal
+from irdiff_corpus import launch, trained
+from liger._calls import DTYPES
 from liger_kernel.ops.experimental.embedding import LigerEmbeddingFunction
 from liger_kernel.ops.llama4_rope import LigerLlama4RopeFunction
 from liger_kernel.ops.qwen2vl_mrope import LigerQwen2VLMRopeFunction
@@ -12,24 +15,41 @@ TOKENS = 512
 
 
 def rope(heads, kv_heads, dim, dtype=torch.bfloat16):
-    q, k = (normal(2, count, TOKENS, dim, dtype=dtype) for count in (heads, kv_heads))
-    angles = [torch.zeros(1, TOKENS, dim, dtype=dtype) for _ in range(2)]
-    train(LigerRopeFunction, q, k, *angles)
+    def reference(q, k, *tables):
+        halves = [table[:, None, :, : dim // 2] for table in tables]
+        return rotated(q, *halves), rotated(k, *halves)
+
+    q_k = (normal(2, count, TOKENS, dim, dtype=dtype) for count in (heads, kv_heads))
+    trained(LigerRopeFunction.apply, reference, *q_k, *(normal(1, TOKENS, dim, dtype=dtype) for _ in range(2)))
 
 
 def llama4(heads, kv_heads, dim):
-    q, k = normal(2, TOKENS, heads, dim), normal(2, TOKENS, kv_heads, dim)
-    train(LigerLlama4RopeFunction, q, k, torch.zeros(TOKENS, dim // 2, dtype=torch.complex64))
+    def reference(*q_k_angles):
+        *q_k, angles = q_k_angles
+        pairs = (torch.view_as_complex(x.unflatten(-1, (-1, 2))) * angles[:, None] for x in q_k)
+        return tuple(torch.view_as_real(x).flatten(-2) for x in pairs)
+
+    angles = normal(TOKENS, dim // 2, dtype=torch.float32)
+    q_k = (normal(2, TOKENS, count, dim) for count in (heads, kv_heads))
+    trained(LigerLlama4RopeFunction.apply, reference, *q_k, torch.polar(torch.ones_like(angles), angles))
 
 
 def mrope(heads, kv_heads, dim):
-    q, k = normal(2, heads, TOKENS, dim), normal(2, kv_heads, TOKENS, dim)
-    angles = [torch.zeros(3, 2, TOKENS, dim, dtype=torch.bfloat16) for _ in range(2)]
-    train(LigerQwen2VLMRopeFunction, q, k, *angles, [16, 24, 24])
+    sections = [16, 24, 24]
+
+    def reference(q, k, *tables):
+        parts = (table[..., : dim // 2].split(sections, -1) for table in tables)
+        halves = [torch.cat([part[place][place] for place in range(3)], -1)[:, None] for part in parts]
+        return rotated(q, *halves), rotated(k, *halves)
+
+    q_k = (normal(2, count, TOKENS, dim) for count in (heads, kv_heads))
+    tables = (normal(3, 2, TOKENS, dim) for _ in range(2))
+    trained(lambda *x: LigerQwen2VLMRopeFunction.apply(*x, sections), reference, *q_k, *tables)
 
 
 def embedding(vocabulary, dim):
-    train(LigerEmbeddingFunction, normal(vocabulary, dim), torch.zeros(4, TOKENS, dtype=torch.int64))
+    tokens = torch.randint(vocabulary, (4, TOKENS))
+    trained(LigerEmbeddingFunction.apply, lambda table, x: F.embedding(x, table), normal(vocabulary, dim), tokens)
 
 
 LAUNCHES = {
