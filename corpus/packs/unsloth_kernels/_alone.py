@@ -33,7 +33,8 @@ class Answers(types.ModuleType):
 
 
 os.environ["UNSLOTH_TRITON_FAST_LAUNCH"] = "0"
-torch._C._cuda_getCurrentRawStream = lambda index: 0
+if not hasattr(torch._C, "_cuda_getCurrentRawStream"):  # a torch for the CPU
+    torch._C._cuda_getCurrentRawStream = lambda index: 0
 for name in (
     "unsloth_zoo",
     "unsloth_zoo.log",

@@ -1,9 +1,15 @@
 """Norms, rotary embeddings, gated activations and the loss of fine-tuning, forward and backward."""
 
+import functools
+from types import SimpleNamespace
+
 import torch
+import torch.nn.functional as F
 from _models import models
+from _references import rotated
+from _tensors import normal
 import unsloth_kernels._alone  # noqa: F401, I001
-from irdiff_corpus import launch
+from irdiff_corpus import checked, launch, trained
 from unsloth.kernels.cross_entropy_loss import fast_cross_entropy_loss
 from unsloth.kernels.geglu import (
     geglu_approx_backward_kernel,
@@ -19,46 +25,79 @@ from unsloth.kernels.swiglu import swiglu_DWf_DW_dfg_kernel, swiglu_fg_kernel
 MODELS = models("llama3-8b", "llama3-70b", "qwen3-4b", "mistral-7b", "gemma3-4b")
 
 
-def zeros(*shape, dtype):
-    return torch.zeros(shape, dtype=dtype, requires_grad=True)
-
-
-def backward(output):
-    output.backward(torch.zeros_like(output))
-
-
 def norms(model, tokens, dtype):
     hidden = MODELS[model].hidden
-    norm = torch.nn.LayerNorm(hidden, eps=1e-6, dtype=dtype)
+
+    def module(weight, bias=None):
+        return SimpleNamespace(weight=weight, bias=bias, eps=1e-6, elementwise_affine=True)
+
+    def rms(x, weight, gemma):
+        return fast_rms_layernorm(module(weight), x, gemma)
+
+    def of_rms(x, weight, gemma):
+        return F.rms_norm(x, (hidden,), weight + gemma, 1e-6)
+
+    def layer(x, weight, bias):
+        return fast_layernorm(module(weight, bias), x)
+
+    def of_layer(x, weight, bias):
+        return F.layer_norm(x, (hidden,), weight, bias, 1e-6)
+
+    weight, bias = (normal(hidden, dtype=dtype) for _ in range(2))
     for gemma in (False, True):
-        backward(fast_rms_layernorm(norm, zeros(1, tokens, hidden, dtype=dtype), gemma))
-    backward(fast_layernorm(norm, zeros(1, tokens, hidden, dtype=dtype)))
+        trained(rms, of_rms, normal(1, tokens, hidden, dtype=dtype), weight, gemma)
+    trained(layer, of_layer, normal(1, tokens, hidden, dtype=dtype), weight, bias)
 
 
 def rotary(model, tokens, dtype):
     heads, of_keys, width, *_ = MODELS[model]
-    tables = [torch.zeros(tokens, width, dtype=dtype) for _ in range(2)]
-    queries, keys = (zeros(1, count, tokens, width, dtype=dtype) for count in (heads, of_keys))
-    q, k = fast_rope_embedding(queries, keys, *tables)
-    (q.sum() + k.sum()).backward()
+
+    def both(call):
+        def forward_backward(queries, keys, *tables):
+            leaves = [x.detach().requires_grad_() for x in (queries, keys)]
+            q, k = call(*leaves, *tables)
+            (q.sum() + k.sum()).backward()
+            return q, k, *(leaf.grad for leaf in leaves)
+
+        return forward_backward
+
+    def reference(*q_k_tables):
+        *q_k, cos, sin = q_k_tables
+        return [rotated(x, cos[:, : width // 2], sin[:, : width // 2]) for x in q_k]
+
+    q_k = (normal(1, count, tokens, width, dtype=dtype) for count in (heads, of_keys))
+    tables = (normal(tokens, width, dtype=dtype) for _ in range(2))
+    checked(both(fast_rope_embedding), both(reference), *q_k, *tables)
 
 
 def activations(model, tokens, dtype):
     intermediate = MODELS[model].intermediate
-    for forward, of_gradients in (
-        (swiglu_fg_kernel, swiglu_DWf_DW_dfg_kernel),
-        (geglu_exact_forward_kernel, geglu_exact_backward_kernel),
-        (geglu_approx_forward_kernel, geglu_approx_backward_kernel),
+
+    def gradients(act, gradient, gate, up):
+        gate = gate.requires_grad_()
+        output = act(gate) * up
+        return output, gradient * act(gate), torch.autograd.grad(output, gate, gradient)[0]
+
+    for act, forward, of_gradients in (
+        (F.silu, swiglu_fg_kernel, swiglu_DWf_DW_dfg_kernel),
+        (F.gelu, geglu_exact_forward_kernel, geglu_exact_backward_kernel),
+        (functools.partial(F.gelu, approximate="tanh"), geglu_approx_forward_kernel, geglu_approx_backward_kernel),
     ):
-        gate, up, gradient = (torch.zeros(1, tokens, intermediate, dtype=dtype) for _ in range(3))
-        forward(gate, up)
-        of_gradients(*(tensor.view(-1, intermediate) for tensor in (gradient, gate, up)))
+        gate, up, gradient = (normal(1, tokens, intermediate, dtype=dtype) for _ in range(3))
+        checked(forward, lambda gate, up, act=act: act(gate) * up, gate, up)
+        checked(of_gradients, functools.partial(gradients, act), *(x.view(-1, intermediate) for x in (gradient, gate, up)))
 
 
 def loss(model, tokens, dtype):
-    logits = zeros(1, tokens, MODELS[model].vocabulary, dtype=dtype)
     softcap = 30.0 if model.startswith("gemma") else 0
-    fast_cross_entropy_loss(logits, torch.zeros(1, tokens, dtype=torch.int64), softcap).backward()
+
+    def reference(logits, labels):
+        logits = softcap * torch.tanh(logits / softcap) if softcap else logits
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+    vocabulary = MODELS[model].vocabulary
+    inputs = normal(1, tokens, vocabulary, dtype=dtype), torch.randint(vocabulary, (1, tokens))
+    trained(lambda *x: fast_cross_entropy_loss(*x, softcap), reference, *inputs)
 
 
 LAUNCHES = {
