@@ -27,3 +27,8 @@ def swiglu_experts(x, up, down, chosen, weights):
         output = (F.silu(gate) * value) @ down[expert].T
         result = result.index_add(0, token, output * weights[token, place, None])
     return result
+
+
+def widened(x, scales, rows, columns):
+    """Of a quantized matrix, whose blocks of this size have a scale each."""
+    return x.float() * scales.repeat_interleave(rows, 0).repeat_interleave(columns, 1)

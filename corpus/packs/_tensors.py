@@ -10,5 +10,16 @@ def normal(*shape, dtype=torch.bfloat16, scale=1.0):
     return (torch.randn(shape) * scale).to(dtype)
 
 
+def positive(*shape, dtype=torch.float32):
+    """Scales around one."""
+    return normal(*shape, dtype=dtype, scale=0.1).exp()
+
+
+def integers(low, high, *shape, dtype=torch.int8):
+    if torch.get_default_device().type == "cpu":
+        return torch.zeros(shape, dtype=dtype)
+    return torch.randint(low, high, shape, dtype=dtype)
+
+
 def numbers(*values):
     return torch.tensor(values, dtype=torch.int32)
