@@ -32,3 +32,32 @@ def swiglu_experts(x, up, down, chosen, weights):
 def widened(x, scales, rows, columns):
     """Of a quantized matrix, whose blocks of this size have a scale each."""
     return x.float() * scales.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
+
+
+
+def scores(q, k, scale=None, causal=True, window=None, softcap=0.0):
+    """Of (batch, heads, tokens, width), of which `k` may have fewer heads; queries are the last tokens.
+
+    `window`: how far back a token sees.
+    """
+    found = (q.unflatten(1, (k.shape[1], -1)).flatten(2, 3) @ k.mT).view(*q.shape[:3], -1)
+    found = found * (q.shape[-1] ** -0.5 if scale is None else scale)
+    found = softcap * torch.tanh(found / softcap) if softcap else found
+    queries, keys = found.shape[-2:]
+    back = torch.arange(keys - queries, keys)[:, None] - torch.arange(keys)
+    hidden = (back < 0) & causal | (back > (keys if window is None else window))
+    return found.masked_fill(hidden, -torch.inf)
+
+
+def attention(q, k, v, sinks=None, **options):
+    found = scores(q, k, **options)
+    if sinks is not None:  # one more score of each head, without a value
+        found = torch.cat([found, sinks[:, None, None].expand(*found.shape[:-1], 1)], -1)
+    shares = found.softmax(-1)[..., : k.shape[2]].reshape(len(q), v.shape[1], -1, k.shape[2])
+    return (shares @ v).view(*q.shape[:3], -1)
+
+
+def pages_of(cache, table, scales=None):
+    """(batch, heads, tokens, width) of a cache (pages, tokens of one, heads, width)."""
+    cache = cache if scales is None else cache * scales[..., None]
+    return cache[table].flatten(1, 2).transpose(1, 2)

@@ -23,3 +23,8 @@ def integers(low, high, *shape, dtype=torch.int8):
 
 def numbers(*values):
     return torch.tensor(values, dtype=torch.int32)
+
+
+def pages(sequences, count):
+    """Tables of pages of a cache, not in their order."""
+    return (torch.arange(sequences * count, dtype=torch.int32) * 5 % (sequences * count)).view(sequences, count)

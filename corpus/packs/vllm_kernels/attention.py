@@ -2,8 +2,9 @@
 
 import torch
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
-from _tensors import normal, numbers
-from irdiff_corpus import launch
+from _references import attention, pages_of, scores
+from _tensors import normal, numbers, pages
+from irdiff_corpus import checked, launch
 from vllm.v1.attention.ops.prefix_prefill import context_attention_fwd as prefix_attention
 from vllm.v1.attention.ops.triton_decode_attention import decode_attention_fwd
 from vllm.v1.attention.ops.triton_merge_attn_states import merge_attn_states
@@ -33,25 +34,35 @@ def unified(model, queries, cache, softcap=0.0, window=-1, sinks=False):
     """Eight sequences of `queries` new tokens over a cache of 1,024."""
     heads, of_keys, width = MODELS[model]
     sequences, length = 8, 1024
-    tokens, pages = sequences * queries, length // BLOCK
+    tokens, count = sequences * queries, length // BLOCK
     kind, dtype = CACHES[cache]
-    q = normal(tokens, heads, width)
-    keys, values = (normal(sequences * pages, BLOCK, of_keys, width, dtype=dtype) for _ in range(2))
     scale = torch.ones(1, dtype=torch.float32)
-    per_head = {}
-    if kind > KVQuantMode.FP8_PER_TENSOR:
-        names = ("k_scale_cache", "v_scale_cache")
-        per_head = {name: normal(sequences * pages, BLOCK, of_keys, dtype=torch.float32) for name in names}
     limit, padded = 128 // of_keys, 1 << (width - 1).bit_length()
     partial = normal(max(limit, tokens), heads, SPLITS, padded, dtype=torch.float32)
     sums = [normal(max(limit, tokens), heads, SPLITS, dtype=torch.float32) for _ in range(2)]
-    unified_attention(
-        q, keys, values, torch.zeros_like(q), torch.arange(sequences + 1, dtype=torch.int32) * queries, queries,
-        torch.full((sequences,), length, dtype=torch.int32), length, width**-0.5, True,
-        (window, 0 if window > 0 else -1), torch.zeros(sequences, pages, dtype=torch.int32), softcap, None,
-        scale, scale, limit, SPLITS, partial, *sums, sinks=normal(heads) if sinks else None, kv_quant_mode=kind,
-        **per_head,
-    )
+
+    def attend(q, keys, values, table, sinks, of_keys=None, of_values=None):
+        out = torch.zeros_like(q)
+        unified_attention(
+            q, keys, values, out, torch.arange(sequences + 1, dtype=torch.int32) * queries, queries,
+            torch.full((sequences,), length, dtype=torch.int32), length, width**-0.5, True,
+            (window, 0 if window > 0 else -1), table, softcap, None, scale, scale, limit, SPLITS, partial, *sums,
+            sinks=sinks, kv_quant_mode=kind, k_scale_cache=of_keys, v_scale_cache=of_values,
+        )
+        return out
+
+    def reference(q, keys, values, table, sinks, of_keys=None, of_values=None):
+        q = q.unflatten(0, (sequences, queries)).transpose(1, 2)
+        keys, values = pages_of(keys, table, of_keys), pages_of(values, table, of_values)
+        out = attention(q, keys, values, window=window if window > 0 else None, softcap=softcap, sinks=sinks)
+        return out.transpose(1, 2).flatten(0, 1)
+
+    caches = [normal(sequences * count, BLOCK, of_keys, width, dtype=dtype) for _ in range(2)]
+    scales = []
+    if kind > KVQuantMode.FP8_PER_TENSOR:
+        scales = [normal(*caches[0].shape[:-1], dtype=torch.float32).abs() for _ in range(2)]
+    with_sinks = normal(heads) if sinks else None
+    checked(attend, reference, normal(tokens, heads, width), *caches, pages(sequences, count), with_sinks, *scales)
 
 
 CACHES = {
@@ -64,68 +75,124 @@ CACHES = {
 
 def decode(model, batch, cache, softcap=0.0):
     heads, of_keys, width = MODELS[model]
-    pages, splits = batch * 1024 // BLOCK, 8
-    keys, values = (normal(pages, BLOCK, of_keys, width, dtype=CACHES[cache][1]) for _ in range(2))
-    decode_attention_fwd(
-        normal(batch, heads, width), keys, values, normal(batch, heads, width),
-        normal(batch, heads, dtype=torch.float32),
-        torch.zeros(batch, 1024 // BLOCK, dtype=torch.int32), torch.full((batch,), 1024, dtype=torch.int32),
-        normal(batch, heads, splits, width + 1, dtype=torch.float32), splits, width**-0.5, BLOCK, softcap,
-    )
+    keys, values = (normal(batch * 1024 // BLOCK, BLOCK, of_keys, width, dtype=CACHES[cache][1]) for _ in range(2))
+    step(normal(batch, heads, width), keys, values, 8, softcap)
 
 
 def decode_mla(model, batch, cache):
-    heads, splits = MLA[model], 4
     latents = normal(batch * 1024 // 64, 64, 1, 576, dtype=CACHES[cache][1])
-    decode_attention_fwd(
-        normal(batch, heads, 576), latents, latents[..., :512], normal(batch, heads, 512),
-        normal(batch, heads, dtype=torch.float32), torch.zeros(batch, 1024 // 64, dtype=torch.int32),
-        torch.full((batch,), 1024, dtype=torch.int32), normal(batch, heads, splits, 513, dtype=torch.float32), splits,
-        576**-0.5, 64, is_mla=True,
-    )
+    step(normal(batch, MLA[model], 576), latents, latents[..., :512], 4, is_mla=True)
+
+
+def step(q, keys, values, splits, softcap=0.0, **options):
+    """One token of each sequence over a cache of 1,024."""
+    (batch, heads, width), block, of_value = q.shape, keys.shape[1], values.shape[-1]
+    lengths = torch.full((batch,), 1024, dtype=torch.int32)
+
+    def attend(q, keys, values, table):
+        out, sums = normal(batch, heads, of_value), normal(batch, heads, dtype=torch.float32)
+        partial = normal(batch, heads, splits, of_value + 1, dtype=torch.float32)
+        decode_attention_fwd(
+            q, keys, values, out, sums, table, lengths, partial, splits, width**-0.5, block, softcap, **options
+        )
+        return out, sums
+
+    def reference(q, keys, values, table):
+        q, keys, values = q[:, :, None], pages_of(keys, table), pages_of(values, table)
+        sums = scores(q, keys, softcap=softcap).logsumexp(-1)
+        return attention(q, keys, values, softcap=softcap)[:, :, 0], sums[:, :, 0]
+
+    checked(attend, reference, q, keys, values, pages(batch, 1024 // block))
 
 
 def prefill(model, causal, dtype=torch.bfloat16, window=0):
+    """Two sequences."""
     heads, of_keys, width = MODELS[model]
-    q, k, v = (normal(1024, count, width, dtype=dtype) for count in (heads, of_keys, of_keys))
-    context_attention_fwd(
-        q, k, v, torch.zeros_like(q), numbers(0, 512), numbers(512, 512), 512, causal, sliding_window_q=window
-    )
+
+    def attend(q, k, v):
+        out = torch.zeros_like(q)
+        starts, lengths = numbers(0, 512), numbers(512, 512)
+        context_attention_fwd(q, k, v, out, starts, lengths, 512, causal, sliding_window_q=window)
+        return out
+
+    def reference(*qkv):
+        q, k, v = (value.unflatten(0, (2, 512)).transpose(1, 2) for value in qkv)
+        return attention(q, k, v, causal=causal, window=window or None).transpose(1, 2).flatten(0, 1)
+
+    checked(attend, reference, *(normal(1024, count, width, dtype=dtype) for count in (heads, of_keys, of_keys)))
 
 
 def prefix(model, cache, window=None):
     """New tokens over a cache in the layout of AMD's kernels: keys by groups of sixteen bytes."""
     heads, of_keys, width = MODELS[model]
-    new, pages = 256, 64
+    new, count = 256, 64
     _, dtype = CACHES[cache]
     group = 16 // dtype.itemsize
-    q, k, v = (normal(2 * new, count, width) for count in (heads, of_keys, of_keys))
     scale = torch.ones(1, dtype=torch.float32)
-    prefix_attention(
-        q, k, v, torch.zeros_like(q), "fp8" if cache == "fp8" else "auto",
-        normal(2 * pages, of_keys, width // group, BLOCK, group, dtype=dtype),
-        normal(2 * pages, of_keys, width, BLOCK, dtype=dtype), torch.zeros(2, pages, dtype=torch.int32),
-        numbers(0, new, 2 * new), numbers(768, 768), 768, new, scale, scale, sliding_window=window,
+
+    def attend(q, k, v, keys, values, table):
+        out = torch.zeros_like(q)
+        prefix_attention(
+            q, k, v, out, "fp8" if cache == "fp8" else "auto", keys, values, table, numbers(0, new, 2 * new),
+            numbers(768, 768), 768, new, scale, scale, sliding_window=window,
+        )
+        return out
+
+    def reference(q, k, v, keys, values, table):
+        q, k, v = (value.unflatten(0, (2, new)).transpose(1, 2) for value in (q, k, v))
+        keys = keys.permute(0, 3, 1, 2, 4).flatten(3)
+        cached = (pages_of(value, table)[:, :, :512] for value in (keys, values.permute(0, 3, 1, 2)))
+        k, v = (torch.cat(pair, 2) for pair in zip(cached, (k, v)))
+        return attention(q, k, v, window=window and window - 1).transpose(1, 2).flatten(0, 1)
+
+    checked(
+        attend, reference, *(normal(2 * new, heads, width) for heads in (heads, of_keys, of_keys)),
+        normal(2 * count, of_keys, width // group, BLOCK, group, dtype=dtype),
+        normal(2 * count, of_keys, width, BLOCK, dtype=dtype), pages(2, count),
     )
 
 
 def write(model, cache):
     _, of_keys, width = MODELS[model]
     kind, dtype = CACHES[cache]
-    key, value = (normal(512, of_keys, width) for _ in range(2))
-    pages = [normal(64, BLOCK, of_keys, width, dtype=dtype) for _ in range(2)]
     slots, scale = torch.arange(512), torch.ones(1, dtype=torch.float32)
-    if kind > KVQuantMode.FP8_PER_TENSOR:
-        scales = [normal(64, BLOCK, of_keys, dtype=torch.float32) for _ in range(2)]
-        triton_reshape_and_cache_flash_per_token_head_quant(key, value, *pages, *scales, slots, kind)
-        return
-    triton_reshape_and_cache_flash(key, value, *pages, slots, "fp8" if cache == "fp8" else "auto", scale, scale)
+    per_head = kind > KVQuantMode.FP8_PER_TENSOR
+
+    def store(key, value, *caches):
+        if per_head:
+            triton_reshape_and_cache_flash_per_token_head_quant(key, value, *caches, slots, kind)
+        else:
+            kind_of_cache = "fp8" if cache == "fp8" else "auto"
+            triton_reshape_and_cache_flash(key, value, *caches, slots, kind_of_cache, scale, scale)
+        return tuple(cache.flatten(0, 1)[:512] for cache in caches)
+
+    def reference(*written_and_caches):
+        written = written_and_caches[:2]
+        if not per_head:
+            return written
+        scales = [value.abs().amax(-1) / 127 for value in written]
+        return (*(value / scale[..., None] for value, scale in zip(written, scales)), *scales)
+
+    caches = [normal(64, BLOCK, of_keys, width, dtype=dtype) for _ in range(2)]
+    if per_head:
+        caches += [normal(64, BLOCK, of_keys, dtype=torch.float32) for _ in range(2)]
+    checked(store, reference, *(normal(512, of_keys, width) for _ in range(2)), *caches)
 
 
 def merge(model):
     heads, _, width = MODELS[model]
+
+    def merged(*inputs):
+        out = torch.zeros_like(inputs[0])
+        merge_attn_states(out, *inputs)
+        return out
+
+    def reference(one, of_one, other, of_other):
+        share = torch.sigmoid(of_one - of_other).T[..., None]
+        return one * share + other * (1 - share)
+
     one, other = ((normal(256, heads, width), normal(heads, 256, dtype=torch.float32)) for _ in range(2))
-    merge_attn_states(torch.zeros_like(one[0]), *one, *other)
+    checked(merged, reference, *one, *other)
 
 
 LAUNCHES = {
