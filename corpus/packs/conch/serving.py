@@ -1,8 +1,12 @@
 """Attention over a paged cache, quantized products, norms, activations and rotary embeddings, as vLLM calls them."""
 
+import functools
+
 import torch
+import torch.nn.functional as F
 from _models import models
-from _tensors import normal
+from _references import rotated, widened
+from _tensors import integers, normal, positive
 from conch.ops.activation.gelu_tanh_and_mul import gelu_tanh_and_mul
 from conch.ops.activation.silu_and_mul import silu_and_mul
 from conch.ops.attention.paged_attention import paged_attention
@@ -14,7 +18,7 @@ from conch.ops.quantization.fp8 import scaled_fp8_quant
 from conch.ops.quantization.gemm import mixed_precision_gemm, scaled_gemm
 from conch.ops.quantization.int8 import scaled_int8_quant
 from conch.ops.vllm.reshape_and_cache import reshape_and_cache
-from irdiff_corpus import launch
+from irdiff_corpus import checked, launch
 
 BLOCK = 16
 MODELS = models("llama3-8b", "llama3-70b", "qwen3-32b", "qwen3-4b", "gemma3-4b")
@@ -25,72 +29,131 @@ def cache(model, blocks):
     return [normal(blocks, BLOCK, heads, width) for _ in range(2)]
 
 
+def pages(batch, length):
+    """Of a cache: their table, and the lengths of sequences."""
+    blocks = length // BLOCK
+    table = torch.randperm(batch * blocks, dtype=torch.int32).view(batch, blocks)
+    return table, torch.full((batch,), length, dtype=torch.int32)
+
+
+def of_pages(queries, keys, values, table, lengths):
+    """Attention, causal, of the last tokens of each sequence; all are of one length."""
+    queries = queries.unflatten(0, (len(table), -1)).transpose(1, 2)
+    keys, values = (part[table].flatten(1, 2).transpose(1, 2) for part in (keys, values))
+    causal = queries.shape[2] > 1
+    output = F.scaled_dot_product_attention(queries, keys, values, is_causal=causal, enable_gqa=True)
+    return output.transpose(1, 2).flatten(0, 1)
+
+
 def decode(model, batch, length):
     heads, _, width, *_ = MODELS[model]
-    blocks = length // BLOCK
-    table = torch.arange(batch * blocks, dtype=torch.int32).reshape(batch, blocks)
-    lengths = torch.full((batch,), length, dtype=torch.int32)
-    paged_attention(normal(batch, heads, width), *cache(model, batch * blocks), table, lengths)
+    inputs = cache(model, batch * length // BLOCK), pages(batch, length)
+    checked(paged_attention, of_pages, normal(batch, heads, width), *inputs[0], *inputs[1])
 
 
 def prefill(model, batch, length):
+    def attention(queries, keys, values, table, lengths):
+        options = starts, length, lengths, length, table
+        return varlen_attention(queries, keys, values, *options, causal=True)
+
     heads, _, width, *_ = MODELS[model]
-    blocks = length // BLOCK
-    table = torch.arange(batch * blocks, dtype=torch.int32).reshape(batch, blocks)
-    lengths = torch.full((batch,), length, dtype=torch.int32)
     starts = torch.arange(batch + 1, dtype=torch.int32) * length
-    queries = normal(batch * length, heads, width)
-    varlen_attention(
-        queries, *cache(model, batch * blocks), starts, length, lengths, length, table, causal=True
-    )
+    inputs = cache(model, batch * length // BLOCK), pages(batch, length)
+    checked(attention, of_pages, normal(batch * length, heads, width), *inputs[0], *inputs[1])
 
 
 def norms(model, tokens):
+    def rms(x, weight, epsilon):
+        return F.rms_norm(x, (hidden,), weight, epsilon)
+
+    def fused(x, residual, weight, epsilon):
+        return rms(x + residual, weight, epsilon), x + residual
+
+    def gemma(x, weight, epsilon, residual):
+        return rms(x + residual, 1 + weight, epsilon), None  # the norm is written over the new residual
+
     hidden = MODELS[model].hidden
     x, weight = normal(tokens, hidden), normal(hidden)
-    rms_norm(x, weight, 1e-6)
-    fused_add_rms_norm(x, normal(tokens, hidden), weight, 1e-6)
-    gemma_rms_norm(x, weight, 1e-6, normal(tokens, hidden))
+    checked(rms_norm, rms, x, weight, 1e-6)
+    checked(fused_add_rms_norm, fused, x, normal(tokens, hidden), weight, 1e-6)
+    checked(gemma_rms_norm, gemma, x, weight, 1e-6, normal(tokens, hidden))
 
 
 def activations(model, tokens):
+    def gated(act, x):
+        gate, up = x.chunk(2, -1)
+        return act(gate) * up
+
     intermediate = MODELS[model].intermediate
-    silu_and_mul(normal(tokens, 2 * intermediate))
-    gelu_tanh_and_mul(normal(tokens, 2 * intermediate))
+    gelu = functools.partial(F.gelu, approximate="tanh")
+    for function, act in ((silu_and_mul, F.silu), (gelu_tanh_and_mul, gelu)):
+        checked(function, functools.partial(gated, act), normal(tokens, 2 * intermediate))
 
 
 def rotary(model, tokens):
+    def rotate(positions, queries, keys, table):
+        return rotary_embedding(positions, queries, keys, width, table)
+
+    def reference(positions, queries, keys, table):
+        cos, sin = table[positions][:, None].chunk(2, -1)
+        return tuple(rotated(x.unflatten(1, (-1, width)), cos, sin).flatten(1) for x in (queries, keys))
+
     heads, of_keys, width, *_ = MODELS[model]
-    positions = torch.arange(tokens)
-    table = normal(8192, width)
-    rotary_embedding(positions, normal(tokens, heads * width), normal(tokens, of_keys * width), width, table)
+    queries, keys, table = normal(tokens, heads * width), normal(tokens, of_keys * width), normal(8192, width)
+    checked(rotate, reference, torch.arange(tokens), queries, keys, table)
 
 
 def quantize(model, tokens):
+    def reference(low, high, dtype, x, scale):
+        return (x * scale.reciprocal()).clamp(low, high).to(dtype), scale
+
     hidden = MODELS[model].hidden
-    scaled_fp8_quant(normal(tokens, hidden), normal(1, dtype=torch.float32))
-    scaled_int8_quant(normal(tokens, hidden), normal(1, dtype=torch.float32))
+    for function, *kind in ((scaled_fp8_quant, -448, 448, FP8), (scaled_int8_quant, -128, 127, torch.int8)):
+        checked(function, functools.partial(reference, *kind), normal(tokens, hidden, scale=50), positive(1))
 
 
 def weights_of(bits, model, tokens):
+    middle = 1 << (bits - 1)
+
+    def product(x, packed, scales):
+        return mixed_precision_gemm(x, packed, scales, None, bits, middle, 128)
+
+    def reference(x, packed, scales):
+        weights = packed[:, None] >> torch.arange(0, 32, bits)[:, None] & (1 << bits) - 1
+        return x @ widened(weights.flatten(0, 1) - middle, scales, 128, 1)
+
     *_, hidden, intermediate, _ = MODELS[model]
-    packed = torch.zeros(hidden * bits // 32, intermediate, dtype=torch.int32)
-    scales = normal(hidden // 128, intermediate, dtype=torch.float16)
-    x = normal(tokens, hidden, dtype=torch.float16)
-    mixed_precision_gemm(x, packed, scales, None, bits, 1 << (bits - 1), 128)
+    packed = integers(-(2**31), 2**31, hidden * bits // 32, intermediate, dtype=torch.int32)
+    scales = positive(hidden // 128, intermediate, dtype=torch.float16)
+    checked(product, reference, normal(tokens, hidden, dtype=torch.float16), packed, scales)
 
 
 def scaled(dtype, model, tokens):
+    def product(*inputs):
+        return scaled_gemm(*inputs, torch.bfloat16)
+
+    def reference(a, b, rows, columns):
+        return (a.float() @ b.float()) * rows * columns.T
+
     *_, hidden, intermediate, _ = MODELS[model]
-    a = torch.zeros(tokens, hidden, dtype=dtype)
-    b = torch.zeros(hidden, intermediate, dtype=dtype)
-    scaled_gemm(a, b, normal(tokens, 1, dtype=torch.float32), normal(intermediate, 1, dtype=torch.float32), torch.bfloat16)
+    shapes = (tokens, hidden), (hidden, intermediate)
+    a, b = (normal(*shape, dtype=FP8) if dtype == FP8 else integers(-128, 128, *shape) for shape in shapes)
+    checked(product, reference, a, b, positive(tokens, 1), positive(intermediate, 1), error=0.02)  # of bf16
 
 
 def store(model, tokens):
+    def write(*inputs):
+        reshape_and_cache(*inputs, "auto", None, None)
+        return inputs[2:4]
+
+    def reference(keys, values, *rest):
+        *caches, slots = rest
+        pairs = zip(caches, (keys, values))
+        return tuple(x.flatten(0, 1).index_copy(0, slots, new).view_as(x) for x, new in pairs)
+
     _, heads, width, *_ = MODELS[model]
     key_value = [normal(tokens, heads, width) for _ in range(2)]
-    reshape_and_cache(*key_value, *cache(model, 128), torch.arange(tokens), "auto", None, None)
+    checked(write, reference, *key_value, *cache(model, 128), torch.arange(tokens) * 3)
 
 
 FP8 = torch.float8_e4m3fn

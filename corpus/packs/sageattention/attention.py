@@ -1,7 +1,9 @@
 """Attention with int8 scores: language and video models."""
 
 import torch
-from irdiff_corpus import launch
+import torch.nn.functional as F
+from _tensors import normal
+from irdiff_corpus import checked, launch
 from sageattention import sageattn, sageattn_varlen
 
 MODELS = {  # heads, heads of keys, elements of a head
@@ -14,19 +16,40 @@ MODELS = {  # heads, heads of keys, elements of a head
 }
 
 
-def dense(model, length, causal, dtype):
-    heads, of_keys, width = MODELS[model]
+OF_INT8 = 0.05
+"""Error of a result: scores are of numbers of eight bits, and sums of products are of fp16."""
 
-    q, k, v = (torch.zeros(1, count, length, width, dtype=dtype) for count in (heads, of_keys, of_keys))
-    sageattn(q, k, v, is_causal=causal)
+
+def attention(q, k, v, causal):
+    """Of (heads, tokens, width). Without a mask the kernels take what follows in the last block of 64 keys for
+    keys of zeros, after they have taken the mean from all keys.
+    """
+    k, v = (x if causal else F.pad(x, (0, 0, 0, -x.shape[-2] % 64)) for x in (k, v))
+    return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal, enable_gqa=True)[0]
+
+
+def dense(model, length, causal, dtype):
+    def reference(q, k, v):
+        return attention(q[0], (k - k.mean(2, keepdim=True))[0], v[0], causal)[None]
+
+    heads, of_keys, width = MODELS[model]
+    q, k, v = (normal(1, count, length, width, dtype=dtype) for count in (heads, of_keys, of_keys))
+    checked(lambda *qkv: sageattn(*qkv, is_causal=causal), reference, q, k, v, error=OF_INT8)
 
 
 def packed(model, lengths, causal):
+    def function(q, k, v, starts):
+        return sageattn_varlen(q, k, v, starts, starts, max(lengths), max(lengths), is_causal=causal)
+
+    def reference(q, k, v, starts):
+        parts = zip(*(x.transpose(0, 1).split(lengths, 1) for x in (q, k - k.mean(0), v)))
+        return torch.cat([attention(*part, causal) for part in parts], 1).transpose(0, 1)
+
     heads, of_keys, width = MODELS[model]
     starts = torch.tensor([0, *lengths], dtype=torch.int32).cumsum(0).int()
     total = sum(lengths)
-    q, k, v = (torch.zeros(total, count, width, dtype=torch.float16) for count in (heads, of_keys, of_keys))
-    sageattn_varlen(q, k, v, starts, starts, max(lengths), max(lengths), is_causal=causal)
+    q, k, v = (normal(total, count, width, dtype=torch.float16) for count in (heads, of_keys, of_keys))
+    checked(function, reference, q, k, v, starts, error=OF_INT8)
 
 
 LAUNCHES = {
