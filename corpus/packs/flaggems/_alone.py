@@ -5,11 +5,15 @@ Triton 3.9.0 no longer has. `shipped` asks for them all the same.
 """
 
 import contextlib
+import functools
 import os
 import tempfile
 from unittest import mock
 
 import torch
+import torch.nn.functional as F
+from _tensors import normal
+from irdiff_corpus import checked
 
 place = os.path.join(tempfile.gettempdir(), f"flag_gems-{os.getuid()}")
 with mock.patch.dict(os.environ, GEMS_VENDOR="nvidia", FLAGGEMS_DB_URL="sqlite://", FLAGGEMS_CACHE_DIR=place):
@@ -29,14 +33,53 @@ FLOATS = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 INTEGERS = {"i32": torch.int32, "i64": torch.int64}
 
 
+def gated(gate):
+    def reference(x, _):
+        first, second = x.chunk(2, -1)
+        return gate(first) * second
+
+    return reference
+
+
+ATEN = {function.__name__: name.partition(".")[0] for name, function, *_ in flag_gems._FULL_CONFIG}
+FUSED = {
+    "reglu": gated(F.relu),
+    "swiglu": gated(F.silu),
+    "geglu": gated(functools.partial(F.gelu, approximate="tanh")),
+    "gelu_and_mul": lambda x, y: F.gelu(x) * y,
+    "silu_and_mul": lambda x, y: F.silu(x) * y,
+}
+
+
 @contextlib.contextmanager
 def shipped():
     generated.prefer_block_pointer = True
-    yield
-    generated.prefer_block_pointer = False
+    try:
+        yield
+    finally:
+        generated.prefer_block_pointer = False
 
 
-def call(name, dtype, *args):
+def compared(name, *inputs, part=lambda x: x, error=None):
+    """An operator beside PyTorch's own of that name; of results with indices, the values: equal ones may change places."""
+
+    def reference(*inputs):
+        results = operator(*map(part, inputs))
+        return tuple(x if x.is_floating_point() else None for x in results) if isinstance(results, tuple) else results
+
+    operator = FUSED.get(name) or getattr(torch.ops.aten, ATEN[name])
+    checked(lambda *inputs: getattr(flag_gems, name)(*map(part, inputs)), reference, *inputs, error=error)
+
+
+def call(name, dtype, *args, **options):
     """An operator with a tensor for each tuple, `(64, 4096)`, and with other values as they are."""
-    tensors = (torch.zeros(word, dtype=dtype) if isinstance(word, tuple) else word for word in args)
-    getattr(flag_gems, name)(*tensors)
+
+    def made(shape):
+        return normal(*shape, dtype=dtype) if dtype.is_floating_point else torch.randint(1, 100, shape, dtype=dtype)
+
+    inputs = [made(word) if isinstance(word, tuple) else word for word in args]
+    if name in ("argmax", "argmin"):  # one in each row, or column
+        x, axis = inputs
+        place = torch.randint(x.shape[axis], [1 if size == axis % 2 else x.shape[size] for size in range(2)])
+        x.scatter_(axis, place, 100.0 if name == "argmax" else -100.0)
+    compared(name, *inputs, error=None if dtype.is_floating_point else 1e-6, **options)

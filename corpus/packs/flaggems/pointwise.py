@@ -22,9 +22,9 @@ WITH_NUMBER = (
 BITS = "bitwise_and_tensor bitwise_or_tensor".split()
 
 
-def strided(name, dtype, *counts):
+def strided(name, dtype, count, inputs):
     """A part of each row of wider tensors."""
-    call(name, dtype, *(torch.zeros(64, 3 * count, dtype=dtype)[:, count : 2 * count] for count in counts))
+    call(name, dtype, *[(64, 3 * count)] * inputs, part=lambda x: x[:, count : 2 * count])
 
 
 def as_shipped(name, dtype, *args):
@@ -35,9 +35,9 @@ def as_shipped(name, dtype, *args):
 LAUNCHES = {
     f"{name}-{word}{suffix}": launch(function, name, dtype, *args, configs=1)
     for names, types, calls in [
-        (UNARY, FLOATS, [("", call, (64, 4096)), ("-part", strided, 4096)]),
+        (UNARY, FLOATS, [("", call, (64, 4096)), ("-part", strided, 4096, 1)]),
         (WHOLE, FLOATS, [("", call, (64, 4096))]),
-        (BINARY, FLOATS, [("", call, (64, 4096), (64, 4096)), ("-part", strided, 4096, 4096)]),
+        (BINARY, FLOATS, [("", call, (64, 4096), (64, 4096)), ("-part", strided, 4096, 2)]),
         (BINARY[:20], FLOATS, [("-row", call, (64, 4096), (4096,))]),
         (WITH_NUMBER, FLOATS, [("-number", call, (64, 4096), 2.0)]),
         (BINARY[:7] + BITS, INTEGERS, [("", call, (64, 4096), (64, 4096))]),

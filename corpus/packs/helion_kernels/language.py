@@ -8,7 +8,8 @@ functions, for older torch, is taken back.
 import math
 
 import torch
-from irdiff_corpus import launch
+import torch.nn.functional as F
+from irdiff_corpus import checked, launch
 from torch.overrides import _pop_mode_temporarily
 from triton.backends.compiler import BaseBackend
 
@@ -16,6 +17,7 @@ triton_s_own = set(vars(BaseBackend))
 import helion
 import helion.language as hl
 from _models import MODELS
+from _tensors import normal
 
 for name in set(vars(BaseBackend)) - triton_s_own:
     delattr(BaseBackend, name)
@@ -88,12 +90,22 @@ def attention(q, k, v):
     return out
 
 
+REFERENCES = {
+    softmax: lambda x: x.softmax(-1),
+    rms_norm: lambda x, weight: F.rms_norm(x, weight.shape, weight, 1e-6),
+    layer_norm: lambda x, weight: F.layer_norm(x, weight.shape, weight),
+    swiglu: lambda gate, up: F.silu(gate) * up,
+    matmul: torch.matmul,
+    attention: F.scaled_dot_product_attention,
+}
+
+
 def run(function, config, dtype, *shapes):
-    inputs = [torch.zeros(shape, dtype=dtype) for shape in shapes]
+    inputs = [normal(*shape, dtype=dtype) for shape in shapes]
     kernel = helion.kernel(function, config=config, static_shapes=True)
     with _pop_mode_temporarily():
         compiled = kernel.bind(tuple(inputs)).compile_config(config)
-    compiled(*inputs)
+    checked(compiled, REFERENCES[function], *inputs)
 
 
 def configs(*rows):

@@ -1,10 +1,14 @@
 """A layer of language models at decode, as Inductor cuts it into kernels. Products are those of a library: they launch
-no kernel, and here they do not compute either.
+no kernel, and without a GPU they do not compute either.
 """
+
+import copy
 
 import torch
 import torch.nn.functional as F
-from irdiff_corpus import launch
+from _references import rotated
+from _tensors import normal
+from irdiff_corpus import checked, launch
 from torch import nn
 from torch._inductor import kernel as _  # noqa: F401
 from torch._inductor.select_algorithm import extern_kernels
@@ -19,8 +23,9 @@ DECODERS = {  # hidden, heads, heads of keys, elements of a head, intermediate, 
     "llama4-scout-tp4": (5120, 10, 2, 128, 4096, F.silu, True),
 }
 
-for product in ("mm", "bmm", "addmm", "baddbmm"):
-    setattr(extern_kernels, product, lambda *_, out, **__: out)
+if torch.get_default_device().type == "cpu":
+    for product in ("mm", "bmm", "addmm", "baddbmm"):
+        setattr(extern_kernels, product, lambda *_, out, **__: out)
 
 
 class RMSNorm(nn.Module):
@@ -46,10 +51,6 @@ class Decoder(nn.Module):
         self.up = nn.Linear(hidden, 2 * intermediate, bias=False)
         self.down = nn.Linear(intermediate, hidden, bias=False)
 
-    def rotated(self, x, cos, sin):
-        a, b = x.float().chunk(2, dim=-1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1).to(x.dtype)
-
     def forward(self, x, cos, sin, keys, values):
         batch, length, _ = x.shape
         sizes = [count * self.width for count in (self.heads, self.of_keys, self.of_keys)]
@@ -57,19 +58,15 @@ class Decoder(nn.Module):
             part.view(batch, length, -1, self.width).transpose(1, 2)
             for part in self.qkv(self.before(x)).split(sizes, dim=-1)
         )
-        q, k = self.rotated(self.of_query(q), cos, sin), self.rotated(self.of_key(k), cos, sin)
+        q, k = (rotated(each.float(), cos, sin).to(x.dtype) for each in (self.of_query(q), self.of_key(k)))
         k, v = torch.cat((keys, k), dim=2), torch.cat((values, v), dim=2)
         k, v = (each.repeat_interleave(self.heads // self.of_keys, dim=1) for each in (k, v))
         scores = (q @ k.transpose(2, 3)).float() * self.width**-0.5
-        allowed = torch.ones(length, k.shape[2], dtype=torch.bool).tril(k.shape[2] - length)
+        allowed = torch.ones(length, k.shape[2], dtype=torch.bool, device=x.device).tril(k.shape[2] - length)
         mixed = scores.masked_fill(~allowed, -torch.inf).softmax(-1).to(x.dtype) @ v
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, -1))
         gate, up = self.up(self.after(x)).chunk(2, dim=-1)
         return x + self.down(self.gate(gate) * up)
-
-
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype)
 
 
 def decode(model, batch, cached):
@@ -79,8 +76,14 @@ def decode(model, batch, cached):
     torch._dynamo.reset()
     with torch.device("meta"):
         module = Decoder(*DECODERS[model])
-    module = module.to_empty(device="cpu").to(torch.bfloat16).requires_grad_(False)
-    torch.compile(module)(normal(batch, 1, hidden), *angles, *cache)
+    weights = {
+        name: normal(*value.shape, scale=value.shape[-1] ** -0.5 if value.dim() > 1 else 1.0)
+        for name, value in module.state_dict().items()
+    }
+    module.load_state_dict(weights, assign=True)
+    module.requires_grad_(False)
+    compiled, wide = torch.compile(module), lambda *inputs: copy.deepcopy(module).float()(*inputs)
+    checked(compiled, wide, normal(batch, 1, hidden), *angles, *cache)
 
 
 LAUNCHES = {f"{model}-decode-16-2047": launch(decode, model, 16, 2047) for model in DECODERS}

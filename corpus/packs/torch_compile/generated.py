@@ -2,16 +2,20 @@
 
 import torch
 import torch.nn.functional as F
-from irdiff_corpus import launch
+from _references import rotated as rotary
+from _tensors import normal
+from irdiff_corpus import launch, trained
 
 
-def normal(*shape, dtype=torch.bfloat16):
-    return torch.zeros(shape, dtype=dtype).requires_grad_()
-
-
-def train(function, *inputs):
+def train(function, *inputs, of_first=False):
+    """Forward and backward; `of_first`: no input but the first has a gradient."""
     torch._dynamo.reset()
-    torch.compile(function)(*inputs).sum().backward()
+    compiled = torch.compile(function)
+
+    def call(first, *rest):
+        return compiled(first, *(value.detach() if of_first else value for value in rest))
+
+    trained(call, function, *inputs)
 
 
 def layer_norm_gelu(x, weight, bias):
@@ -36,21 +40,12 @@ def cross_entropy(logits, labels):
     return F.cross_entropy(logits.float(), labels)
 
 
-def rotary(q, cos, sin):
-    a, b = q.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
-
-
 def embedding_norm(index, table, weight):
     return F.rms_norm(F.embedding(index, table), table.shape[-1:], weight)
 
 
 def batch_norm_relu(x, weight, bias):
     return F.relu(F.batch_norm(x, None, None, weight, bias, training=True))
-
-
-def labels(*shape):
-    return torch.zeros(shape, dtype=torch.int64)
 
 
 LAUNCHES = {
@@ -60,11 +55,11 @@ LAUNCHES = {
     ),
     "swiglu-14336": launch(train, swiglu, normal(512, 28672)),
     "softmax-2048": launch(train, softmax_scaled, normal(512, 2048), tier="gate"),
-    "cross-entropy-32000": launch(train, cross_entropy, normal(128, 32000), labels(128)),
+    "cross-entropy-32000": launch(train, cross_entropy, normal(128, 32000), torch.randint(32000, (128,))),
     "rotary-128": launch(
-        train, rotary, normal(2, 32, 512, 128), torch.zeros(512, 64), torch.zeros(512, 64)
+        train, rotary, normal(2, 32, 512, 128), *(normal(512, 64, dtype=torch.float32) for _ in range(2)), of_first=True
     ),
-    "embedding-norm-2048": launch(train, embedding_norm, labels(4, 256), normal(32000, 2048), normal(2048)),
+    "embedding-norm-2048": launch(train, embedding_norm, torch.randint(32000, (4, 256)), normal(32000, 2048), normal(2048)),
     "batch-norm-relu-64": launch(
         train, batch_norm_relu, normal(8, 64, 56, 56), normal(64, dtype=torch.float32), normal(64, dtype=torch.float32)
     ),
