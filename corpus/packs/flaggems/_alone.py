@@ -12,7 +12,7 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
-from _tensors import normal
+from _tensors import integers, normal
 from irdiff_corpus import checked
 
 place = os.path.join(tempfile.gettempdir(), f"flag_gems-{os.getuid()}")
@@ -75,7 +75,7 @@ def call(name, dtype, *args, **options):
     """An operator with a tensor for each tuple, `(64, 4096)`, and with other values as they are."""
 
     def made(shape):
-        return normal(*shape, dtype=dtype) if dtype.is_floating_point else torch.randint(1, 100, shape, dtype=dtype)
+        return normal(*shape, dtype=dtype) if dtype.is_floating_point else integers(1, 100, *shape, dtype=dtype)
 
     inputs = [made(word) if isinstance(word, tuple) else word for word in args]
     if name in ("argmax", "argmin"):  # one in each row, or column
