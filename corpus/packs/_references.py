@@ -61,3 +61,34 @@ def pages_of(cache, table, scales=None):
     """(batch, heads, tokens, width) of a cache (pages, tokens of one, heads, width)."""
     cache = cache if scales is None else cache * scales[..., None]
     return cache[table].flatten(1, 2).transpose(1, 2)
+
+
+def mamba_scan(x, dt, a, b, c, d):
+    """Mamba 2 over (tokens, heads, width); `b`, `c` of (tokens, groups, state). The result and the last state."""
+    b, c = (part.repeat_interleave(x.shape[1] // part.shape[1], 1) for part in (b, c))
+    decay = (dt * a).cumsum(0)
+    later = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)[..., None]
+    shares = torch.einsum("thn,shn->tsh", c, b) * (decay[:, None] - decay).masked_fill(later, -torch.inf).exp() * dt
+    state = torch.einsum("shn,shp->hpn", b, x * (dt * (decay[-1] - decay).exp())[..., None])
+    return torch.einsum("tsh,shp->thp", shares, x) + d[:, None] * x, state
+
+
+def mamba_step(state, x, dt, a, b, c, d):
+    """One token of each sequence: (batch, heads, …)."""
+    b, c = (part.repeat_interleave(x.shape[1] // part.shape[1], 1) for part in (b, c))
+    state = state * (dt * a).exp()[..., None, None] + (dt[..., None] * x)[..., None] * b[:, :, None]
+    return torch.einsum("bhpn,bhn->bhp", state, c) + d[:, None] * x, state
+
+
+def delta_rule(q, k, v, gate, beta, state):
+    """Gated, over (batch, tokens, heads, width), with keys of length 1; `gate`: logarithms for a head (…, 1), or for
+    each element of a key. The state is (batch, heads, width of values, width of keys).
+    """
+    q, k = (F.normalize(x, dim=-1).repeat_interleave(v.shape[2] // k.shape[2], 2) for x in (q, k))
+    results = []
+    for token in range(v.shape[1]):
+        state = state * gate[:, token, :, None].exp()
+        known = torch.einsum("bhvk,bhk->bhv", state, k[:, token])
+        state = state + (beta[:, token, :, None] * (v[:, token] - known))[..., None] * k[:, token, :, None]
+        results.append(torch.einsum("bhvk,bhk->bhv", state, q[:, token]) * k.shape[-1] ** -0.5)
+    return torch.stack(results, 1), state

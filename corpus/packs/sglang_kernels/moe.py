@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 import triton.language as tl
 import sglang_kernels._alone  # noqa: F401, I001
-from irdiff_corpus import launch
+from _references import widened
+from _tensors import integers, normal, positive
+from irdiff_corpus import checked, launch
 import sglang
 from sglang.kernels.ops.moe.fused_moe_triton_kernels import (
     act_and_mul_triton,
@@ -42,49 +45,118 @@ def of_file(path):
     return {tokens: json.loads(text) for text, tokens in first.items()}
 
 
+def shares(*shape):
+    return normal(*shape, dtype=torch.float32).sigmoid()
+
+
+def routed(tokens, k, count, size):
+    """Experts of each token; its places by expert, each expert's padded to whole blocks; expert of a block; their length."""
+    ids = (torch.randint(count, (tokens, 1)) + torch.arange(k) * (count // k)) % count
+    by_expert, order = ids.flatten().sort(stable=True)
+    found = ids.flatten().bincount(minlength=count)
+    blocks = (found + size - 1) // size
+    shift = (blocks * size).cumsum(0) - blocks * size - found.cumsum(0) + found
+    places = torch.full((tokens * k + count * size,), tokens * k, dtype=torch.int32)
+    places[torch.arange(tokens * k) + shift[by_expert]] = order.int()
+    of_block = torch.zeros(len(places) // size, dtype=torch.int32)
+    filled = torch.arange(count, dtype=torch.int32).repeat_interleave(blocks)
+    of_block[: len(filled)] = filled
+    return ids.int(), places, of_block, (blocks.sum() * size).int().view(1)
+
+
+def multiplied(a, table, weights, ids, second):
+    """Each token, or each token's row of an expert, times the table of the expert."""
+    rows = ids.flatten()
+    out = torch.empty(len(rows), len(table(0)))
+    for expert in rows.unique():
+        place = (rows == expert).nonzero()[:, 0]
+        out[place] = a[place if second else place // ids.shape[1]] @ table(expert).T
+    out = out.view(*ids.shape, -1)
+    return out * weights[..., None] if second else out
+
+
 def experts(model, tokens, config, second):
     count, k, hidden, intermediate, block, _ = MODELS[model]
     rows, inner, outer = (tokens * k, intermediate, hidden) if second else (tokens, hidden, 2 * intermediate)
     dtype = torch.float8_e4m3fn if block else torch.bfloat16
-    a, b = torch.zeros(rows, inner, dtype=dtype), torch.zeros(count, outer, inner, dtype=dtype)
+    a, b = normal(rows, inner, dtype=dtype), normal(count, outer, inner, dtype=dtype)
     scales = (None, None)
     if block:
-        scales = torch.zeros(rows, inner // block), torch.zeros(count, outer // block, inner // block)
-    size = config["BLOCK_SIZE_M"]
-    padded = tokens * k + count * size
-    ids = torch.zeros(tokens, k, dtype=torch.int32)
-    invoke_fused_moe_kernel(
-        a, b, None, torch.zeros(tokens, k, outer, dtype=torch.bfloat16), *scales, None, torch.zeros(tokens, k), ids,
-        torch.zeros(padded, dtype=torch.int32), torch.zeros(padded // size, dtype=torch.int32),
-        torch.zeros(1, dtype=torch.int32), second, 1 if second else k, dict(config), tl.bfloat16, bool(block), False,
-        False, False, False, [block, block] if block else None,
-    )
+        scales = positive(rows, inner // block), positive(count, outer // block, inner // block)
+    out = torch.zeros(tokens, k, outer, dtype=torch.bfloat16)
+    ids, *routing = routed(tokens, k, count, config["BLOCK_SIZE_M"])
+
+    def function(a, b, of_a, of_b, weights, ids):
+        invoke_fused_moe_kernel(
+            a, b, None, out, of_a, of_b, None, weights, ids, *routing, second, 1 if second else k, dict(config),
+            tl.bfloat16, bool(block), False, False, False, False, [block, block] if block else None,
+        )
+        return out
+
+    def reference(a, b, of_a, of_b, weights, ids):
+        def table(expert):
+            return widened(b[expert], of_b[expert], block, block) if block else b[expert]
+
+        return multiplied(widened(a, of_a, 1, block) if block else a, table, weights, ids, second)
+
+    checked(function, reference, a, b, *scales, shares(tokens, k), ids)
 
 
 def experts_int4(config, second):
     """Kimi K2.5 on one of eight GPUs: weights of four bits, one scale for 32."""
     count, k, hidden, intermediate, group, tokens = 384, 8, 7168, 256, 32, 4096 if config["BLOCK_SIZE_M"] > 16 else 16
     rows, inner, outer = (tokens * k, intermediate, hidden) if second else (tokens, hidden, 2 * intermediate)
-    padded = tokens * k + count * config["BLOCK_SIZE_M"]
-    invoke_fused_moe_kernel(
-        torch.zeros(rows, inner, dtype=torch.bfloat16), torch.zeros(count, outer, inner // 2, dtype=torch.uint8), None,
-        torch.zeros(tokens, k, outer, dtype=torch.bfloat16), None,
-        torch.zeros(count, outer, inner // group, dtype=torch.bfloat16), None, torch.zeros(tokens, k),
-        torch.zeros(tokens, k, dtype=torch.int32), torch.zeros(padded, dtype=torch.int32),
-        torch.zeros(padded // config["BLOCK_SIZE_M"], dtype=torch.int32), torch.zeros(1, dtype=torch.int32), second,
-        1 if second else k, dict(config), tl.bfloat16, False, False, False, True, False, [0, group],
-    )
+    a, b = normal(rows, inner), integers(0, 256, count, outer, inner // 2, dtype=torch.uint8)
+    out = torch.zeros(tokens, k, outer, dtype=torch.bfloat16)
+    ids, *routing = routed(tokens, k, count, config["BLOCK_SIZE_M"])
+
+    def function(a, b, scales, weights, ids):
+        invoke_fused_moe_kernel(
+            a, b, None, out, None, scales, None, weights, ids, *routing, second, 1 if second else k, dict(config),
+            tl.bfloat16, False, False, False, True, False, [0, group],
+        )
+        return out
+
+    def reference(a, b, scales, weights, ids):
+        def table(expert):
+            pairs = torch.stack([b[expert] & 15, b[expert] >> 4], -1)
+            return widened(pairs.flatten(-2).float() - 8, scales[expert], 1, group)
+
+        return multiplied(a, table, weights, ids, second)
+
+    checked(function, reference, a, b, normal(count, outer, inner // group), shares(tokens, k), ids)
 
 
 def around(model, tokens):
+    def activate(x, out):
+        act_and_mul_triton(x, out, {"BLOCK_SIZE_M": 64}, ids, ids)
+        return out
+
+    def activated(x, _):
+        gate, up = x.chunk(2, -1)
+        return F.silu(gate) * up
+
+    def reduce(x, out):
+        moe_sum_reduce_triton(x, out, 2.5)
+        return out
+
+    def quantized(x):
+        scales = x.abs().amax(-1, keepdim=True) / 127
+        return (x / scales).round(), scales
+
+    def quantized_groups(x, size):
+        groups = x.unflatten(-1, (-1, size))
+        scales = groups.abs().amax(-1) / 127
+        return (groups / scales[..., None]).trunc().flatten(-2), scales
+
     _, k, hidden, intermediate, *_ = MODELS[model]
-    gate_up = torch.zeros(tokens * k, 2 * intermediate, dtype=torch.bfloat16)
+    gate_up = normal(tokens * k, 2 * intermediate)
     ids = torch.zeros(tokens * k, dtype=torch.int32)
-    act_and_mul_triton(gate_up, gate_up[:, :intermediate].contiguous(), {"BLOCK_SIZE_M": 64}, ids, ids)
-    per_expert = torch.zeros(tokens, k, hidden, dtype=torch.bfloat16)
-    moe_sum_reduce_triton(per_expert, per_expert[:, 0].contiguous(), 2.5)
-    per_token_quant_int8(per_expert[:, 0].contiguous())
-    per_token_group_quant_int8(per_expert[:, 0].contiguous(), 128)
+    checked(activate, activated, gate_up, gate_up[:, :intermediate].contiguous())
+    per_expert = normal(tokens, k, hidden)
+    checked(reduce, lambda x, _: 2.5 * x.sum(1), per_expert, per_expert[:, 0].contiguous())
+    checked(per_token_quant_int8, quantized, per_expert[:, 0].contiguous())
+    checked(per_token_group_quant_int8, quantized_groups, per_expert[:, 0].contiguous(), 128)
 
 
 LAUNCHES = {
