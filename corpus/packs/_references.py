@@ -34,7 +34,6 @@ def widened(x, scales, rows, columns):
     return x.float() * scales.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
 
 
-
 def scores(q, k, scale=None, causal=True, window=None, softcap=0.0):
     """Of (batch, heads, tokens, width), of which `k` may have fewer heads; queries are the last tokens.
 

@@ -5,8 +5,8 @@ import functools
 import torch
 import torch.nn.functional as F
 from _models import models
-from _references import rotated, widened
-from _tensors import integers, normal, positive
+from _references import attention, pages_of, rotated, widened
+from _tensors import integers, normal, pages, positive
 from conch.ops.activation.gelu_tanh_and_mul import gelu_tanh_and_mul
 from conch.ops.activation.silu_and_mul import silu_and_mul
 from conch.ops.attention.paged_attention import paged_attention
@@ -29,37 +29,28 @@ def cache(model, blocks):
     return [normal(blocks, BLOCK, heads, width) for _ in range(2)]
 
 
-def pages(batch, length):
-    """Of a cache: their table, and the lengths of sequences."""
-    blocks = length // BLOCK
-    table = torch.randperm(batch * blocks, dtype=torch.int32).view(batch, blocks)
-    return table, torch.full((batch,), length, dtype=torch.int32)
-
-
 def of_pages(queries, keys, values, table, lengths):
-    """Attention, causal, of the last tokens of each sequence; all are of one length."""
+    """Attention of the last tokens of each sequence; all are of one length."""
     queries = queries.unflatten(0, (len(table), -1)).transpose(1, 2)
-    keys, values = (part[table].flatten(1, 2).transpose(1, 2) for part in (keys, values))
-    causal = queries.shape[2] > 1
-    output = F.scaled_dot_product_attention(queries, keys, values, is_causal=causal, enable_gqa=True)
-    return output.transpose(1, 2).flatten(0, 1)
+    return attention(queries, pages_of(keys, table), pages_of(values, table)).transpose(1, 2).flatten(0, 1)
 
 
 def decode(model, batch, length):
     heads, _, width, *_ = MODELS[model]
-    inputs = cache(model, batch * length // BLOCK), pages(batch, length)
-    checked(paged_attention, of_pages, normal(batch, heads, width), *inputs[0], *inputs[1])
+    blocks, lengths = length // BLOCK, torch.full((batch,), length, dtype=torch.int32)
+    inputs = normal(batch, heads, width), *cache(model, batch * blocks), pages(batch, blocks), lengths
+    checked(paged_attention, of_pages, *inputs)
 
 
 def prefill(model, batch, length):
-    def attention(queries, keys, values, table, lengths):
-        options = starts, length, lengths, length, table
-        return varlen_attention(queries, keys, values, *options, causal=True)
+    def varlen(queries, keys, values, table, lengths):
+        return varlen_attention(queries, keys, values, starts, length, lengths, length, table, causal=True)
 
     heads, _, width, *_ = MODELS[model]
+    blocks, lengths = length // BLOCK, torch.full((batch,), length, dtype=torch.int32)
     starts = torch.arange(batch + 1, dtype=torch.int32) * length
-    inputs = cache(model, batch * length // BLOCK), pages(batch, length)
-    checked(attention, of_pages, normal(batch * length, heads, width), *inputs[0], *inputs[1])
+    inputs = normal(batch * length, heads, width), *cache(model, batch * blocks), pages(batch, blocks), lengths
+    checked(varlen, of_pages, *inputs)
 
 
 def norms(model, tokens):
