@@ -286,7 +286,7 @@ def _statement(code: str) -> Line:
         act = None
     elif opcode.startswith("mov") and _VOLATILE.match(str((*operands[-1].values, "")[0])):
         act = Act.OPAQUE
-    made = _pure(facts, operands) if act is None else [_effect(facts, act, operands)]
+    made = _pure(facts, operands) if act is None else _effect(facts, act, operands)
     if guard:
         made = [each.guarded(guard, negated=bool(negated)) for each in made]
     return Line(tuple(made), facts.unknown, hints=hints)
@@ -329,11 +329,14 @@ def _facts(opcode: str) -> _Facts:
     )  # fmt: skip
 
 
-def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> Instruction:
+def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> list[Instruction]:
     is_access = act in _ACCESSES
     results = operands[0].registers if facts.writes and not operands[0].address else ()
     if act is Act.OPAQUE:
         results = tuple(dict.fromkeys(each for row in operands for each in row.registers if each != "_"))
+    layouts: list[Instruction] = []
+    if facts.opcode.startswith("wgmma.mma_async.sync"):
+        operands, layouts = _without_leading_stride(facts.opcode, operands)
     read = operands[1:] if results and act not in (Act.MATRIX, Act.OPAQUE) else operands
     address = [part for each in operands for part in each.address]
     beyond = [value for part in address[1:] for value in part.values] if is_access else []
@@ -344,7 +347,23 @@ def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> Instruction
         act, facts.space, tuple((value, part.offset) for part in address for value in part.values), facts.size
     )
     values = (*(value for each in read for value in _with_offset(each)), *beyond)
-    return instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)
+    return [*layouts, instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)]
+
+
+def _without_leading_stride(
+    opcode: str, operands: list[_PtxOperand]
+) -> tuple[list[_PtxOperand], list[Instruction]]:
+    """Of `wgmma`: D, A, B, scale and signs; for 16 bits, whether A (in memory) and B are not K-major."""
+    kept, made = list(operands), []
+    matrices = [place for place in (1, 2) if not operands[place].is_vector]
+    majors = [each.values for each in operands[6:]] or [(0,)] * len(matrices)
+    if len(majors) == len(matrices):
+        for place, (major,) in zip(matrices, majors, strict=True):
+            rows = int(re.findall(r"\.m(\d+)n(\d+)k", opcode)[0][place - 1])
+            kept[place] = _PtxOperand((f"_descriptor{place}",))
+            compute = "descriptor", 2 * rows if major else 0
+            made.append(instruction("descriptor", kept[place].registers, operands[place].values, compute))
+    return kept, made
 
 
 def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:

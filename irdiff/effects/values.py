@@ -253,10 +253,14 @@ class Values:
                 aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
                 total = sum(int(most * times) for most, times in rows)
                 found = int(aligned & (ones if total > ones else _ones(total.bit_length())))
-                is_shared = width == 32 and any(self.keys[atom] in _SHARED for atom, _ in terms)
-                return found & _MOST_SHARED if is_shared else found
+                return found & _MOST_SHARED if self._is_shared(key) else found
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
         return _MOST[str(special.lastgroup)] if special else -1
+
+    def _is_shared(self, key: Key) -> bool:
+        """Whether it is an address in shared memory."""
+        parts = [self.keys[atom] for atom, _ in key[3]] if key[:2] == ("sum", 32) else [key]
+        return not _SHARED.isdisjoint(parts)
 
     def form(self, width: int, number: int) -> tuple[int, dict[tuple[int, int], int]]:
         key, ones = self.keys[number], _ones(width)
@@ -279,9 +283,44 @@ class Values:
 
     def masked(self, width: int, value: int, mask: int, places: int = 0) -> int:
         """The value shifted to the right, under a mask."""
+        part = self._address_part(width, value, mask, places) if self.keys[value][0] == "sum" else None
+        if part is not None:
+            return part
         constant, terms = self.form(width, value)
         found = {(atom, n - places): own >> places & mask for (atom, n), own in terms.items()}
         return self.xored(width, constant >> places & mask, found)
+
+    def _address_part(self, width: int, value: int, mask: int, places: int) -> int | None:
+        """A part of an address in shared memory: no sum of addresses wraps around.
+
+        So what is a multiple of 2^places is shifted alone. Where a shifted address was added to, under a
+        mask, the sum is that of the address.
+        """
+        constant, terms = self.linear(width, value)
+        if self._is_shared(self.keys[value]) and places and not _MOST_SHARED >> places & ~mask:
+            rows = {
+                atom: times >> places
+                for atom, times in terms
+                if not times & _ones(places) and 0 <= self.bits(atom) * times <= _ones(width)
+            }
+            part = self._sum(width, constant >> places, rows)
+            if part == self.constant(0):
+                return None
+            start = self.add(width, value, self.scaled(width, part, 1 << places), -1)
+            return self.add(width, self.masked(width, start, mask, places), part)
+        for atom, times in terms:
+            match self.keys[atom]:
+                case "bits", 0, (((start, down), kept),) if times == 1 and down < 0:
+                    is_whole = kept == (self.bits(start) & _ones(width)) >> -down
+                    if (
+                        is_whole
+                        and self._is_shared(self.keys[start])
+                        and mask < 1 << width + down
+                        and not places
+                    ):
+                        rest = self.scaled(width, self.add(width, value, atom, -1), 1 << -down)
+                        return self.masked(width, self.add(width, start, rest), mask, -down)
+        return None
 
     def shift(self, name: str, width: int, value: int, places: int) -> int:
         count, known = self.value_of(places), self.value_of(value)
@@ -380,6 +419,20 @@ class Values:
         found = self.mul(width, *(self.extend(sign, widths, part) for part in (left, right)))
         return found if added is None else self.add(width, found, added)
 
+    def descriptor(self, group: int, value: int) -> int:
+        """What `wgmma` reads of a descriptor.
+
+        Not bits 16 to 29, the leading stride, where the layout is swizzled and K-major (`group` is 0), or
+        where all `group` bytes that it multiplies of a line are in one group.
+
+        Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Strides".
+        """
+        constant, terms = self.linear(64, value)
+        most = (constant & 0xFFFF) + sum((self.bits(atom) & _ones(64)) * times for atom, times in terms)
+        mode = constant >> 62 & 3  # 1, 2, 3: a line of 128, 64, 32 bytes
+        is_read = not mode or group > 256 >> mode or most >= 1 << 16
+        return value if is_read else self._sum(64, constant & ~(0x3FFF << 16), dict(terms))
+
     # truth
 
     def invert(self, value: int) -> int:
@@ -462,6 +515,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "field": Values.field,
     "sfield": functools.partial(Values.field, sign="s"),
     "mask": lambda values, _, truth, lanes: values.node("mask", truth, lanes),
+    "descriptor": Values.descriptor,
     "put": lambda values, place, value, part: values.node("put", value, place, part),
     **{
         name: lambda values, width, value, places, name=name: values.shift(name, width, value, places)

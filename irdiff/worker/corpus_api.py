@@ -311,7 +311,10 @@ def _forward_backward(function, *inputs):
     results = results if isinstance(results, tuple) else (results,)
     wanted = [value for value in results if is_float(value) and value.requires_grad]
     torch.manual_seed(1)  # what flows back is the same for the reference, and is not the first input again
-    flows = [torch.randn(value.shape).to(value) if _torch else torch.ones_like(value) for value in wanted]
+    flows = [
+        torch.randn(value.shape, device=value.device).to(value) if _torch else torch.ones_like(value)
+        for value in wanted
+    ]
     torch.autograd.backward(wanted, flows)
     return (*results, *(value.grad for value in leaves if is_float(value)))
 

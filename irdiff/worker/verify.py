@@ -132,7 +132,7 @@ def _verify(torch, entry, facts):
         torch.manual_seed(0)
         with torch.device("cuda"):
             result = entry.function(*args, **kwargs)
-        torch.cuda.synchronize()
+            torch.cuda.synchronize()
         if storages or entry.facts["reference"]:
             row.update(_compared(torch, entry, result, args, kwargs))
             row["median_us"] = round(_median_us(torch, lambda: entry.function(*args, **kwargs)), 2)
@@ -141,7 +141,8 @@ def _verify(torch, entry, facts):
             row.update(_of_checks(torch, list(corpus_api.checks), facts))
     except Exception as error:
         traceback.print_exc()
-        row["why"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]
+        right = f" (after {len(corpus_api.checks)} calls that ran)" if corpus_api.checks else ""
+        row["why"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:400] + right
     row["seconds"] = round(time.perf_counter() - begin, 2)
     corpus_api.checks.clear()
     torch.cuda.empty_cache()
@@ -175,7 +176,8 @@ def _of_checks(torch, checks, facts):
                 reasons.append(f"{name}: relative norm of the error {norms[-1]:.1e}, allowed {allowed:g}")
         moved = {value.data_ptr(): value for value in (*tensors, *results) if torch.is_tensor(value)}
         work["min_bytes"] += sum(value.numel() * value.element_size() for value in moved.values())
-        microseconds += _median_us(torch, functools.partial(check.function, *check.inputs))
+        with torch.device("cuda"):
+            microseconds += _median_us(torch, functools.partial(check.function, *check.inputs))
     row = {"ok": not reasons, "why": "; ".join(reasons) or None, "median_us": round(microseconds, 2)}
     row["relative_norm"], row["tolerance_used"] = (max(row, default=None) for row in (norms, used))
     return {**row, **_rates(work, checks[0].inputs, facts, row["median_us"])}
