@@ -30,9 +30,8 @@ def swiglu_experts(x, up, down, chosen, weights):
 
 
 def widened(x, scales, rows, columns):
-    """Of a quantized matrix, whose blocks of this size have a scale each."""
-    return x.float() * scales.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
-
+    """Of quantized matrices, whose blocks of this size have a scale each."""
+    return x.float() * scales.repeat_interleave(rows, -2).repeat_interleave(columns, -1)
 
 def scores(q, k, scale=None, causal=True, window=None, softcap=0.0):
     """Of (batch, heads, tokens, width), of which `k` may have fewer heads; queries are the last tokens.

@@ -28,3 +28,17 @@ def numbers(*values):
 def pages(sequences, count):
     """Tables of pages of a cache, not in their order."""
     return (torch.arange(sequences * count, dtype=torch.int32) * 5 % (sequences * count)).view(sequences, count)
+
+
+def rows_by_expert(ids, count, block, size):
+    """What a fused MoE kernel asks of the rows' experts: rows by expert, each one's filled up to whole blocks by a row
+    that is not there, `size` in all; the expert of each block; how many rows that are.
+    """
+    order, of_expert = ids.argsort(stable=True), ids.bincount(minlength=count)
+    blocks = -(-of_expert // block)
+    before = (blocks * block).cumsum(0) - blocks * block - (of_expert.cumsum(0) - of_expert)
+    rows = torch.full((size,), len(ids), dtype=torch.int32)
+    rows[torch.arange(len(ids)) + before[ids[order]]] = order.int()
+    experts = torch.zeros(len(ids), dtype=torch.int32)
+    experts[: blocks.sum()] = torch.arange(count, dtype=torch.int32).repeat_interleave(blocks)
+    return rows, experts, (blocks.sum() * block).int().view(1)

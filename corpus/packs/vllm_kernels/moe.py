@@ -3,7 +3,9 @@
 import torch
 import triton.language as tl
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
-from irdiff_corpus import launch
+from _references import widened
+from _tensors import integers, normal, numbers, positive, rows_by_expert
+from irdiff_corpus import checked, launch
 from vllm.model_executor.layers.fused_moe.experts.fused_batched_moe import invoke_moe_batched_triton_kernel
 from vllm.model_executor.layers.fused_moe.fused_moe import dispatch_fused_moe_kernel, try_get_optimal_moe_config
 from vllm.model_executor.layers.fused_moe.moe_fused_mul_sum import moe_fused_mul_sum
@@ -47,29 +49,62 @@ def experts(model, tokens, second):
     packed = 2 if kind == "int4" else 1
     gate_up, down = (count, 2 * intermediate, hidden // packed), (count, hidden, intermediate // packed)
     config = try_get_optimal_moe_config(gate_up, down, k, name, tokens, block)
-    a, b = torch.zeros(rows, inner, dtype=of_a), torch.zeros(8, *(down if second else gate_up)[1:], dtype=of_b)
-    of_rows, of_weights = scales(kind, block, rows, 8, inner, outer)
     padded = tokens * k + count * (config["BLOCK_SIZE_M"] - 1)
     few = tokens * k * 4 <= count and name not in ("int8_w8a16", "int4_w4a16")
-    dispatch_fused_moe_kernel(
-        a, b, torch.zeros(tokens, k, outer, dtype=torch.bfloat16), of_rows, of_weights, None, torch.zeros(tokens, k),
-        None if few else torch.zeros(padded, dtype=torch.int32), torch.zeros(tokens * k, dtype=torch.int32),
-        torch.zeros(1, dtype=torch.int32), second, 1 if second else k, config, tl.bfloat16, name == "fp8_w8a8",
-        name == "int8_w8a8", name == "int8_w8a16", name == "int4_w4a16", kind == "int8", block,
-    )
+
+    def function(a, b, of_rows, of_weights, weights, ids):
+        out = torch.zeros(tokens, k, outer, dtype=torch.bfloat16)
+        if few:
+            sorted_rows, of_blocks, used = None, ids, numbers(tokens * k * config["BLOCK_SIZE_M"])
+        else:
+            sorted_rows, of_blocks, used = rows_by_expert(ids, 8, config["BLOCK_SIZE_M"], padded)
+        dispatch_fused_moe_kernel(
+            a, b, out, of_rows, of_weights, None, weights, sorted_rows, of_blocks, used, second, 1 if second else k,
+            config, tl.bfloat16, name == "fp8_w8a8", name == "int8_w8a8", name == "int8_w8a16", name == "int4_w4a16",
+            kind == "int8", block,
+        )
+        return out
+
+    def reference(a, b, of_rows, of_weights, weights, ids):
+        a, b = wide(a, of_rows, block, 1).repeat_interleave(1 if second else k, 0), wide(b, of_weights, block)
+        out = torch.empty(len(ids), outer)
+        for expert in range(8):
+            out[ids == expert] = a[ids == expert] @ b[expert].T
+        return (out * weights.view(-1, 1) if second else out).view(tokens, k, outer)
+
+    inputs = values(rows, inner, dtype=of_a), values(8, *(down if second else gate_up)[1:], dtype=of_b)
+    ids = integers(0, 8, tokens * k, dtype=torch.int32)
+    checked(function, reference, *inputs, *scales(kind, block, rows, 8, inner, outer), positive(tokens, k), ids)
+
+
+def values(*shape, dtype):
+    return normal(*shape, dtype=dtype) if dtype.is_floating_point else integers(*RANGES[dtype], *shape, dtype=dtype)
+
+
+RANGES = {torch.int8: (-127, 128), torch.uint8: (0, 256)}
+
+
+def wide(x, scales, block, rows=None):
+    """In float32; of unsigned integers the middle is zero, and two of four bits may share a byte."""
+    if x.dtype == torch.uint8:
+        four = block[1] == 32
+        x = (torch.stack([x & 15, x >> 4], -1).flatten(-2) if four else x).float() - (8 if four else 128)
+    if block and scales is not None:
+        return widened(x, scales, rows or block[0] or 1, block[1])
+    return x.float() if scales is None else x.float() * scales.view(*scales.shape, *(1,) * (x.ndim - scales.ndim))
 
 
 def scales(kind, block, rows, count, inner, outer):
     """Of the activations, and of the weights."""
     if kind == "fp8_block":
-        return torch.zeros(rows, inner // 128), torch.zeros(count, -(-outer // 128), inner // 128)
+        return positive(rows, inner // 128), positive(count, -(-outer // 128), inner // 128)
     if block:
-        return None, torch.zeros(count, outer, inner // block[1], dtype=torch.bfloat16)
+        return None, positive(count, outer, inner // block[1], dtype=torch.bfloat16)
     if kind == "fp8":
-        return torch.zeros(1), torch.zeros(count)
+        return positive(1), positive(count)
     if kind == "int8":
-        return torch.zeros(rows, 1), torch.zeros(count, outer, 1)
-    return None, torch.zeros(count, outer) if kind == "int8_w8a16" else None
+        return positive(rows, 1), positive(count, outer, 1)
+    return None, positive(count, outer) if kind == "int8_w8a16" else None
 
 
 def batched(model, tokens):
@@ -80,18 +115,27 @@ def batched(model, tokens):
         (count, 2 * intermediate, hidden), (count, hidden, intermediate), k, name, tokens, block
     )
     count = 8
-    of_rows, of_weights = scales(kind, block, count * tokens, count, hidden, 2 * intermediate)
-    invoke_moe_batched_triton_kernel(
-        torch.zeros(count, tokens, hidden, dtype=of_a), torch.zeros(count, 2 * intermediate, hidden, dtype=of_b),
-        torch.zeros(count, tokens, 2 * intermediate, dtype=torch.bfloat16), torch.zeros(count, dtype=torch.int32),
-        tl.bfloat16, None if of_rows is None else of_rows.view(count, tokens, -1), of_weights, None,
-        name == "fp8_w8a8", False, False, config, False, block,
-    )
+
+    def function(a, b, of_rows, of_weights):
+        out = torch.zeros(count, tokens, 2 * intermediate, dtype=torch.bfloat16)
+        of_rows = None if of_rows is None else of_rows.view(count, tokens, -1)
+        invoke_moe_batched_triton_kernel(
+            a, b, out, torch.full((count,), tokens, dtype=torch.int32), tl.bfloat16, of_rows, of_weights, None,
+            name == "fp8_w8a8", False, False, config, False, block,
+        )
+        return out
+
+    def reference(a, b, of_rows, of_weights):
+        return wide(a.flatten(0, 1), of_rows, block, 1).view(a.shape) @ wide(b, of_weights, block).mT
+
+    a, b = normal(count, tokens, hidden, dtype=of_a), normal(count, 2 * intermediate, hidden, dtype=of_b)
+    checked(function, reference, a, b, *scales(kind, block, count * tokens, count, hidden, 2 * intermediate))
 
 
 def weigh(model, tokens):
     _, k, hidden, _, _ = MODELS[model]
-    moe_fused_mul_sum(torch.zeros(tokens, k, hidden, dtype=torch.bfloat16), torch.zeros(tokens, k))
+    x, weights = normal(tokens, k, hidden), positive(tokens, k)
+    checked(moe_fused_mul_sum, lambda x, weights: (x * weights[..., None]).sum(1), x, weights)
 
 
 LAUNCHES = {
