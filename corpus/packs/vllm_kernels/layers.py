@@ -1,10 +1,12 @@
 """Quantization, products of quantized weights, rotary embeddings, and kernels that give each batch the same result."""
 
 import torch
+import torch.nn.functional as F
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from _models import models
-from _tensors import normal
-from irdiff_corpus import launch
+from _references import rotated, widened
+from _tensors import integers, normal, positive
+from irdiff_corpus import checked, launch
 from vllm.model_executor.determinism.batch_invariant import (
     bmm_batch_invariant,
     log_softmax,
@@ -35,74 +37,148 @@ BLOCKS = {  # outputs, inputs; for float8 blocks, where vLLM has tuned configs
 }
 
 
+def quantized(x, group, largest):
+    """Before they are rounded, and the scales of groups of a row."""
+    scales = x.unflatten(-1, (-1, group)).abs().amax(-1) / largest
+    return x / scales.repeat_interleave(group, -1), scales
+
+
+ROUNDED = 0.05  # what three bits of a mantissa leave
+LARGEST = torch.finfo(FP8).max
+
+
 def quantize(model, tokens):
+    def by_powers(x):
+        _, scales = quantized(x, 32, LARGEST)
+        exponents = scales.log2().ceil()
+        return x / exponents.exp2().repeat_interleave(32, -1), exponents + 127
+
+    def gated(x):
+        gate, other = x.chunk(2, -1)
+        return quantized(F.silu(gate) * other, 128, LARGEST)
+
     hidden = MODELS[model].hidden
     rows = normal(tokens, hidden)
-    per_token_quant_int8(rows)
-    _mxfp8_e4m3_quantize_triton(rows)
-    silu_mul_per_token_group_quant_fp8_colmajor(normal(tokens, 2 * hidden))
+    checked(per_token_quant_int8, lambda x: quantized(x, hidden, 127), rows)
+    checked(_mxfp8_e4m3_quantize_triton, by_powers, rows, error=ROUNDED)
+    checked(silu_mul_per_token_group_quant_fp8_colmajor, gated, normal(tokens, 2 * hidden), error=ROUNDED)
 
 
 def quantize_view(model, by_column):
     """Where rows are not contiguous; for others vLLM has a CUDA kernel."""
     hidden = MODELS[model].hidden
-    per_token_group_quant_fp8(normal(512, 2 * hidden)[:, :hidden], 128, column_major_scales=by_column)
-
-
-def block_product(name, tokens):
-    outer, inner = BLOCKS[name]
-    w8a8_triton_block_scaled_mm(
-        normal(tokens, inner, dtype=FP8), normal(outer, inner, dtype=FP8), torch.zeros(tokens, -(-inner // 128)),
-        torch.zeros(-(-outer // 128), -(-inner // 128)), [128, 128], torch.bfloat16,
+    checked(
+        lambda x: per_token_group_quant_fp8(x[:, :hidden], 128, column_major_scales=by_column),
+        lambda x: quantized(x[:, :hidden], 128, LARGEST), normal(512, 2 * hidden), error=ROUNDED,
     )
 
 
+def block_product(name, tokens):
+    def product(a, b, of_rows, of_blocks):
+        return w8a8_triton_block_scaled_mm(a, b, of_rows, of_blocks, [128, 128], torch.bfloat16)
+
+    def reference(a, b, of_rows, of_blocks):
+        return widened(a, of_rows, 1, 128) @ widened(b, of_blocks, 128, 128).T
+
+    outer, inner = BLOCKS[name]
+    scales = positive(tokens, -(-inner // 128)), positive(-(-outer // 128), -(-inner // 128))
+    checked(product, reference, normal(tokens, inner, dtype=FP8), normal(outer, inner, dtype=FP8), *scales)
+
+
 def scaled_product(model, tokens, kind, per_token):
+    def product(a, b, of_a, of_b):
+        return triton_scaled_mm(a, b.t(), of_a, of_b, torch.bfloat16)
+
     hidden, outer = MODELS[model].hidden, MODELS[model].intermediate
-    dtype = FP8 if kind == "fp8" else torch.int8
-    a, b = normal(tokens, hidden, dtype=dtype), normal(outer, hidden, dtype=dtype).t()
-    scales = [torch.zeros(count if per_token else 1, 1) for count in (tokens, outer)]
-    triton_scaled_mm(a, b, *scales, torch.bfloat16)
+    a, b = (
+        normal(count, hidden, dtype=FP8) if kind == "fp8" else integers(-127, 128, count, hidden)
+        for count in (tokens, outer)
+    )
+    scales = [positive(count if per_token else 1, 1) for count in (tokens, outer)]
+    checked(product, lambda a, b, of_a, of_b: (a.float() * of_a) @ (b.float() * of_b).T, a, b, *scales)
 
 
 def awq(model, tokens):
+    def unpacked(packed):
+        return torch.stack([(packed >> 4 * place) & 15 for place in (0, 4, 1, 5, 2, 6, 3, 7)], -1).flatten(-2)
+
+    def wide(weights, scales, zeros):
+        return (unpacked(weights) - unpacked(zeros).repeat_interleave(128, 0)) * scales.repeat_interleave(128, 0)
+
     hidden, outer = MODELS[model].hidden, MODELS[model].intermediate
-    weights, zeros = (torch.zeros(rows, outer // 8, dtype=torch.int32) for rows in (hidden, hidden // 128))
-    scales = normal(hidden // 128, outer, dtype=torch.float16)
-    if tokens:
-        awq_gemm_triton(normal(tokens, hidden, dtype=torch.float16), weights, scales, zeros, 8)
-    else:
-        awq_dequantize_triton(weights, scales, zeros)
+    weights, zeros = (
+        integers(-(2**31), 2**31, rows, outer // 8, dtype=torch.int32) for rows in (hidden, hidden // 128)
+    )
+    scales = positive(hidden // 128, outer, dtype=torch.float16)
+    if not tokens:
+        checked(awq_dequantize_triton, wide, weights, scales, zeros)
+        return
+    checked(
+        lambda x, *packed: awq_gemm_triton(x, *packed, 8), lambda x, *packed: x @ wide(*packed),
+        normal(tokens, hidden, dtype=torch.float16), weights, scales, zeros, error=0.02,  # it sums in fp16
+    )
 
 
 def mrope(heads, of_keys, interleaved):
     """Of Qwen's vision models."""
+
+    def function(q, k, cos, sin):
+        return triton_mrope(q, k, cos, sin, [24, 20, 20] if interleaved else [16, 24, 24], 128, 128, interleaved, True)
+
+    def reference(q, k, cos, sin):
+        place = torch.arange(64)
+        of_time, of_height, of_width = place < 16, (place >= 16) & (place < 40), place >= 40
+        if interleaved:
+            of_height, of_width = (place % 3 == 1) & (place <= 60), (place % 3 == 2) & (place <= 60)
+            of_time = ~of_height & ~of_width
+        parts = torch.stack([of_time, of_height, of_width])[:, None]
+        cos, sin = ((values * parts).sum(0)[:, None] for values in (cos, sin))
+        return tuple(rotated(x.unflatten(-1, (-1, 128)), cos, sin).flatten(1) for x in (q, k))
+
     q, k = normal(512, heads * 128), normal(512, of_keys * 128)
-    cos, sin = (normal(3, 512, 64) for _ in range(2))
-    triton_mrope(q, k, cos, sin, [24, 20, 20] if interleaved else [16, 24, 24], 128, 128, interleaved, True)
+    checked(function, reference, q, k, *(normal(3, 512, 64) for _ in range(2)))
 
 
 def norm_and_rotate(heads, of_keys, tokens):
     """Of Qwen 3 Next: gate, norms of queries and keys, a quarter of each head rotated."""
-    cache, positions = normal(4096, 64), torch.zeros(tokens, dtype=torch.int64)
-    fused_qk_rmsnorm_rope_gate(
-        normal(tokens, heads * 512), normal(tokens, of_keys * 256), normal(256), normal(256), cache, positions, 1e-6,
-        heads, of_keys, 256, 64,
-    )
+    positions = torch.arange(tokens)
+
+    def function(*inputs):
+        return fused_qk_rmsnorm_rope_gate(*inputs, positions, 1e-6, heads, of_keys, 256, 64)
+
+    def reference(q, k, of_q, of_k, cache):
+        q, gate = q.unflatten(-1, (heads, 2, 256)).unbind(2)
+        cos, sin = cache[positions, None].chunk(2, -1)
+        out = []
+        for x, weight in ((q, of_q), (k.unflatten(-1, (of_keys, 256)), of_k)):
+            x = F.rms_norm(x, (256,), weight, 1e-6)
+            out.append(torch.cat([rotated(x[..., :64], cos, sin), x[..., 64:]], -1).flatten(1))
+        return *out, gate.flatten(1)
+
+    q, k = normal(tokens, heads * 512), normal(tokens, of_keys * 256)
+    checked(function, reference, q, k, normal(256), normal(256), normal(4096, 64))
 
 
 def norms_of_latents(tokens):
     """Of DeepSeek V3."""
-    fused_q_kv_rmsnorm(normal(tokens, 1536), normal(tokens, 576)[:, :512], normal(1536), normal(512), 1e-6)
+
+    def reference(q, kv, of_q, of_kv):
+        return F.rms_norm(q, (1536,), of_q, 1e-6), F.rms_norm(kv[:, :512], (512,), of_kv, 1e-6)
+
+    checked(
+        lambda q, kv, *weights: fused_q_kv_rmsnorm(q, kv[:, :512], *weights, 1e-6), reference,
+        normal(tokens, 1536), normal(tokens, 576), normal(1536), normal(512),
+    )
 
 
 def invariant(model, tokens, dtype):
     sizes = MODELS[model]
-    rows = normal(tokens, sizes.hidden, dtype=dtype)
-    matmul_persistent(rows, normal(sizes.intermediate, sizes.hidden, dtype=dtype).t())
-    bmm_batch_invariant(normal(16, tokens, 128, dtype=dtype), normal(16, 128, 512, dtype=dtype))
-    log_softmax(normal(tokens, sizes.vocabulary, dtype=dtype))
-    mean_dim(rows, -1)
+    rows, weights = normal(tokens, sizes.hidden, dtype=dtype), normal(sizes.intermediate, sizes.hidden, dtype=dtype)
+    checked(lambda x, weights: matmul_persistent(x, weights.t()), lambda x, weights: x @ weights.T, rows, weights)
+    pair = normal(16, tokens, 128, dtype=dtype), normal(16, 128, 512, dtype=dtype)
+    checked(bmm_batch_invariant, torch.bmm, *pair)
+    checked(log_softmax, lambda x: x.log_softmax(-1), normal(tokens, sizes.vocabulary, dtype=dtype))
+    checked(lambda x: mean_dim(x, -1), lambda x: x.mean(-1), rows)
 
 
 LAUNCHES = {
