@@ -1,11 +1,14 @@
 """LoRA (punica): shrink and expand of several adapters in one batch, also in float8, and of experts."""
 
+import itertools
+
 import torch
 import vllm_kernels._alone  # noqa: F401, I001
-from _tensors import normal
-from irdiff_corpus import launch
+from _tensors import integers, normal, rows_by_expert
+from irdiff_corpus import checked, launch
 from vllm.lora.ops.triton_ops.fused_moe_lora_op import _fused_moe_lora
 from vllm.lora.ops.triton_ops.lora_expand_op import _lora_expand
+from vllm.lora.ops.triton_ops import utils
 from vllm.lora.ops.triton_ops.lora_kernel_metadata import LoRAKernelMeta
 from vllm.lora.ops.triton_ops.lora_shrink_op import _lora_shrink
 from vllm.lora.ops.triton_ops.utils import get_lora_op_configs
@@ -23,23 +26,51 @@ EXPERTS = {  # experts, experts of a token, hidden, intermediate
 
 
 def meta(tokens):
-    made = LoRAKernelMeta.make(ADAPTERS, tokens, "cpu")
+    """Of tokens whose adapters take turns; vLLM finds weights by address, and another launch's had them before."""
+    utils._LORA_A_PTR_DICT.clear()
+    utils._LORA_B_PTR_DICT.clear()
+    made = LoRAKernelMeta.make(ADAPTERS, tokens, torch.get_default_device())
     made.prepare_tensors(torch.arange(tokens, dtype=torch.int32) % ADAPTERS)
     return made.meta_args(tokens, False)
 
 
+def by_adapter(x, weights):
+    out = torch.empty(len(x), weights.shape[1])
+    for adapter in range(ADAPTERS):
+        out[adapter::ADAPTERS] = x[adapter::ADAPTERS] @ weights[adapter].T
+    return out
+
+
 def shrink(layer, rank, tokens, dtype):
     inner, outer = LAYERS[layer]
+    of_tokens = meta(tokens)
+
+    def function(x, *weights):
+        out = torch.zeros(len(outer), tokens, rank)
+        _lora_shrink(x, list(weights), out, *of_tokens, 0.5)
+        return out
+
+    def reference(x, *weights):
+        return torch.stack([by_adapter(x, of_slice) / 2 for of_slice in weights])
+
     weights = [normal(ADAPTERS, rank, inner, dtype=dtype) for _ in outer]
-    out = normal(len(outer), tokens, rank, dtype=torch.float32)
-    _lora_shrink(normal(tokens, inner, dtype=dtype), weights, out, *meta(tokens), 0.5)
+    checked(function, reference, normal(tokens, inner, dtype=dtype), *weights)
 
 
 def expand(layer, rank, tokens, dtype):
     _, outer = LAYERS[layer]
+    of_tokens = meta(tokens)
+
+    def function(out, x, *weights):
+        _lora_expand(x, list(weights), out, *of_tokens, add_inputs=True)
+        return out
+
+    def reference(out, x, *weights):
+        return out + torch.cat([by_adapter(*pair) for pair in zip(x, weights)], -1)
+
     weights = [normal(ADAPTERS, size, rank, dtype=dtype) for size in outer]
-    inputs = normal(len(outer), tokens, rank, dtype=torch.float32)
-    _lora_expand(inputs, weights, normal(tokens, sum(outer), dtype=dtype), *meta(tokens), add_inputs=True)
+    x = normal(len(outer), tokens, rank, dtype=torch.float32)
+    checked(function, reference, normal(tokens, sum(outer), dtype=dtype), x, *weights)
 
 
 def experts(model, rank, tokens):
@@ -51,18 +82,40 @@ def experts(model, rank, tokens):
     ]
     names = ("block_m", "block_n", "block_k", "group_size_m", "num_warps", "num_stages", "split_k")
     few = tokens * k * 8 <= count * ADAPTERS
-    padded = tokens * k + count * (configs[0]["block_m"] - 1)
-    padded += -padded % configs[0]["block_m"]
-    mapping, _, _, _, ids, _, active = meta(tokens)
-    _fused_moe_lora(
-        normal(tokens, k, 2 * intermediate), normal(tokens, hidden),
-        [normal(ADAPTERS, count, rank, hidden) for _ in range(2)],
-        [normal(ADAPTERS, count, intermediate, rank) for _ in range(2)], normal(tokens, k, dtype=torch.float32),
-        None if few else torch.zeros(ADAPTERS, padded, dtype=torch.int32),
-        torch.zeros(tokens * k, dtype=torch.int32) if few
-        else torch.zeros(ADAPTERS, padded // configs[0]["block_m"], dtype=torch.int32),
-        None if few else torch.zeros(ADAPTERS, dtype=torch.int32), mapping, rank, k, ids, active,
-        torch.ones(ADAPTERS + 1, dtype=torch.int32), *(config[name] for config in configs for name in names),
+    block = configs[0]["block_m"]
+    padded = tokens * k + count * (block - 1)
+    padded += -padded % block
+    mapping, _, _, _, active_ids, _, active = meta(tokens)
+
+    def function(out, x, gate, up, of_gate, of_up, weights, ids):
+        rows, of_blocks, used = None, ids, None
+        if not few:
+            rows, of_blocks, used = map(torch.stack, zip(*(of_adapter(ids, adapter) for adapter in range(ADAPTERS))))
+        _fused_moe_lora(
+            out, x, [gate, up], [of_gate, of_up], weights, rows, of_blocks, used, mapping, rank, k, active_ids, active,
+            torch.ones(ADAPTERS + 1, dtype=torch.int32), *(config[name] for config in configs for name in names),
+        )
+        return out
+
+    def of_adapter(ids, adapter):
+        """Rows of other adapters are of no expert, which comes last."""
+        ids = torch.where(torch.arange(tokens).repeat_interleave(k) % ADAPTERS == adapter, ids, count)
+        rows, of_blocks, used = rows_by_expert(ids, count + 1, block, padded)
+        return rows, torch.where(of_blocks == count, -1, of_blocks)[: padded // block], used[0]
+
+    def reference(out, x, gate, up, of_gate, of_up, weights, ids):
+        added, of_token = torch.zeros(tokens, k, 2, intermediate), torch.arange(tokens)[:, None] % ADAPTERS
+        for adapter, expert in itertools.product(range(ADAPTERS), range(count)):
+            token, place = ((ids.view(tokens, k) == expert) & (of_token == adapter)).nonzero(as_tuple=True)
+            for slice_, (down, back) in enumerate(((gate, of_gate), (up, of_up))):
+                added[token, place, slice_] = x[token] @ down[adapter, expert].T @ back[adapter, expert].T
+        return out + added.flatten(2)
+
+    checked(
+        function, reference, normal(tokens, k, 2 * intermediate), normal(tokens, hidden),
+        *(normal(ADAPTERS, count, rank, hidden) for _ in range(2)),
+        *(normal(ADAPTERS, count, intermediate, rank) for _ in range(2)), normal(tokens, k, dtype=torch.float32),
+        integers(0, count, tokens * k, dtype=torch.int32),
     )
 
 
