@@ -73,9 +73,8 @@ def step(model, batch, dtype):
         return out[1:], states[1:]
 
     def reference(states, x, dt, a, b, c, d):
-        x, dt, b, c = (value[:, None] for value in (x, F.softplus(dt + d), b, c))
-        out, states = mamba(x, dt, a, b, c, d, states)
-        return out[1:, 0], states[1:]
+        out, states = mamba_step(states, x, F.softplus(dt + d), a, b, c, d)
+        return out[1:], states[1:]
 
     b, c = (normal(batch, groups, state) for _ in range(2))
     x, dt, states = normal(batch, heads, width), normal(batch, heads), normal(batch, heads, width, state, dtype=dtype)
@@ -149,11 +148,14 @@ def sequences(count):
 
     def reference(*inputs):
         *inputs, states = inputs
-        q, k, v, g, beta = (value.view(count, -1, *value.shape[2:]) for value in inputs)
-        out, states = delta_rule(q, k, v, g if g.ndim == 4 else g[..., None], beta, states[:count])
+        out, states = by_token(*(value.view(count, -1, *value.shape[2:]) for value in inputs), states[:count])
         return (out[1:, 0], states[1:]) if count == 8 else (out.flatten(0, 1)[None], states)
 
     return reference
+
+
+def by_token(q, k, v, g, beta, states):
+    return delta_rule(q, k, v, g if g.ndim == 4 else g[..., None], beta, states)
 
 
 def gates_of(a, b, log, bias):
@@ -182,7 +184,7 @@ def packed(model, batch):
 
     def reference(qkv, a, b, log, bias, states):
         inputs = (value[1:, None] for value in (*parts_of(qkv, heads, width), *gates_of(a, b, log, bias)))
-        return delta_rule(*inputs, states[1:])
+        return by_token(*inputs, states[1:])
 
     qkv = normal(batch, (2 * heads + of_value) * width)
     states = normal(batch, of_value, width, width, dtype=torch.float32)
@@ -201,7 +203,7 @@ def sigmoid(model, batch):
 
     def reference(q, k, v, a, b, log, bias, states):
         inputs = (value[1:, None] for value in (q[0], k[0], v[0], *gates_of(a, b, log, bias)))
-        out, states = delta_rule(*inputs, states[1:])
+        out, states = by_token(*inputs, states[1:])
         return out[:, 0], states
 
     q, k, v = (normal(1, batch, count, width) for count in (heads, heads, of_value))
