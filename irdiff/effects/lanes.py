@@ -14,6 +14,7 @@ from irdiff.effects.values import WITH_WIDTH, Values, used_bits
 _ALL = 31
 _LANE = frozenset({"%tid.x", "%laneid"})
 _SAME = frozenset({"const", "parameter", "undefined"})
+_OF_ONE_LANE = "elect.", "llvm.nvvm.elect."
 
 
 class Lanes:
@@ -83,6 +84,8 @@ class Lanes:
             case name, *_ if name in _SAME:
                 return 0
             case (("join" | "event" | "waited for" | "like"), *_):
+                return _ALL
+            case name, *_ if name.startswith(_OF_ONE_LANE):
                 return _ALL
         operands = key[1 + (key[0] in WITH_WIDTH) :]
         made_by = values.made_by.get(number)

@@ -58,13 +58,13 @@ _ACCESSES = (
     (re.compile(r"ds\.read|nvvm\.ldmatrix"), Act.LOAD, "shared"),
     (re.compile(r"nvvm\.stmatrix"), Act.STORE, "shared"),
     (re.compile(r"nvvm\.(?:tcgen05|wgmma)"), Act.MATRIX, ""),
-    (re.compile(r"shfl|elect|vote|match|redux|nvvm\.mma|\.dpp|perm(?:ute|lane)|swizz|read(?:lane|f)|ballot"),
+    (re.compile(r"shfl|vote|match|redux|nvvm\.mma|\.dpp|perm(?:ute|lane)|swizz|read(?:lane|f)|ballot"),
      Act.LANES, ""),
 )  # fmt: skip
 _PURE_CALL = re.compile(
     r"__nvvm_reflect|llvm\.(?:nvvm\.(?:read\.ptx\.sreg(?!.*(?:clock|globaltimer))|f|add|mul|div|r?sqrt|rcp"
     r"|ex2|lg2|sin|cos"
-    r"|tanh|i2|ui2|d2|abs|round|trunc|ceil|saturate|mapa|idp|prmt|bf2|u?ll2|cvt|isspacep|bitcast|lohi)"
+    r"|tanh|i2|ui2|d2|abs|round|trunc|ceil|saturate|mapa|elect|idp|prmt|bf2|u?ll2|cvt|isspacep|bitcast|lohi)"
     r"|amdgcn\.(?:work|mfma|s?mfmac|s?wmma|swmmac|exp2|log|rcp|rsq|sqrt|fract|ldexp|frexp|mbcnt|perm\b|cvt"
     r"|[us]?bfe|alignb"
     r"|fmed3|dispatch|implicitarg|kernarg|make\.buffer|[fsu]dot|sudot|sin|cos|class|mul|wavefront|bitop3"

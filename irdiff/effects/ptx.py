@@ -56,11 +56,12 @@ _PURE = re.compile(
     r"|set|setp|selp"
     r"|slct|and|or|xor|not|cnot|lop3|shl|shr|shf|mov|cvt|cvta|prmt|bfe|bfi|bfind|bmsk|brev|clz|popc|dp2a"
     r"|dp4a|sad|szext"
-    r"|fns|copysign|testp|isspacep|mapa|getctarank|createpolicy|vabsdiff\w*|vadd\w*|vmin\w*|vmax\w*"
+    r"|fns|copysign|testp|isspacep|mapa|getctarank|createpolicy|vabsdiff\w*|vadd\w*|vmin\w*|vmax\w*|elect"
     r")\b"
 )
+"""`elect`: of the same lanes it always takes the same one (PTX ISA, "elect.sync")."""
 _CARRY = re.compile(r".*\.cc\b|addc|subc|madc")
-_LANES = re.compile(r"(?:shfl|vote|match|redux|elect|mma|wmma|activemask)\b")
+_LANES = re.compile(r"(?:shfl|vote|match|redux|mma|wmma|activemask)\b")
 _FLOAT = re.compile(
     r"(?:add|sub|mul|div|fma|mad|neg|abs|min|max|rcp|r?sqrt|sin|cos|lg2|ex2|tanh|copysign|redux|red|atom"
     r"|set|setp)\b"
