@@ -116,7 +116,7 @@ def _names(root, pattern):
         folders[:] = sorted(set(folders) - {"packs", "__pycache__"})
         for file in sorted(names):
             name = os.path.relpath(os.path.join(folder, file), root)
-            if file.endswith(".py") and fnmatch.fnmatch(name[:-3], pattern):
+            if file.endswith(".py") and file[0] != "_" and fnmatch.fnmatch(name[:-3], pattern):
                 yield name[:-3]
 
 
@@ -145,7 +145,8 @@ def _verify(torch, entry, facts):
         row["why"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:400] + right
     row["seconds"] = round(time.perf_counter() - begin, 2)
     corpus_api.checks.clear()
-    torch.cuda.empty_cache()
+    with contextlib.suppress(RuntimeError):  # after a fault
+        torch.cuda.empty_cache()
     return row
 
 
@@ -170,6 +171,7 @@ def _of_checks(torch, checks, facts):
             if tuple(got.shape) != tuple(want.shape):
                 reasons.append(f"{name}: shape {tuple(got.shape)}, reference {tuple(want.shape)}")
                 continue
+            want = want.to(got.dtype)  # what is too great for one type is so in both
             norms.append(_relative_norm(torch, got.double(), want.double()))
             used.append(norms[-1] / max(allowed, 1e-300))
             if not norms[-1] <= allowed:
@@ -266,12 +268,15 @@ def _compared(torch, entry, result, args, kwargs):
 @contextlib.contextmanager
 def _exact_products(torch):
     """Lets references multiply in full fp32, whatever this machine's torch does by default."""
-    backend = torch.backends.cuda.matmul
-    before, backend.allow_tf32 = backend.allow_tf32, False
+    backends = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = [backend.allow_tf32 for backend in backends]
+    for backend in backends:
+        backend.allow_tf32 = False
     try:
         yield
     finally:
-        backend.allow_tf32 = before
+        for backend, allowed in zip(backends, before):
+            backend.allow_tf32 = allowed
 
 
 def _median_us(torch, call):

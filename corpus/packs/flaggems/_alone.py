@@ -82,4 +82,5 @@ def call(name, dtype, *args, **options):
         x, axis = inputs
         place = torch.randint(x.shape[axis], [1 if size == axis % 2 else x.shape[size] for size in range(2)])
         x.scatter_(axis, place, 100.0 if name == "argmax" else -100.0)
-    compared(name, *inputs, error=None if dtype.is_floating_point else 1e-6, **options)
+    error = 0.01 if name == "digamma_" and dtype == torch.float32 else None  # near its poles
+    compared(name, *inputs, error=error if dtype.is_floating_point else 1e-6, **options)

@@ -131,7 +131,8 @@ def experts(count, k, tokens, hidden, intermediate, dtype):
     checked(route, reference, weights, ids, torch.zeros_like(ids), normal(tokens, count, dtype=torch.float32))
     sizes = (count, 2 * intermediate, hidden), (count, hidden, intermediate)
     tables = (normal(*size, dtype=dtype, scale=size[-1] ** -0.5) for size in sizes)
-    checked(flag_gems.outplace_fused_experts, mixed, normal(tokens, hidden, dtype=dtype), *tables, weights, ids)
+    error = 0.004 if dtype == torch.float32 else None  # two products of tf32
+    checked(flag_gems.outplace_fused_experts, mixed, normal(tokens, hidden, dtype=dtype), *tables, weights, ids, error=error)
 
 
 def indexed(width, dtype):

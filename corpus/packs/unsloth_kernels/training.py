@@ -97,7 +97,8 @@ def loss(model, tokens, dtype):
 
     vocabulary = MODELS[model].vocabulary
     inputs = normal(1, tokens, vocabulary, dtype=dtype), torch.randint(vocabulary, (1, tokens))
-    trained(lambda *x: fast_cross_entropy_loss(*x, softcap), reference, *inputs)
+    # a gradient is of the size of 1 / vocabulary: fp16 has few bits for it
+    trained(lambda *x: fast_cross_entropy_loss(*x, softcap), reference, *inputs, error=0.02)
 
 
 LAUNCHES = {
