@@ -25,6 +25,7 @@ from irdiff.effects.program import COPY, Act, Effect, Function, Operand, Operati
 from irdiff.effects.values import Values
 
 _MAX_ROUNDS = 60
+_OF_PTX = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")
 
 
 class Event(NamedTuple):
@@ -124,11 +125,14 @@ class NumberedFunction:
         return state
 
     def flat(self, raw: _Raw) -> int:
-        """A register that nothing wrote is, on AMD, what a kernel is given, by the register's name."""
+        """A register that nothing wrote is, on AMD, what a kernel is given, by the register's name.
+
+        One of PTX has no value then, whatever its name.
+        """
         if isinstance(raw, int):
             return raw
         if isinstance(raw, str):
-            return self.values.node("undefined", raw)
+            return self.values.node("undefined", "" if _OF_PTX.fullmatch(raw) else raw)
         if raw.flat is None:
             raw.flat = self.values.select(raw.lanes, raw.value, self.flat(raw.below))
         return raw.flat
@@ -284,9 +288,6 @@ class _Block:
             values.moved(width, self._read(part, read), offset) for part, offset in effect.address
         )
         operands = _ordered(operation, tuple([self._read(operand, read) for operand in operation.operands]))
-        if effect.act is Act.MATRIX:  # an accumulator that it sets to 0 first, whatever was there
-            nothing = values.node("undefined", "")
-            operands = tuple([nothing if values.keys[part][0] == "undefined" else part for part in operands])
         if guard is not None and effect.act is Act.STORE and effect.space == "shared":
             guard = self._function.lanes.relevant(guard, (*address, *operands))
         lanes = self._state[EXEC] if operation.masked else None

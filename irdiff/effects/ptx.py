@@ -338,7 +338,8 @@ def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> list[Instru
     layouts: list[Instruction] = []
     if facts.opcode.startswith("wgmma.mma_async.sync"):
         operands, layouts = _without_leading_stride(facts.opcode, operands)
-    read = operands[1:] if results and act not in (Act.MATRIX, Act.OPAQUE) else operands
+    is_read = act is Act.OPAQUE or (act is Act.MATRIX and not facts.opcode.startswith("tcgen05.ld"))
+    read = operands[1:] if results and not is_read else operands
     address = [part for each in operands for part in each.address]
     beyond = [value for part in address[1:] for value in part.values] if is_access else []
     address = address[:1] if is_access else address

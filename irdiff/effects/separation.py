@@ -76,8 +76,9 @@ def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) 
     return found
 
 
-def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool]:
-    return Act.STORE in (event.effect.act for event in pair), pair[0].effect.space == "shared"
+def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool, bool]:
+    acts = [event.effect.act for event in pair]
+    return Act.SYNC not in acts, Act.STORE in acts, pair[0].effect.space == "shared"
 
 
 def _is_own(one: Event, other: Event) -> bool:
@@ -104,14 +105,15 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
         is_apart = not is_own or order.are_apart(values, one, other)
         is_init = False
     elif "proxy" in fence:
-        is_apart = _is_asynchronous(one) or not _is_asynchronous(other)
+        is_apart = _is_asynchronous(one) or not _is_asynchronous(other) or _spaces(one) == {"tensor"}
         is_init = one.operation.name.startswith("mbarrier.init")
     else:
         is_apart, is_init = other.effect.act in _ORDERS or _are_of_one_warp(values, one, other), False
     if is_apart or (one.effect.act in _ORDERS and not is_init):
         return False
     acts = one.effect.act, other.effect.act
-    if acts == (Act.LOAD, Act.LOAD) or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
+    only_read = Act.LOAD in acts and {*acts} <= {Act.LOAD, Act.MATRIX}  # a matrix unit only reads shared memory
+    if only_read or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
         return False
     return bool(_spaces(one) & _spaces(other)) and not order.never_meet(values, one, other)
 

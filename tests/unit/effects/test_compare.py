@@ -27,10 +27,21 @@ SHELLS = {
 
 
 def said(ir, *bodies):
-    texts = ([line for row in SHELLS[ir] for line in ([row] if row else body.split("\n"))] for body in bodies)
+    given = [f"ld.param.b32 {name}, [k_param_{name[1:]}];" for name in inputs(bodies)] if ir == "ptx" else []
+    texts = (
+        [line for row in SHELLS[ir] for line in ([row] if row else [*given, *body.split("\n")])]
+        for body in bodies
+    )
     found = effects.compare(Stage(ir), *texts)
     words = (f"{words} ({times}×)" if times > 1 else words for _, words, times in found.said)
     return "; ".join((f"{found.kind.value}, bits {found.bits.value}", *words))
+
+
+def inputs(bodies):
+    """The registers that no body writes."""
+    text = "\n".join(bodies)
+    written = "".join(re.findall(r"(?m)^(?:@\S+ )?[\w.:]+ (%[\w%|]+|\{[^}]*\}),?", text))
+    return sorted({*re.findall(r"%[a-z]+\d+\b", text)} - {*re.findall(r"%[a-z]+\d+\b", written)})
 
 
 def test_what_is_said_of_small_texts_forth_and_back():
