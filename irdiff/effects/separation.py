@@ -112,7 +112,10 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     if is_apart or (one.effect.act in _ORDERS and not is_init):
         return False
     acts = one.effect.act, other.effect.act
-    only_read = Act.LOAD in acts and {*acts} <= {Act.LOAD, Act.MATRIX}  # a matrix unit only reads shared memory
+    only_read = Act.LOAD in acts and {*acts} <= {
+        Act.LOAD,
+        Act.MATRIX,
+    }  # a matrix unit only reads shared memory
     if only_read or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
         return False
     return bool(_spaces(one) & _spaces(other)) and not order.never_meet(values, one, other)

@@ -28,8 +28,22 @@ def both(one: str, other: str) -> str:
     return f"a {one} and a {other}" if one != other else f"two {one}{'' if one.endswith('`') else 's'}"
 
 
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
 def unsigned(name: str) -> str:
     return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
+
+
+def compared_otherwise(name: str, *, is_turned: bool, is_swapped: bool) -> str:
+    """The comparison whose result is the opposite, or that compares the same two in the other order."""
+
+    def other(match: re.Match[str]) -> str:
+        word = _OPPOSITE[match[2]] if is_turned else match[2]
+        return match[1] + (_SWAPPED.get(word, word) if is_swapped else word)
+
+    return re.sub(r"(?<![a-z])([us]?)(lt|le|gt|ge|eq|ne)(?![a-z])", other, name)
 
 
 def code(each: Operation) -> str:
