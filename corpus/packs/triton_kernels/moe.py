@@ -27,13 +27,25 @@ linecache.lazycache(specialize.define_kernel.__code__.co_filename, vars(speciali
 
 MODELS = {  # experts, experts of a token, hidden, intermediate on one GPU, weights
     "gpt-oss-20b": (32, 4, 2880, 2880, "mxfp4"),
-    "gpt-oss-120b": (128, 4, 2880, 2880, "mxfp4"),
-    "gpt-oss-120b-tp4": (128, 4, 2880, 768, "mxfp4"),
+    "gpt-oss-120b": (128, 4, 2880, 2880, "mxfp4-whole"),
+    "gpt-oss-120b-tp4": (128, 4, 2880, 768, "mxfp4-whole"),
     "gpt-oss-20b-bf16": (32, 4, 2880, 2880, "bf16"),
+    "gpt-oss-20b-mxfp8": (32, 4, 2880, 2880, "mxfp8"),
     "qwen3-30b": (128, 8, 2048, 768, "bf16"),
     "qwen3-30b-fp8": (128, 8, 2048, 768, "fp8"),
     "deepseek-v3-tp8": (256, 8, 7168, 256, "bf16"),
     "deepseek-v3-fp8-tp8": (256, 8, 7168, 256, "fp8"),
+}
+TOKENS = {  # each gives another block of rows, or another split
+    "gpt-oss-20b": (1, 16),
+    "gpt-oss-120b": (1, 64, 1024, 2048, 4096),
+    "gpt-oss-120b-tp4": (1024,),
+    "gpt-oss-20b-bf16": (1, 64, 256, 1024),
+    "gpt-oss-20b-mxfp8": (1, 256, 1024),
+    "qwen3-30b": (1, 64, 512, 1024, 4096),
+    "qwen3-30b-fp8": (1, 64, 512, 1024, 4096),
+    "deepseek-v3-tp8": (1, 64, 4096),
+    "deepseek-v3-fp8-tp8": (1, 64, 4096),
 }
 FP8 = torch.float8_e4m3fnuz if target_info.is_hip_cdna3() else torch.float8_e4m3fn
 ALPHA, LIMIT = 1.702, 7.0
@@ -64,7 +76,8 @@ def made(make, count, *shape):
 
 
 def for_each(one, count):
-    return torch.empty_strided((count, *one.shape[1:]), (one.numel(), *one.stride()[1:]), dtype=one.dtype, device="meta")
+    shape, strides = (count, *one.shape[1:]), (one.numel(), *one.stride()[1:])
+    return torch.empty_strided(shape, strides, dtype=one.dtype, device="meta")
 
 
 def laid_out(data, dtype, kind, options):
@@ -89,20 +102,27 @@ def weights(model, inner, outer):
         flex = matmul_ogs.FlexCtx(*(InFlexData(dtype=FP8, scale=scale) for scale in scales), OutFlexData())
         precision = matmul_ogs.PrecisionConfig(flex_ctx=flex, out_dtype=torch.bfloat16)
         return data.mT, precision, [data], lambda data: data.T * scales[0] * scales[1]
-    is_hopper = target_info.cuda_capability_geq(9, 0) and not target_info.cuda_capability_geq(10, 0)
-    groups = -(-inner // 128) * 4 if is_hopper else inner // 32  # as vLLM does
-    if is_hopper:
-        opt_flags.update_opt_flags_constraints({"split_k": 1})
-    elif target_info.cuda_capability_geq(10, 0):
+    is_blackwell, is_hopper = (target_info.cuda_capability_geq(major, 0) for major in (10, 9))
+    groups = -(-inner // 128) * 4 if is_hopper and not is_blackwell else inner // 32  # as vLLM does
+    if is_blackwell:
         opt_flags.update_opt_flags_constraints({"is_persistent": True, "epilogue_subtile": 1})
-    pairs = made(functools.partial(integers, 0, 256, dtype=torch.uint8), count, outer, inner // 2)
+    elif is_hopper and kind == "mxfp4-whole":  # vLLM does not let it split K
+        opt_flags.update_opt_flags_constraints({"split_k": 1})
     scales = made(functools.partial(integers, 120, 128, dtype=torch.uint8), count, outer, groups)
-    data = laid_out(pairs.mT, tensor.FP4, *layout.make_default_matmul_mxfp4_w_layout(mx_axis=1))
-    of_scales = layout.make_default_matmul_mxfp4_w_scale_layout(mx_axis=1, num_warps=8)
+    of_values, of_scales = (layout.StridedLayout, {}), (layout.StridedLayout, {})
+    if kind == "mxfp8":
+        values, dtype = made(functools.partial(normal, dtype=FP8), count, outer, inner), FP8
+    else:
+        values = made(functools.partial(integers, 0, 256, dtype=torch.uint8), count, outer, inner // 2)
+        dtype, of_values = tensor.FP4, layout.make_default_matmul_mxfp4_w_layout(mx_axis=1)
+        of_scales = layout.make_default_matmul_mxfp4_w_scale_layout(mx_axis=1, num_warps=8)
     precision = matmul_ogs.PrecisionConfig(weight_scale=laid_out(scales.mT, torch.uint8, *of_scales))
-    return data, precision, [pairs, scales], lambda pairs, scales: mxfp.upcast_from_mxfp_torch(
-        pairs, scales[:, : inner // 32], torch.float32, axis=-1
-    ).T
+
+    def matrix(values, scales):
+        values, scales = values if dtype == tensor.FP4 else values.to(FP8), scales[:, : inner // 32]
+        return mxfp.upcast_from_mxfp_torch(values, scales, torch.float32, axis=-1).T
+
+    return laid_out(values.mT, dtype, *of_values), precision, [values, scales], matrix
 
 
 def product(model, tokens, second):
@@ -134,6 +154,13 @@ def product(model, tokens, second):
 
     x = normal(tokens * k if second else tokens, inner, dtype=FP8 if kind == "fp8" else torch.bfloat16)
     checked(function, reference, x, *(part if is_dry() else part[active] for part in parts))
+
+
+def dense(batch, tokens, inner, outer):
+    """Without experts; of a batch each has its own weights."""
+    opt_flags.reset_opt_flags_constraints()
+    x, w = normal(batch, tokens, inner), normal(batch, inner, outer)
+    checked(lambda x, w: matmul_ogs.matmul_ogs(x, w, None), torch.bmm, x, w)
 
 
 def route(model, tokens, parts=1):
@@ -186,16 +213,17 @@ def widen(rows, columns, dtype):
 LAUNCHES = {
     f"{model}-{tokens}-{'down' if second else 'up'}": launch(product, model, tokens, second)
     for model in MODELS
-    for tokens in (1, 64, 1024, 4096)
+    for tokens in TOKENS[model]
     for second in (False, True)
 } | {
     f"{function.__name__}-{'-'.join(str(word).removeprefix('torch.') for word in words)}": launch(function, *words)
     for function, variants in [
-        (route, [(model, tokens) for model in ("gpt-oss-20b", "gpt-oss-120b", "qwen3-30b", "deepseek-v3-tp8")
-                 for tokens in (1, 64, 4096)]),
-        (route, [("gpt-oss-120b", 64, 4), ("deepseek-v3-tp8", 4096, 8)]),
-        (activate, [("gpt-oss-20b", tokens) for tokens in (1, 64, 4096)]),
-        (quantize, [(64, 2880, torch.uint8), (5760, 2880, torch.uint8), (4096, 2880, torch.float8_e4m3fn)]),
+        (route, [("gpt-oss-20b", tokens) for tokens in (1, 64, 4096)]),
+        (route, [("gpt-oss-120b", 64), ("gpt-oss-120b", 64, 4), ("qwen3-30b", 1), ("qwen3-30b", 4096)]),
+        (route, [("deepseek-v3-tp8", 64), ("deepseek-v3-tp8", 4096, 8)]),
+        (dense, [(1, 1, 2880, 5120), (1, 64, 2880, 5120), (1, 4096, 4096, 2880), (128, 64, 128, 512)]),
+        (activate, [("gpt-oss-20b", 1), ("gpt-oss-20b", 64)]),
+        (quantize, [(5760, 2880, torch.uint8), (4096, 2880, torch.float8_e4m3fn), (4096, 2880, torch.float8_e5m2)]),
         (widen, [(5760, 2880, torch.uint8), (4096, 2880, torch.float8_e4m3fn)]),
     ]
     for words in variants

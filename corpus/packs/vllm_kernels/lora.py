@@ -87,7 +87,7 @@ def experts(model, rank, tokens):
     padded += -padded % block
     mapping, _, _, _, active_ids, _, active = meta(tokens)
 
-    def function(out, x, gate, up, of_gate, of_up, weights, ids):
+    def function(out, x, weights, ids):
         rows, of_blocks, used = None, ids, None
         if not few:
             rows, of_blocks, used = map(torch.stack, zip(*(of_adapter(ids, adapter) for adapter in range(ADAPTERS))))
@@ -103,19 +103,20 @@ def experts(model, rank, tokens):
         rows, of_blocks, used = rows_by_expert(ids, count + 1, block, padded)
         return rows, torch.where(of_blocks == count, -1, of_blocks)[: padded // block], used[0]
 
-    def reference(out, x, gate, up, of_gate, of_up, weights, ids):
+    def reference(out, x, weights, ids):
         added, of_token = torch.zeros(tokens, k, 2, intermediate), torch.arange(tokens)[:, None] % ADAPTERS
         for adapter, expert in itertools.product(range(ADAPTERS), range(count)):
             token, place = ((ids.view(tokens, k) == expert) & (of_token == adapter)).nonzero(as_tuple=True)
-            for slice_, (down, back) in enumerate(((gate, of_gate), (up, of_up))):
-                added[token, place, slice_] = x[token] @ down[adapter, expert].T @ back[adapter, expert].T
+            for slice_, pair in enumerate(((gate, of_gate), (up, of_up))):
+                down, back = (weights[adapter, expert].float().T for weights in pair)
+                added[token, place, slice_] = x[token] @ down @ back
         return out + added.flatten(2)
 
+    gate, up = (normal(ADAPTERS, count, rank, hidden) for _ in range(2))  # of which few tokens read few
+    of_gate, of_up = (normal(ADAPTERS, count, intermediate, rank) for _ in range(2))
     checked(
         function, reference, normal(tokens, k, 2 * intermediate), normal(tokens, hidden),
-        *(normal(ADAPTERS, count, rank, hidden) for _ in range(2)),
-        *(normal(ADAPTERS, count, intermediate, rank) for _ in range(2)), normal(tokens, k, dtype=torch.float32),
-        integers(0, count, tokens * k, dtype=torch.int32),
+        normal(tokens, k, dtype=torch.float32), integers(0, count, tokens * k, dtype=torch.int32),
     )
 
 
