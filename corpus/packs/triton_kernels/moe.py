@@ -103,23 +103,26 @@ def weights(model, inner, outer):
         precision = matmul_ogs.PrecisionConfig(flex_ctx=flex, out_dtype=torch.bfloat16)
         return data.mT, precision, [data], lambda data: data.T * scales[0] * scales[1]
     is_blackwell, is_hopper = (target_info.cuda_capability_geq(major, 0) for major in (10, 9))
-    groups = -(-inner // 128) * 4 if is_hopper and not is_blackwell else inner // 32  # as vLLM does
+    whole = 8 if target_info.is_hip_cdna4() else 4 if is_hopper and not is_blackwell else 1  # what its layout asks for
     if is_blackwell:
         opt_flags.update_opt_flags_constraints({"is_persistent": True, "epilogue_subtile": 1})
     elif is_hopper and kind == "mxfp4-whole":  # vLLM does not let it split K
         opt_flags.update_opt_flags_constraints({"split_k": 1})
-    scales = made(functools.partial(integers, 120, 128, dtype=torch.uint8), count, outer, groups)
+    scale = functools.partial(integers, 120, 128, dtype=torch.uint8)
+    scales = made(scale, count, outer, -(-inner // 32 // whole) * whole)
     of_values, of_scales = (layout.StridedLayout, {}), (layout.StridedLayout, {})
     if kind == "mxfp8":
-        values, dtype = made(functools.partial(normal, dtype=FP8), count, outer, inner), FP8
+        dtype = torch.float8_e4m3fn
+        values = made(functools.partial(normal, dtype=dtype), count, outer, inner)
     else:
         values = made(functools.partial(integers, 0, 256, dtype=torch.uint8), count, outer, inner // 2)
         dtype, of_values = tensor.FP4, layout.make_default_matmul_mxfp4_w_layout(mx_axis=1)
+    if kind != "mxfp8" or is_blackwell:
         of_scales = layout.make_default_matmul_mxfp4_w_scale_layout(mx_axis=1, num_warps=8)
     precision = matmul_ogs.PrecisionConfig(weight_scale=laid_out(scales.mT, torch.uint8, *of_scales))
 
     def matrix(values, scales):
-        values, scales = values if dtype == tensor.FP4 else values.to(FP8), scales[:, : inner // 32]
+        values, scales = values if dtype == tensor.FP4 else values.to(dtype), scales[:, : inner // 32]
         return mxfp.upcast_from_mxfp_torch(values, scales, torch.float32, axis=-1).T
 
     return laid_out(values.mT, dtype, *of_values), precision, [values, scales], matrix
