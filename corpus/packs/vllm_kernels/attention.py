@@ -171,7 +171,7 @@ def write(model, cache):
         if not per_head:
             return written
         scales = [value.abs().amax(-1) / 127 for value in written]
-        return (*(value / scale[..., None] for value, scale in zip(written, scales)), *scales)
+        return (*((value / scale[..., None]).round() for value, scale in zip(written, scales)), *scales)
 
     caches = [normal(64, BLOCK, of_keys, width, dtype=dtype) for _ in range(2)]
     if per_head:

@@ -38,7 +38,7 @@ BLOCKS = {  # outputs, inputs; for float8 blocks, where vLLM has tuned configs
 
 
 def quantized(x, group, largest):
-    """Before they are rounded, and the scales of groups of a row."""
+    """Before they are rounded to float8, and the scales of groups of a row."""
     scales = x.unflatten(-1, (-1, group)).abs().amax(-1) / largest
     return x / scales.repeat_interleave(group, -1), scales
 
@@ -48,6 +48,10 @@ LARGEST = torch.finfo(FP8).max
 
 
 def quantize(model, tokens):
+    def to_int8(x):
+        rows, scales = quantized(x, hidden, 127)
+        return rows.round(), scales
+
     def by_powers(x):
         _, scales = quantized(x, 32, LARGEST)
         exponents = scales.log2().ceil()
@@ -59,7 +63,7 @@ def quantize(model, tokens):
 
     hidden = MODELS[model].hidden
     rows = normal(tokens, hidden)
-    checked(per_token_quant_int8, lambda x: quantized(x, hidden, 127), rows)
+    checked(per_token_quant_int8, to_int8, rows)
     checked(_mxfp8_e4m3_quantize_triton, by_powers, rows, error=ROUNDED)
     checked(silu_mul_per_token_group_quant_fp8_colmajor, gated, normal(tokens, 2 * hidden), error=ROUNDED)
 
