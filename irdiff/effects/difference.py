@@ -267,8 +267,8 @@ class Differences:
         elif root.is_select:
             detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
         elif len({*map(self._compared, pair)}) == 1:
-            names = names if len(made) == 2 else self._of_comparison(root, names)
-            detail = " → ".join(names) if len({*map(wording.unsigned, names)}) == 2 else ""
+            both = [self._comparison(each) for each in pair]
+            detail = " → ".join(both) if len({*map(wording.unsigned, both)}) == 2 and all(both) else ""
         if detail:
             return EffectDiffers(kind, f"{subject}: {detail}", what)
         detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
@@ -280,15 +280,13 @@ class Differences:
         key = self._values.keys[key[1]] if key[0] == "not" else key
         return frozenset(key[-2:] if re.search("^lt$|^eq$|setp|cmp", str(key[0])) else [(number,)])
 
-    def _of_comparison(self, root: Root, names: list[str]) -> list[str]:
-        """Adds the name of the other side, which turns the result of a comparison around instead."""
-        keys = [self._values.keys[each] for each in (root.base, root.head)]
-        is_turned = (keys[0][0] == "not") != (keys[1][0] == "not")
-        one, other = (self._values.keys[key[1]] if key[0] == "not" else key for key in keys)
-        if len(names) != 1 or one[0] not in ("lt", "eq") or one[:2] != other[:2]:
-            return names
-        turned = wording.compared_otherwise(names[0], is_turned=is_turned, is_swapped=one[2:] != other[2:])
-        return [turned, *names] if self._values.made_by.get(root.base) is None else [*names, turned]
+    def _comparison(self, number: int) -> str:
+        """Its name, or the opposite where only that is computed."""
+        made_by = self._values.made_by
+        if made := made_by.get(number):
+            return wording.code(made)
+        made = made_by.get(self._values.invert(number))
+        return wording.opposite(wording.code(made)) if made else ""
 
     def _have(self, base: str, head: str) -> bool:
         """Whether both sides have both constants."""

@@ -39,7 +39,7 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         lambda event: (
             event.effect.act,
             event.effect.space,
-            re.split(rf"[. {MARK}]", event.operation.name)[:2],
+            re.split("[. ]", event.operation.name.partition(MARK)[0])[:2],
         ),
         lambda event: (
             event.effect.act,

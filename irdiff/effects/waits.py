@@ -29,7 +29,7 @@ _COUNTERS = {
 }
 """What counts in which; scalar loads, whose order is not known, stand under no name."""
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
-_STORES, _SHARED = "stores", "shared memory"
+_STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -44,7 +44,7 @@ class _Pending:
         self.issued = dict.fromkeys(_COUNTERS, 0)
         """How many operations each counter has seen."""
         self.last: dict[str, dict[str, int]] = {counter: {} for counter in _COUNTERS}
-        """Which of them, by counter and register (or `stores`)."""
+        """Which of them, by counter and register (or `stores`, …)."""
 
     def merge(self, other: _Pending) -> bool:
         """Takes over what is less finished there; whether anything is."""
@@ -69,9 +69,10 @@ class _Pending:
         if early := {name for name in (*each.reads, *each.results) for rows in pending if name in rows}:
             return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
         effect = each.operation.effect
-        if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE):
+        if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
             return ""
-        found = [what for rows in pending for what in rows if what in (_STORES, _SHARED)]
+        awaited = (_CACHES,) if effect.act is Act.STORE else (_STORES, _SHARED, _CACHES)
+        found = [what for rows in pending for what in rows if what in awaited]
         return f"{' and '.join(found)} {UNFINISHED}" if found else ""
 
     def advance(self, each: Instruction) -> None:
@@ -79,6 +80,8 @@ class _Pending:
         if name.startswith(WAIT):
             self.wait(name.removeprefix(WAIT))
             return
+        if name.startswith("buffer_wbl2"):
+            self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
         for rows in self.last.values():
             if rows:
                 for register in each.results:

@@ -29,21 +29,19 @@ def both(one: str, other: str) -> str:
 
 
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-_SWAPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def unsigned(name: str) -> str:
     return re.sub(r"[us](?=\d|[lg][te]\b)", "", name)
 
 
-def compared_otherwise(name: str, *, is_turned: bool, is_swapped: bool) -> str:
-    """The comparison whose result is the opposite, or that compares the same two in the other order."""
-
-    def other(match: re.Match[str]) -> str:
-        word = _OPPOSITE[match[2]] if is_turned else match[2]
-        return match[1] + (_SWAPPED.get(word, word) if is_swapped else word)
-
-    return re.sub(r"(?<![a-z])([us]?)(lt|le|gt|ge|eq|ne)(?![a-z])", other, name)
+def opposite(name: str) -> str:
+    """The comparison that is true where this one is not."""
+    return re.sub(
+        r"(?<![a-z])([us]?)(lt|le|gt|ge|eq|ne)(?![a-z])",
+        lambda match: match[1] + _OPPOSITE[match[2]],
+        name,
+    )
 
 
 def code(each: Operation) -> str:
