@@ -106,8 +106,9 @@ class Roots:
                 return Root(base, head, (used_bits(places, mask), used_bits(places, its)))
         if one[0] in _LINEAR or other[0] in _LINEAR:
             (a, mine), (b, its) = self._linear(base, head)
+            begins = self._begins(0, a, mine), self._begins(1, b, its)
             if a != b and all(self._may_be_one(x, y) for x, y in zip_longest(mine, its)):
-                return Root(base, head, (a, b))
+                return Root(base, head, (a, b) if begins[0] != begins[1] else None)
             factors, others = dict(mine), dict(its)
             if a == b and factors.keys() == others.keys():
                 atom = next(each for each in factors if factors[each] != others[each])
@@ -128,6 +129,11 @@ class Roots:
             return one == other
         keys = self._values.keys[one[0]], self._values.keys[other[0]]
         return one[1] == other[1] and keys[0][0] == keys[1][0] == "join" and keys[0][1] == keys[1][1]
+
+    def _begins(self, side: int, constant: int, terms: tuple[tuple[int, int], ...]) -> int:
+        """A sum, with the constants that variables of loops begin with."""
+        entering = ((self._joins[side].get(atom, (atom,))[0], times) for atom, times in terms)
+        return constant + sum((self._values.value_of(first) or 0) * times for first, times in entering)
 
     def _linear(self, *numbers: int) -> list[Linear]:
         keys = [self._values.keys[number] for number in numbers]
