@@ -30,6 +30,11 @@ def pages(sequences, count):
     return (torch.arange(sequences * count, dtype=torch.int32) * 5 % (sequences * count)).view(sequences, count)
 
 
+def read(experts, rows):
+    """How many experts a check has: those that its rows read. All, where launches are captured."""
+    return experts if torch.get_default_device().type == "cpu" else min(experts, rows)
+
+
 def rows_by_expert(ids, count, block, size):
     """What a fused MoE kernel asks of the rows' experts: rows by expert, each one's filled up to whole blocks by a row
     that is not there, `size` in all; the expert of each block; how many rows that are.

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 import triton.language as tl
 import sglang_kernels._alone  # noqa: F401, I001
 from _references import widened
-from _tensors import integers, normal, positive
+from _tensors import integers, normal, positive, read
 from irdiff_corpus import checked, launch
 import sglang
 from sglang.kernels.ops.moe.fused_moe_triton_kernels import (
@@ -51,7 +51,7 @@ def shares(*shape):
 
 def routed(tokens, k, count, size):
     """Experts of each token; its places by expert, each expert's padded to whole blocks; expert of a block; their length."""
-    ids = (torch.randint(count, (tokens, 1)) + torch.arange(k) * (count // k)) % count
+    ids = torch.arange(tokens * k).view(tokens, k) % count
     by_expert, order = ids.flatten().sort(stable=True)
     found = ids.flatten().bincount(minlength=count)
     blocks = (found + size - 1) // size
@@ -77,6 +77,7 @@ def multiplied(a, table, weights, ids, second):
 
 def experts(model, tokens, config, second):
     count, k, hidden, intermediate, block, _ = MODELS[model]
+    count = read(count, tokens * k)
     rows, inner, outer = (tokens * k, intermediate, hidden) if second else (tokens, hidden, 2 * intermediate)
     dtype = torch.float8_e4m3fn if block else torch.bfloat16
     a, b = normal(rows, inner, dtype=dtype), normal(count, outer, inner, dtype=dtype)
@@ -105,6 +106,7 @@ def experts(model, tokens, config, second):
 def experts_int4(config, second):
     """Kimi K2.5 on one of eight GPUs: weights of four bits, one scale for 32."""
     count, k, hidden, intermediate, group, tokens = 384, 8, 7168, 256, 32, 4096 if config["BLOCK_SIZE_M"] > 16 else 16
+    count = read(count, tokens * k)
     rows, inner, outer = (tokens * k, intermediate, hidden) if second else (tokens, hidden, 2 * intermediate)
     a, b = normal(rows, inner), integers(0, 256, count, outer, inner // 2, dtype=torch.uint8)
     out = torch.zeros(tokens, k, outer, dtype=torch.bfloat16)

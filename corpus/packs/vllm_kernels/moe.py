@@ -4,7 +4,7 @@ import torch
 import triton.language as tl
 from vllm_kernels._alone import FP8  # first: it makes `vllm` importable
 from _references import widened
-from _tensors import integers, normal, numbers, positive, rows_by_expert
+from _tensors import integers, normal, numbers, positive, read, rows_by_expert
 from irdiff_corpus import checked, launch
 from vllm.model_executor.layers.fused_moe.experts.fused_batched_moe import invoke_moe_batched_triton_kernel
 from vllm.model_executor.layers.fused_moe.fused_moe import dispatch_fused_moe_kernel, try_get_optimal_moe_config
@@ -72,7 +72,7 @@ def experts(model, tokens, second):
             out[ids == expert] = a[ids == expert] @ b[expert].T
         return (out * weights.view(-1, 1) if second else out).view(tokens, k, outer)
 
-    used = 8 if torch.get_default_device().type == "cpu" else min(8, tokens * k)  # so that all are read
+    used = read(8, tokens * k)
     inputs = values(rows, inner, dtype=of_a), values(used, *(down if second else gate_up)[1:], dtype=of_b)
     ids = torch.arange(tokens * k, dtype=torch.int32) * 5 % used
     checked(function, reference, *inputs, *scales(kind, block, rows, used, inner, outer), positive(tokens, k), ids)
