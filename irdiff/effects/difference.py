@@ -41,6 +41,7 @@ _PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
 _TWO = re.compile(r"ds_(?:read|write)2")
 _WAITS = re.compile(r"wait")
 _MATRIX = re.compile(r"mf?ma")
+_GREATEST = re.compile(r"`m(?:ax|in)\.")
 _FLOAT_CONSTANT = re.compile(r"0(?:[fd]|x[HR]?)[0-9A-F]{4,}|-?\d\.\d+")
 
 
@@ -74,6 +75,7 @@ class Differences:
         self._values = base.values
         self._roots = Roots(base, head)
         self._is_rearranged = False
+        self._has_other_lanes = False
         self._subjects: set[str] = set()
         self._lost: dict[object, separation.Lost] = {}
         self._both = base.computed & head.computed
@@ -104,6 +106,7 @@ class Differences:
             for root in self._roots.between(one, other) if one is not None and other is not None else ():
                 words = "branch or loop ends by another condition"
                 found.append(self._by_root(CONTROL, words, root, number))
+        found += self._of_lanes([event for rows in unequal for event in _in_another_order(*rows)])
         if not is_same:
             return self._with_doubt(found) or [
                 EffectDiffers(UNKNOWN, "effects differ, and where is not found", 0)
@@ -129,6 +132,7 @@ class Differences:
                 event = one or other
                 assert event
                 rows, space = [self._gone(event) if one else _new(event)], _space(event)
+                rows = [*map(_doubted, rows)] if self._may_be_scalar(event, is_gone=bool(one)) else rows
                 only[one is None].add(space)
             found += [(space, row) for row in rows]
         if _is_paired_otherwise(gone, new):
@@ -137,6 +141,22 @@ class Differences:
         self._is_rearranged = self._is_rearranged or bool(doubted)
         for space, row in found:
             yield _doubted(row) if space in doubted and row.kind is MEMORY else row
+
+    def _of_lanes(self, exchanges: list[Event]) -> Iterator[EffectDiffers]:
+        """The order counts for sums, and not for the greatest of all."""
+        if not exchanges:
+            return
+        values, numbers = self._values, {event.number for event in exchanges}
+        taken = {n for n, key in enumerate(values.keys) if key[0] == "part" and key[1] in numbers}
+        sums = [
+            made
+            for number, made in values.made_by.items()
+            if made.is_float and made.commutes and not made.associates
+            if not taken.isdisjoint(values.keys[number][1:])
+        ]
+        self._has_other_lanes = True
+        kind, detail = (FLOAT, f": {wording.code(sums[0])}") if sums else (UNKNOWN, "")
+        yield EffectDiffers(kind, f"lanes are combined in another order{detail}", 0)
 
     def _with_doubt(self, found: list[EffectDiffers]) -> list[EffectDiffers]:
         """Where accesses are arranged differently, two that are compared may be no pair.
@@ -153,7 +173,10 @@ class Differences:
         several = _several(self._subjects)
         return [
             _doubted(row)
-            if (row.kind is FLOAT and same_floats)
+            if (
+                row.kind is FLOAT
+                and (same_floats or (self._has_other_lanes and _GREATEST.search(row.subject)))
+            )
             or _mirrored(row.subject) in self._subjects
             or row.subject.partition(": ")[0] in several
             or (row.act == Act.STATES and other_code)
@@ -199,6 +222,12 @@ class Differences:
                 overlaps = is_moved and self._overlaps(one, other)
                 added = ", so two places in shared memory overlap" if overlaps else ""
                 yield row._replace(act=place, subject=row.subject + added)
+
+    def _may_be_scalar(self, event: Event, *, is_gone: bool) -> bool:
+        """AMD: whether the other side may load for all lanes at once what this loads for each."""
+        before, after = (sum(each.name.startswith("s_load") for each in own) for own in self._operations)
+        is_load = event.effect.act is Act.LOAD and event.effect.space == "global"
+        return is_load and (before < after if is_gone else after < before)
 
     def _overlaps(self, one: Event, other: Event) -> bool:
         """Whether only head's touches bytes of shared memory that another access has on both sides."""
@@ -420,6 +449,13 @@ def _new(event: Event) -> EffectDiffers:
     counts = event.effect.act is Act.SYNC and _COUNTS.search(event.operation.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
     return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
+
+
+def _in_another_order(gone: Iterable[Event], new: Iterable[Event]) -> list[Event]:
+    """Exchanges between lanes that both sides of a block have, in two orders."""
+    sides = [[each for each in side if each.effect.act is Act.LANES] for side in (gone, new)]
+    names = [[(each.operation.name, *pairing.texts(each)) for each in side] for side in sides]
+    return [] if names[0] == names[1] or Counter(names[0]) != Counter(names[1]) else [*sides[0], *sides[1]]
 
 
 def _states(event: Event) -> str:

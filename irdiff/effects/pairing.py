@@ -33,7 +33,7 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         yield from zip(*units, strict=True)
         gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
     keys: tuple[Callable[[Event], object], ...] = (
-        lambda event: (event.operation.name, event.address, _texts(event)),
+        lambda event: (event.operation.name, event.address, texts(event)),
         lambda event: (event.operation.name, event.guard, event.operands),
         lambda event: event.operation.name,
         lambda event: (
@@ -63,6 +63,6 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
     yield from ((None, event) for event in new)
 
 
-def _texts(event: Event) -> list[object]:
+def texts(event: Event) -> list[object]:
     """The operands that are no registers."""
     return [each for each in event.operation.operands if not isinstance(each, Slot)]
