@@ -65,7 +65,7 @@ class Roots:
             if ours == theirs or pair in seen:
                 continue
             seen.add(pair)
-            if self._looked > _MAX_PAIRS:
+            if self._looked > _MAX_PAIRS and len(seen) > 1:  # what differs at once is always told
                 break
             step = self._steps.get(pair)
             if step is None:
