@@ -62,6 +62,7 @@ def _between(stage: str, values: Values, base: Program, head: Program) -> Iterat
     if base.threads != head.threads:
         yield _unknown("the kernel runs with another number of threads")
         return
+    values.threads = base.threads
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
     for place, each in enumerate(max(ours - theirs, theirs - ours, key=Counter.total).elements()):
         is_hint = each.startswith(CACHE_POLICY)

@@ -95,7 +95,10 @@ class Differences:
             (pairing.unequal(one.events, other.events), pairing.unequal(other.events, one.events))
             for one, other in both
         ]
-        pairs = [list(pairing.paired(*sides)) for sides in unequal]
+        pairs = [
+            [pair for pair in pairing.paired(*sides) if all(pair) or not any(map(_is_pure, pair))]
+            for sides in unequal
+        ]
         self._roots.partners = {
             ours.number: theirs.number for row in pairs for ours, theirs in row if ours and theirs
         }
@@ -456,6 +459,11 @@ def _in_another_order(gone: Iterable[Event], new: Iterable[Event]) -> list[Event
     sides = [[each for each in side if each.effect.act is Act.LANES] for side in (gone, new)]
     names = [[(each.operation.name, *pairing.texts(each)) for each in side] for side in sides]
     return [] if names[0] == names[1] or Counter(names[0]) != Counter(names[1]) else [*sides[0], *sides[1]]
+
+
+def _is_pure(event: Event | None) -> bool:
+    """Whether what it gives is all that it does: who reads that tells of it."""
+    return event is not None and event.effect.act is Act.LANES
 
 
 def _states(event: Event) -> str:

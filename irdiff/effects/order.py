@@ -121,6 +121,7 @@ def exchanged(values: Values, base: Sequence[Event], head: Sequence[Event]) -> t
 
     The pair that a reader wants to hear of first: with synchronization, with a matrix unit.
     """
+    base, head = ([each for each in side if each.effect.act not in _WITHOUT_ORDER] for side in (base, head))
     place = {event.number: n for n, event in enumerate(head)}
     found = [place[event.number] for event in base]
     start = next((n for n, at in enumerate(found) if n != at), len(found))

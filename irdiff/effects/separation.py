@@ -19,6 +19,7 @@ _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Ac
 """And what other synchronization a barrier makes known to other threads, as a wait."""
 _ORDERS = frozenset({Act.SYNC, Act.OPAQUE})
 _GROUP = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(commit|wait)[._]group")
+_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.c[ag]")
 _MAX_ACCESSES = 700
 
 
@@ -57,21 +58,30 @@ def _accesses(side: NumberedFunction, barrier: object) -> dict[int, Event]:
 
 
 def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) -> dict[int, int]:
-    """By access, those that may stand before it behind the last barrier, by their bits."""
-    entering, found = [0] * len(side.graph), dict[int, int]()
+    """By access, those that may stand before it behind the last barrier, by their bits.
+
+    A barrier of threads does not wait for what runs in the background: its thread waits before.
+    """
+    entering, found = [(0, 0)] * len(side.graph), dict[int, int]()
     waiting = list(range(len(entering)))[::-1]
     while waiting:
         number = waiting.pop()
-        before = entering[number]
+        before, running = entering[number]
         for event in side.blocks[number].events:
+            name = event.operation.name
             if event.number in bits:
                 found[event.number] = found.get(event.number, 0) | before
                 before |= bits[event.number]
+                running |= bits[event.number] if _IN_BACKGROUND.match(name) else 0
             elif kind_of(event) == barrier:
-                before = 0
+                before &= running if name.startswith("bar") else 0
+            if "wait" in _GROUP.findall(name):
+                running = 0
         for target in side.graph[number].targets:
-            if before & ~entering[target]:
-                entering[target] |= before
+            own, others = entering[target], (before, running)
+            both = own[0] | others[0], own[1] | others[1]
+            if both != own:
+                entering[target] = both
                 waiting.append(target)
     return found
 

@@ -12,7 +12,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from irdiff.effects.program import Operation
@@ -32,6 +32,7 @@ WITH_WIDTH = frozenset(
     {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
 )
 """Nodes whose first part is a width."""
+_TRUTHS = frozenset({"eq", "lt", "not", "and", "or", "xor"})
 _MAX_PRODUCTS = 16
 """A product of sums with more terms stays one."""
 
@@ -65,6 +66,10 @@ class Values:
         """What an operation gives, by itself and all that it reads."""
         self.known_events: dict[Key, Any] = {}
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
+        self.threads = 0
+        """How many a block has in one row; 0 where that is not known."""
+        self._of_threads: dict[int, tuple[int, ...] | None] = {}
+        self._true_in: dict[tuple[int, ...], int] = {}
 
     def joined(self, name: str, value: int) -> tuple[int, ...]:
         """What a value is made of by an operation that associates; itself, if it is of no such."""
@@ -79,7 +84,8 @@ class Values:
         return number
 
     def compute(self, name: str, width: int, operands: tuple[int, ...]) -> int:
-        return _FUNCTIONS[name](self, width, *operands)
+        found = _FUNCTIONS[name](self, width, *operands)
+        return self._truth(found) if self.keys[found][0] in _TRUTHS else found
 
     def constant(self, value: int, width: int = 64) -> int:
         value &= (1 << width) - 1
@@ -254,7 +260,11 @@ class Values:
                 total = sum(int(most * times) for most, times in rows)
                 found = int(aligned & (ones if total > ones else _ones(total.bit_length())))
                 return found & _MOST_SHARED if self._is_shared(key) else found
+        if key in _SHARED:
+            return _MOST_SHARED
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
+        if key == ("text", "%tid.x") and self.threads:
+            return (1 << (self.threads - 1).bit_length()) - 1
         return _MOST[str(special.lastgroup)] if special else -1
 
     def _is_shared(self, key: Key) -> bool:
@@ -440,7 +450,38 @@ class Values:
         if known is not None:
             return self.constant(known ^ 1, 1)
         key = self.keys[value]
-        return int(key[1]) if key[0] == "not" else self.node("not", value)
+        return int(key[1]) if key[0] == "not" else self._truth(self.node("not", value))
+
+    def _truth(self, value: int) -> int:
+        """The first value that is true in the same threads, if nothing but a thread's number decides."""
+        found = self._in_threads(value, 0)
+        if found is None or not {*found} <= {0, 1}:
+            return value
+        return self._true_in.setdefault(found, value) if len({*found}) > 1 else self.constant(found[0], 1)
+
+    def _in_threads(self, number: int, depth: int) -> tuple[int, ...] | None:
+        """The value in each thread of a block; None where it is not of the thread's number alone."""
+        if number not in self._of_threads:
+            self._of_threads[number] = self._evaluated(self.keys[number], depth) if depth < 16 else None
+        return self._of_threads[number]
+
+    def _evaluated(self, key: Key, depth: int) -> tuple[int, ...] | None:
+        rows: list[tuple[int, ...] | None]
+        match key:
+            case "const", value:
+                return (value,) * self.threads or None
+            case "text", "%tid.x":
+                return tuple(range(self.threads)) or None
+            case ("bits", _, terms) | ("sum", _, _, terms):
+                atoms = [where[0] if key[0] == "bits" else where for where, _ in terms]
+            case (("eq" | "lt" | "and" | "or" | "xor"), _, _, _):
+                atoms = list(key[2:])
+            case "not", value:
+                atoms = [value]
+            case _:
+                return None
+        rows = [self._in_threads(atom, depth + 1) for atom in atoms]
+        return None if None in rows else tuple(_evaluate(key, each) for each in zip(*rows, strict=True))
 
     def select(self, condition: int, one: int, other: int) -> int:
         known = self.value_of(condition)
@@ -488,6 +529,29 @@ class Values:
         """One of two registers of 32 bits."""
         known = self.value_of(value)
         return self.part(value, place, 2) if known is None else self.constant(known >> (32 * place), 32)
+
+
+def _evaluate(key: Key, values: Sequence[int]) -> int:
+    """What a node gives for values of its operands."""
+    match key:
+        case "bits", constant, terms:
+            found = int(constant)
+            for value, ((_, places), mask) in zip(values, terms, strict=True):
+                found ^= (value << places if places >= 0 else value >> -places) & mask
+            return found
+        case "sum", width, constant, terms:
+            times = (factor for _, factor in terms)
+            return int(constant + sum(map(operator.mul, values, times))) & _ones(width)
+        case "lt", kind, *_:
+            width = int(kind[1:])
+            sign = 1 << width - 1 if kind[0] == "s" else 0
+            return int((values[0] & _ones(width) ^ sign) < (values[1] & _ones(width) ^ sign))
+        case "eq", width, *_:
+            return int(not (values[0] ^ values[1]) & _ones(width))
+        case "not", _:
+            return 1 - values[0]
+    found = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[key[0]](*values)
+    return int(found)
 
 
 def _ext(sign: str) -> Callable[..., int]:
