@@ -16,17 +16,7 @@ from tests.programs.effect_rewrites import REWRITES, STAGES, mutations, texts
 from tests.unit.golden import golden, recorded
 
 SHELLS = {
-    "ptx": (
-        ".target sm_90a",
-        ".visible .entry k(",
-        ")",
-        ".reqntid 1024",
-        "{",
-        ".reg .b32 %r<>;",
-        None,
-        "ret;",
-        "}",
-    ),
+    "ptx": (".target sm_90a", ".visible .entry k(", ")", ".reqntid 1024", "{", None, "ret;", "}"),
     "llir": (
         "define ptx_kernel void @k(ptr addrspace(1) %0, ptr addrspace(1) %1, ptr addrspace(3) %2, i32 %3) {",
         *(None, "}"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.attribute.edit_reader import EditReader
+from irdiff.compare import artifact_comparator
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
@@ -41,7 +42,13 @@ def lines(store, case, source=None):
     return sorted(describe(store, case, source).counts)
 
 
-def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it_better(store):
+@pytest.mark.parametrize(
+    "large", [1 << 20, 0], ids=["small", "large"]
+)  # one thread at a time works on large texts
+def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it_better(
+    store, large, monkeypatch
+):
+    monkeypatch.setattr(artifact_comparator, "_LARGE", large)
     subject = case(store, "ttgir", ONE, TWO)
     assert lines(store, subject) == ["+ttg.optwo", "-ttg.opone"]
     assert lines(store, subject, source(store, TWO, THREE)) == ["+ttg.opthree", "-ttg.optwo"]
