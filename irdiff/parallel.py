@@ -27,8 +27,8 @@ class Progress:
 
 
 LARGE_TEXT = threading.RLock()
-"""Held while a text of perhaps 20 MB, or the two of an edit, are worked on, by a thread that may ask again. That
-is pure Python: several at once would only take several times the memory."""
+"""Held while a text of perhaps 20 MB, or the two of an edit, are worked on; its thread may ask again. That is
+pure Python: several at once would only take several times the memory."""
 
 _AHEAD = 64
 """Steps that wait for a thread. One that waits takes a kilobyte: of 40,000 cases not all do."""
