@@ -86,6 +86,8 @@ _COMMUTES = re.compile(
     r"|s_m(?:in|ax)_"
 )
 _SINGLES = re.compile(r"v_(pk_)?(add|sub|subrev|mul|fma|fmac|fma[am]k)_f32$")
+_TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
+_NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
 _PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
 _WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
 _COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
@@ -333,7 +335,7 @@ class _Reader:
         is_partial = any(each.startswith(("op_sel:", "dst_unused")) for each in modifiers)
         read_parts += written if is_partial or _READS_RESULT.search(name) else []
         operands: list[Operand] = []
-        for part in (part.strip("-|") if _change(part) else part for part in read_parts):
+        for part in (_unchanged(part) if _change(part) else part for part in read_parts):
             registers = _registers(part)
             is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
             operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
@@ -423,18 +425,27 @@ def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
     """The modifiers behind the operands, and the operands."""
     last = (split(rest) or [""])[-1]
     first, _, behind = last.partition(" ")
-    if _MODIFIER.fullmatch(first) and first != "off" and not _registers(first):
+    if _MODIFIER.fullmatch(first) and first != "off" and not _NAMES_REGISTER.search(first):
         behind = last
     found = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
+    if any(map(_NAMES_REGISTER.search, found)):
+        raise ReadError(f"AMDGCN: the modifiers {behind}")
     rest = rest[: len(rest) - len(behind)].rstrip() if behind else rest
     return tuple(found), [part for part in split(rest.rstrip(", ")) if part]
 
 
 def _change(text: str) -> str:
     """How the sign or size of an operand is taken; empty for a register or a number as it is."""
+    if found := _TAKEN.match(text):
+        return found[1] + found[2]
     if text[0] not in "-|" or _NUMBER.match(text):
         return ""
     return "-" * (text[0] == "-") + "|" * ("|" in text)
+
+
+def _unchanged(text: str) -> str:
+    """The operand that `_change` is of."""
+    return found[3] if (found := _TAKEN.match(text)) else text.strip("-|")
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -447,4 +458,6 @@ def _registers(text: str) -> tuple[str, ...]:
 
 
 def _literal(text: str) -> Operand:
+    if _NAMES_REGISTER.search(text):
+        raise ReadError(f"AMDGCN: the operand {text}")
     return int(text, 0) if _NUMBER.match(text) else Verbatim(text)

@@ -459,6 +459,8 @@ def _operand(text: str) -> _PtxOperand:
 def _value(text: str) -> Operand:
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?", text):
         return int(text.rstrip("U"), 0)
+    if "%" in text[1:]:
+        raise ReadError(f"PTX: the operand {text[:40]}")
     return Verbatim(text) if text[0] != "%" or _SPECIAL.match(text) else text
 
 
