@@ -407,7 +407,8 @@ def _several(subjects: Iterable[str]) -> set[str]:
 def _early(base: Operation, head: Operation, what: object) -> EffectDiffers:
     """In head a risk. Where only base does not wait, an access waits for more, or a value is another."""
     why, before = head.name.partition(MARK)[2], base.name.partition(MARK)[2]
-    if not set(why.split()) <= set(before.split()):
+    copies = [sum(map(int, re.findall(r"(\d+) copies", text))) for text in (before, why)]
+    if copies[0] < copies[1] or not {*re.findall("[a-z]+", why)} <= {*re.findall("[a-z]+", before)}:
         return EffectDiffers(SYNC, f"{wording.code(head)} comes too early: {why}", what)
     kind = COST if before.endswith(waits.UNFINISHED) else UNKNOWN
     return EffectDiffers(kind, f"{wording.code(head)} waits for more: in base, {before}", what)

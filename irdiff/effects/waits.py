@@ -29,6 +29,8 @@ _COUNTERS = {
 }
 """What counts in which; scalar loads, whose order is not known, stand under no name."""
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
+_MOST = 63
+"""More of a counter are not told apart."""
 _STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
 
 
@@ -45,6 +47,8 @@ class _Pending:
         """How many operations each counter has seen."""
         self.last: dict[str, dict[str, int]] = {counter: {} for counter in _COUNTERS}
         """Which of them, by counter and register (or `stores`, …)."""
+        self.copies: set[int] = set()
+        """Of `vmcnt`, those that write shared memory."""
 
     def merge(self, other: _Pending) -> bool:
         """Takes over what is less finished there; whether anything is."""
@@ -54,12 +58,17 @@ class _Pending:
             for register, number in other.last[counter].items():
                 if register not in last or last[register] < number + behind:
                     last[register], changed = number + behind, True
-        return changed
+        behind = self.issued["vmcnt"] - other.issued["vmcnt"]
+        new = {number + behind for number in other.copies} - self.copies
+        self.copies |= new
+        return changed or bool(new)
 
     def wait(self, text: str) -> None:
         for counter, count in [("vmcnt", 0), ("lgkmcnt", 0)] if text == "0" else _COUNT.findall(text):
             limit = self.issued[counter] - int(count)
             self.last[counter] = {name: n for name, n in self.last[counter].items() if n > limit}
+            if counter == "vmcnt":
+                self.copies = {n for n in self.copies if n > limit}
             if counter == "lgkmcnt" and not int(count):
                 self.last[""].clear()
 
@@ -73,6 +82,7 @@ class _Pending:
             return ""
         awaited = (_CACHES,) if effect.act is Act.STORE else (_STORES, _SHARED, _CACHES)
         found = [what for rows in pending for what in rows if what in awaited]
+        found += [f"{len(self.copies)} copies"] if self.copies and effect.act is not Act.STORE else []
         return f"{' and '.join(found)} {UNFINISHED}" if found else ""
 
     def advance(self, each: Instruction) -> None:
@@ -92,7 +102,10 @@ class _Pending:
             if counter == "lgkmcnt":
                 self.last[counter][_SHARED] = number
             elif counter and (effect := each.operation.effect) and effect.act is not Act.LOAD:
-                self.last[counter][_STORES] = number
+                if effect.act is Act.COPY:
+                    self.copies = {max(n, number - _MOST) for n in (*self.copies, number)}
+                else:
+                    self.last[counter][_STORES] = number
 
 
 def marked(graph: Graph) -> Graph:
