@@ -349,7 +349,8 @@ class Differences:
         if found.pair:
             words = f"{noun} between {wording.both(*map(wording.short, found.pair))} is gone"
             return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
-        if found.is_complete and _NEEDED_ONLY_BETWEEN.match(name):
+        is_divided = separation.is_divided(self._base, event)
+        if found.is_complete and _NEEDED_ONLY_BETWEEN.match(name) and not is_divided:
             words = f"{noun} is gone: what is left keeps the same accesses apart"
             return EffectDiffers(COST, words, event.number)
         words = f"{noun} is {'gone' if counts[0] > counts[1] else 'in another place'}"

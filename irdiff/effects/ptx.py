@@ -44,6 +44,8 @@ _SPECIAL = re.compile(
     r"|\w+_smem_size)$"
 )
 _VOLATILE = re.compile(r"%(?:clock|globaltimer|pm\d|activemask)")
+_BOUNDS = re.compile(r"\.(?:reqntid|maxntid) \d+(?:, 1)*$|\.(?:maxnreg|minnctapersm)\b")
+"""Of registers and blocks; which rows the threads of a block are in counts."""
 _ATOM = re.compile(r"(!?)([^+|]+?)\s*(?:\+\s*(-?\w+))?$")
 _INTEGER = re.compile(
     r"(add|sub|mul\.lo|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp|bfe)\.([subf]|pred)(\d*)$"
@@ -61,7 +63,7 @@ _PURE = re.compile(
 )
 """`elect`: of the same lanes it always takes the same one (PTX ISA, "elect.sync")."""
 _CARRY = re.compile(r".*\.cc\b|addc|subc|madc")
-_LANES = re.compile(r"(?:shfl|vote|match|redux|mma|wmma|activemask)\b")
+_LANES = re.compile(r"(?:shfl|vote|match|redux|mma|wmma\.mma|activemask)\b")
 _FLOAT = re.compile(
     r"(?:add|sub|mul|div|fma|mad|neg|abs|min|max|rcp|r?sqrt|sin|cos|lg2|ex2|tanh|copysign|redux|red|atom"
     r"|set|setp)\b"
@@ -156,7 +158,7 @@ def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
     """Without directives that bound registers and blocks, and parameters that nothing reads."""
     for code in declarations:
         is_unread = code.startswith(".param") and text.count(code.rstrip(",").split()[-1]) == 1
-        if not is_unread and not code.startswith((".reqntid", ".maxntid", ".maxnreg", ".minnctapersm")):
+        if not is_unread and not _BOUNDS.match(code):
             yield re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
 
 

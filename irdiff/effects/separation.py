@@ -6,6 +6,9 @@ kept apart at base and not at head. Where head keeps all of them apart, it is no
 
 from __future__ import annotations
 
+import functools
+import itertools
+import operator
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,6 +23,7 @@ _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Ac
 _ORDERS = frozenset({Act.SYNC, Act.OPAQUE})
 _GROUP = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(commit|wait)[._]group")
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.c[ag]")
+_BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
 _MAX_ACCESSES = 700
 
 
@@ -50,6 +54,28 @@ def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost
             elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
                 is_complete = False
     return Lost(max(found, key=_is_told_first, default=None), is_complete)
+
+
+def is_divided(side: NumberedFunction, barrier: Event) -> bool:
+    """Whether another branch has the same barrier: there, specialized warps may meet."""
+    ahead, seen, open_ = [0] * len(side.graph), {0}, [0]
+    while open_:  # `ahead` of an open block is still 0, so no way leads through the next round of a loop
+        number, targets = open_[-1], side.graph[open_[-1]].targets
+        if new := [target for target in targets if target not in seen]:
+            seen.add(new[0])
+            open_.append(new[0])
+        else:
+            ahead[number] = functools.reduce(operator.or_, (ahead[each] for each in targets), 1 << number)
+            open_.pop()
+    places = {
+        number
+        for number, block in enumerate(side.blocks)
+        if any(
+            _BARRIER.match(e.operation.name) and e.operands[:1] == barrier.operands[:1] for e in block.events
+        )
+    }
+    own = [number for number in places if barrier in side.blocks[number].events]
+    return any(not (ahead[a] >> b & 1 or ahead[b] >> a & 1) for a, b in itertools.product(own, places))
 
 
 def _accesses(side: NumberedFunction, barrier: object) -> dict[int, Event]:

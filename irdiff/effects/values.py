@@ -27,7 +27,9 @@ _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 
 """Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
 _SHARED = frozenset({("text", "global_smem"), ("text", "@global_smem")})
 _MOST_SHARED = (1 << 18) - 1
-"""Above each address in shared memory: the most that a block has is 227 KB (source: likewise)."""
+"""Above each place in shared memory: the most that a block has is 227 KB (source: likewise)."""
+_SHARED_BITS = _MOST_SHARED | 0xF << 24
+"""Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
 WITH_WIDTH = frozenset(
     {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
 )
@@ -259,18 +261,19 @@ class Values:
                 aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
                 total = sum(int(most * times) for most, times in rows)
                 found = int(aligned & (ones if total > ones else _ones(total.bit_length())))
-                return found & _MOST_SHARED if self._is_shared(key) else found
+                return found & _SHARED_BITS if self._is_shared(key) else found
         if key in _SHARED:
-            return _MOST_SHARED
+            return _SHARED_BITS
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
         if key == ("text", "%tid.x") and self.threads:
             return (1 << (self.threads - 1).bit_length()) - 1
         return _MOST[str(special.lastgroup)] if special else -1
 
     def _is_shared(self, key: Key) -> bool:
-        """Whether it is an address in shared memory."""
-        parts = [self.keys[atom] for atom, _ in key[3]] if key[:2] == ("sum", 32) else [key]
-        return not _SHARED.isdisjoint(parts)
+        """Whether it is an address in shared memory: one, and what is added to it."""
+        if key[:2] != ("sum", 32):
+            return key in _SHARED
+        return key[2] >= 0 and [times for atom, times in key[3] if self.keys[atom] in _SHARED] == [1]
 
     def form(self, width: int, number: int) -> tuple[int, dict[tuple[int, int], int]]:
         key, ones = self.keys[number], _ones(width)
@@ -321,7 +324,7 @@ class Values:
         for atom, times in terms:
             match self.keys[atom]:
                 case "bits", 0, (((start, down), kept),) if times == 1 and down < 0:
-                    is_whole = kept == (self.bits(start) & _ones(width)) >> -down
+                    is_whole = not self.bits(start) >> -down & _ones(mask.bit_length()) & ~kept
                     if (
                         is_whole
                         and self._is_shared(self.keys[start])

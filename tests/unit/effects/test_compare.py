@@ -62,10 +62,16 @@ def test_the_same_code_with_other_threads_does_not_the_same():
     body = ("{", "mov.u32 %r1, %tid.x;", "st.global.b32 [%rd0], %r1;", "ret;", "}")
     base, *heads = (
         [".visible .entry k(", ")", threads, *body]
-        for threads in (".reqntid 128", ".reqntid 128", ".maxntid 128, 1, 1", ".reqntid 256")
+        for threads in (
+            ".reqntid 128",
+            ".reqntid 128",
+            ".maxntid 128, 1, 1",
+            ".reqntid 256",
+            ".reqntid 32, 4",
+        )
     )
     kinds = [effects.compare(Stage.PTX, base, head).kind for head in heads]
-    assert kinds == [EffectClass.MOTION, EffectClass.MOTION, EffectClass.UNKNOWN]
+    assert kinds == [EffectClass.MOTION, EffectClass.MOTION, EffectClass.UNKNOWN, EffectClass.UNKNOWN]
 
 
 def test_integers_are_equal_by_the_rules_of_arithmetic_and_no_others():
