@@ -391,7 +391,7 @@ class _Reader:
         condition = None if opcode == kind else "scc"
         if kind.startswith(("vcc", "exec")):
             condition = self._new()
-            self._add("is zero", (condition,), (self._source(kind[:-1]),))
+            self._add("is zero", (condition,), (self._source(re.sub("n?z$", "", kind)),))
         elif condition and not kind.startswith("scc"):
             raise ReadError(f"AMDGCN: {opcode}")
         is_jump = condition is not None or opcode == "s_branch"
