@@ -59,7 +59,7 @@ _SPACES = {"ds": "shared", "scratch": "local", "flat": "", "global": "global", "
 _LANES = re.compile(r"ds_(?:b?permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|\w+_dpp")
 _IGNORED = re.compile(r"s_(?:setprio|inst_prefetch|clause|code_end|sethalt 0)")
 _SYNC = re.compile(
-    r"s_(?:barrier|sleep|sendmsg|setreg|dcache|icache|trap|setvskip|set_gpr)|buffer_(?:wbl2|inv|gl\w+)"
+    r"s_(?:barrier|sleep|sendmsg|setreg|round_mode|denorm_mode|dcache|icache|trap|setvskip|set_gpr)|buffer_(?:wbl2|inv|gl\w+)"
     r"|global_(?:wb|inv)"
 )
 _UNSAFE = re.compile(

@@ -33,6 +33,10 @@ _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
 """One more is as wrong as one fewer."""
 _OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
 _SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
+_DOES_MORE = re.compile(
+    r"(?:asm|load|store) |tensormap|.*(?:alloc|setreg|set_gpr|setvskip|trap|sendmsg|_mode)"
+)
+"""In order with everything, and no synchronization, or not only."""
 _NEEDED_ONLY_BETWEEN = re.compile(
     r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
 )
@@ -453,6 +457,7 @@ def _is_joined(one: Event, other: Event) -> bool:
 def _new(event: Event) -> EffectDiffers:
     counts = event.effect.act is Act.SYNC and _COUNTS.search(event.operation.name)
     kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
+    kind = UNKNOWN if kind is COST and _DOES_MORE.match(event.operation.name) else kind
     return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
 
 
