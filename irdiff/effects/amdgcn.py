@@ -11,6 +11,7 @@ import functools
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from irdiff.effects import waits
@@ -18,13 +19,16 @@ from irdiff.effects.blocks import JUMP, Body
 from irdiff.effects.program import (
     COPY,
     Act,
+    CodeBlock,
     Effect,
     Function,
     Instruction,
     Line,
     Operand,
+    Operation,
     Program,
     ReadError,
+    Slot,
     Template,
     Verbatim,
     instruction,
@@ -62,6 +66,7 @@ _SYNC = re.compile(
     r"s_(?:barrier|sleep|sendmsg|setreg|round_mode|denorm_mode|dcache|icache|trap|setvskip|set_gpr)|buffer_(?:wbl2|inv|gl\w+)"
     r"|global_(?:wb|inv)"
 )
+_MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
 _UNSAFE = re.compile(
     r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|v_(?:interp|movrel)"
 )
@@ -135,7 +140,7 @@ def read(lines: Sequence[str]) -> Program:
         elif not name or (code.startswith(".") and not label):
             if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
                 body.end("falls through", None, (), "")
-                functions[name] = Function(tuple(body.blocks), frozenset(), ())
+                functions[name] = Function(_under_modes(body.blocks), frozenset(), ())
                 name = ""
             declarations.append(code)
         elif label:
@@ -151,6 +156,28 @@ def read(lines: Sequence[str]) -> Program:
     kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
     threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
     return Program(functions, tuple(kept), threads, tuple(unknown))
+
+
+def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
+    """Where a text sets modes, floating-point operations read them, as how they round."""
+    if not any(_MODES.match(each.operation.name) for block in blocks for each in block.instructions):
+        return tuple(blocks)
+    changed: dict[Operation, Operation] = {}
+
+    def under(each: Instruction) -> tuple[Instruction, ...]:
+        operation = each.operation
+        if _MODES.match(operation.name):
+            return each, instruction(f"mode of {operation.name}", ("mode",), ("mode", *each.reads))
+        if not operation.is_float or operation.effect or operation.compute:
+            return (each,)
+        operands = *operation.operands, Slot(len(each.reads))
+        changed[operation] = changed.get(operation) or replace(operation, operands=operands)
+        return (Instruction(changed[operation], each.results, (*each.reads, "mode")),)
+
+    return tuple(
+        block._replace(instructions=tuple(made for each in block.instructions for made in under(each)))
+        for block in blocks
+    )
 
 
 @functools.lru_cache(maxsize=1 << 15)
