@@ -138,7 +138,7 @@ class Differences:
             else:
                 event = one or other
                 assert event
-                rows, space = [self._gone(event) if one else _new(event)], _space(event)
+                rows, space = [self._gone(event) if one else self._new(event)], _space(event)
                 rows = [*map(_doubted, rows)] if self._may_be_scalar(event, is_gone=bool(one)) else rows
                 only[one is None].add(space)
             found += [(space, row) for row in rows]
@@ -337,6 +337,14 @@ class Differences:
         words += ": fewer wait states before what reads a result" * bool(_states(event))
         return EffectDiffers(_kind_of(event), words, event.number, _states(event))
 
+    def _new(self, event: Event) -> EffectDiffers:
+        name, act = event.operation.name, event.effect.act
+        kind = _kind_of(event)
+        if act is Act.STATES or (act is Act.SYNC and not _COUNTS.search(name)):
+            others = _SEPARATES.match(name) and separation.is_divided(self._head, event)
+            kind = UNKNOWN if others or _DOES_MORE.match(name) else COST
+        return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
+
     def _unsynchronized(self, event: Event) -> EffectDiffers:
         name, noun = event.operation.name, wording.noun(event)
         counts = [
@@ -452,13 +460,6 @@ def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
 def _is_joined(one: Event, other: Event) -> bool:
     """Whether one of the two is an instruction of AMD that makes two accesses."""
     return bool(_TWO.match(one.operation.name)) != bool(_TWO.match(other.operation.name))
-
-
-def _new(event: Event) -> EffectDiffers:
-    counts = event.effect.act is Act.SYNC and _COUNTS.search(event.operation.name)
-    kind = COST if event.effect.act in (Act.SYNC, Act.STATES) and not counts else _kind_of(event)
-    kind = UNKNOWN if kind is COST and _DOES_MORE.match(event.operation.name) else kind
-    return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
 
 
 def _in_another_order(gone: Iterable[Event], new: Iterable[Event]) -> list[Event]:
