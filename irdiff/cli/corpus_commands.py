@@ -223,14 +223,13 @@ def verify_command(
             rows.append(json.loads(line))
             click.echo(_verified_line(rows[-1]))
 
-    folder = selection.corpus_folder(config)
-    kernels = packs.load(folder, selection.packs)
+    kernels = packs.load(selection.corpus_folder(config), selection.packs)
+    patterns = [f"{name}/*" for name in kernels.packs] if workload == "*" and kernels.packs else [workload]
     log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     code = 0
-    for family in kernels.packs or ("",):
-        pattern = workload if workload != "*" or not family else f"{family}/*"
+    for pattern in patterns:
         words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", pattern]
         words += ["--corpus", kernels.root, "--targets", config.shipped / "targets", "--part", part]
         code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line) or code

@@ -300,6 +300,10 @@ def trained(function, reference, *inputs, error=None):
     return checked(*both, *inputs, error=error)
 
 
+def as_tuple(results):
+    return results if isinstance(results, tuple) else (results,)
+
+
 def _forward_backward(function, *inputs):
     import torch
 
@@ -307,8 +311,7 @@ def _forward_backward(function, *inputs):
         return torch.is_tensor(value) and value.is_floating_point()
 
     leaves = [value.detach().requires_grad_() if is_float(value) else value for value in inputs]
-    results = function(*leaves)
-    results = results if isinstance(results, tuple) else (results,)
+    results = as_tuple(function(*leaves))
     wanted = [value for value in results if is_float(value) and value.requires_grad]
     torch.manual_seed(1)  # what flows back is the same for the reference, and is not the first input again
     flows = [

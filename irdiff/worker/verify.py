@@ -60,7 +60,7 @@ def main(words):
     parser.add_argument("--target", required=True, help="name of this GPU among the targets: sm_90")
     parser.add_argument("--workload", default="*", help="pattern of FAMILY/NAME")
     parser.add_argument("--part", default="1/1", help="2/8: the second, tenth, … launch")
-    parser.add_argument("--done", type=int, default=0, help="launches that ran before a fault of the GPU")
+    parser.add_argument("--done", type=int, default=0, help="launches that are behind us")
     options = parser.parse_args(words)
     part, parts = map(int, options.part.split("/"))
     root = os.path.abspath(options.corpus)
@@ -69,15 +69,14 @@ def main(words):
     corpus_api.use_torch(torch)
     _take_first_config(triton)
     failed = 0
-    places = range(options.done + part - 1, sys.maxsize, parts)
     for place, (case, entry) in enumerate(_entries(root, options, torch, triton.__version__)):
-        if place not in places:
+        if place < options.done or place % parts != part - 1:
             continue
         row = {"id": case, **_verify(torch, entry, facts)}
         failed += not row["ok"]
         print(json.dumps(row), flush=True)
         if not _is_usable(torch):  # a fault ends every later call of this process
-            again = [*sys.argv[:2], *words, "--done", str(place - part + 1 + parts)]
+            again = [*sys.argv[:2], *words, "--done", str(place + 1)]
             os.execv(sys.executable, [sys.executable, *again])
     return 1 if failed else 0
 
@@ -159,7 +158,7 @@ def _of_checks(torch, checks, facts):
         tensors = [value for value in check.inputs if torch.is_tensor(value)]
         widest = max((_ERRORS.get(corpus_api.dtype_name(value.dtype), 0.0) for value in tensors), default=0.0)
         allowed = widest if check.error is None else check.error
-        results = check.results if isinstance(check.results, tuple) else (check.results,)
+        results = corpus_api.as_tuple(check.results)
         expected, work["flops"] = _counted(torch, check, work["flops"])
         if len(expected) != len(results):
             reasons.append(f"check {number}: {len(results)} results, {len(expected)} in the reference")
@@ -195,7 +194,7 @@ def _counted(torch, check, flops):
 
     with _exact_products(torch), torch.device("cuda"), FlopCounterMode(display=False) as counter:
         expected = check.reference(*map(wide, check.inputs))
-    return expected if isinstance(expected, tuple) else (expected,), flops + counter.get_total_flops()
+    return corpus_api.as_tuple(expected), flops + counter.get_total_flops()
 
 
 def _relative_norm(torch, got, want):
@@ -235,7 +234,7 @@ def _compared(torch, entry, result, args, kwargs):
     # An in-place kernel's reference must see what the kernel saw; such workloads copy before they write.
     with _exact_products(torch):
         expected = facts["reference"](*args, **kwargs)
-    results, expected = (value if isinstance(value, tuple) else (value,) for value in (result, expected))
+    results, expected = map(corpus_api.as_tuple, (result, expected))
     if len(expected) != len(results):
         return {"why": f"{len(results)} results, {len(expected)} in the reference"}
     worst_absolute, worst_relative, worst_used, reasons = 0.0, 0.0, 0.0, []
