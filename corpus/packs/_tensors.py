@@ -3,9 +3,14 @@
 import torch
 
 
+def is_captured():
+    """On a CPU no kernel computes; on a GPU `corpus verify` runs them."""
+    return torch.get_default_device().type == "cpu"
+
+
 def normal(*shape, dtype=torch.bfloat16, scale=1.0):
-    """Zeros on a CPU, where no kernel computes; normal values on a GPU, where `corpus verify` runs kernels."""
-    if torch.get_default_device().type == "cpu":
+    """Normal values; zeros where launches are captured."""
+    if is_captured():
         return torch.zeros(shape, dtype=dtype)
     return (torch.randn(shape) * scale).to(dtype)
 
@@ -16,7 +21,7 @@ def positive(*shape, dtype=torch.float32):
 
 
 def integers(low, high, *shape, dtype=torch.int8):
-    if torch.get_default_device().type == "cpu":
+    if is_captured():
         return torch.zeros(shape, dtype=dtype)
     return torch.randint(low, high, shape, dtype=dtype)
 
@@ -32,18 +37,18 @@ def pages(sequences, count):
 
 def read(experts, rows):
     """How many experts a check has: those that its rows read. All, where launches are captured."""
-    return experts if torch.get_default_device().type == "cpu" else min(experts, rows)
+    return experts if is_captured() else min(experts, rows)
 
 
-def rows_by_expert(ids, count, block, size):
+def rows_by_expert(ids, count, block, size, blocks):
     """What a fused MoE kernel asks of the rows' experts: rows by expert, each one's filled up to whole blocks by a row
-    that is not there, `size` in all; the expert of each block; how many rows that are.
+    that is not there, `size` in all; the expert of each block, `blocks` in all; how many rows that are.
     """
     order, of_expert = ids.argsort(stable=True), ids.bincount(minlength=count)
-    blocks = -(-of_expert // block)
-    before = (blocks * block).cumsum(0) - blocks * block - (of_expert.cumsum(0) - of_expert)
+    filled = -(-of_expert // block)
+    before = (filled * block).cumsum(0) - filled * block - (of_expert.cumsum(0) - of_expert)
     rows = torch.full((size,), len(ids), dtype=torch.int32)
     rows[torch.arange(len(ids)) + before[ids[order]]] = order.int()
-    experts = torch.zeros(len(ids), dtype=torch.int32)
-    experts[: blocks.sum()] = torch.arange(count, dtype=torch.int32).repeat_interleave(blocks)
-    return rows, experts, (blocks.sum() * block).int().view(1)
+    experts = torch.zeros(blocks, dtype=torch.int32)
+    experts[: filled.sum()] = torch.arange(count, dtype=torch.int32).repeat_interleave(filled)
+    return rows, experts, (filled.sum() * block).int().view(1)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 import triton.language as tl
 import sglang_kernels._alone  # noqa: F401, I001
 from _references import widened
-from _tensors import integers, normal, positive, read
+from _tensors import integers, normal, positive, read, rows_by_expert
 from irdiff_corpus import checked, launch
 import sglang
 from sglang.kernels.ops.moe.fused_moe_triton_kernels import (
@@ -52,16 +52,8 @@ def shares(*shape):
 def routed(tokens, k, count, size):
     """Experts of each token; its places by expert, each expert's padded to whole blocks; expert of a block; their length."""
     ids = torch.arange(tokens * k).view(tokens, k) % count
-    by_expert, order = ids.flatten().sort(stable=True)
-    found = ids.flatten().bincount(minlength=count)
-    blocks = (found + size - 1) // size
-    shift = (blocks * size).cumsum(0) - blocks * size - found.cumsum(0) + found
-    places = torch.full((tokens * k + count * size,), tokens * k, dtype=torch.int32)
-    places[torch.arange(tokens * k) + shift[by_expert]] = order.int()
-    of_block = torch.zeros(len(places) // size, dtype=torch.int32)
-    filled = torch.arange(count, dtype=torch.int32).repeat_interleave(blocks)
-    of_block[: len(filled)] = filled
-    return ids.int(), places, of_block, (blocks.sum() * size).int().view(1)
+    padded = tokens * k + count * size
+    return ids.int(), *rows_by_expert(ids.flatten(), count, size, padded, padded // size)
 
 
 def multiplied(a, table, weights, ids, second):

@@ -10,7 +10,7 @@ import os
 import sys
 
 import torch
-from _tensors import integers, normal, positive
+from _tensors import integers, is_captured, normal, positive
 from irdiff_corpus import checked, launch
 
 [_vllm] = importlib.util.find_spec("vllm").submodule_search_locations
@@ -54,10 +54,6 @@ SWIGLU = matmul_ogs.FusedActivation(
 )
 
 
-def is_dry():
-    return torch.get_default_device().type == "cpu"
-
-
 def routed(model, tokens):
     """As `routing` gives it, but nothing is launched."""
     count, k, *_ = MODELS[model]
@@ -72,7 +68,7 @@ def routed(model, tokens):
 
 def made(make, count, *shape):
     """For each expert; on a CPU, where nothing computes, without memory."""
-    return for_each(make(1, *shape), count) if is_dry() else make(count, *shape)
+    return for_each(make(1, *shape), count) if is_captured() else make(count, *shape)
 
 
 def for_each(one, count):
@@ -82,7 +78,7 @@ def for_each(one, count):
 
 def laid_out(data, dtype, kind, options):
     """As the target's products read it."""
-    if not is_dry():
+    if not is_captured():
         return tensor.convert_layout(tensor.wrap_torch_tensor(data, dtype), kind, **options)
     one = tensor.convert_layout(tensor.wrap_torch_tensor(data[:1], dtype), kind, **options)
     storage = tensor.Storage(for_each(one.data, len(data)), kind(data.shape, **options))
@@ -156,7 +152,7 @@ def product(model, tokens, second):
         return swiglu.swiglu_torch(out, ALPHA, swiglu.PrecisionConfig(LIMIT)) if is_gpt_oss else out
 
     x = normal(tokens * k if second else tokens, inner, dtype=FP8 if kind == "fp8" else torch.bfloat16)
-    checked(function, reference, x, *(part if is_dry() else part[active] for part in parts))
+    checked(function, reference, x, *(part if is_captured() else part[active] for part in parts))
 
 
 def dense(batch, tokens, inner, outer):

@@ -100,7 +100,7 @@ def experts(model, rank, tokens):
     def of_adapter(ids, adapter):
         """Rows of other adapters are of no expert, which comes last."""
         ids = torch.where(torch.arange(tokens).repeat_interleave(k) % ADAPTERS == adapter, ids, count)
-        rows, of_blocks, used = rows_by_expert(ids, count + 1, block, padded)
+        rows, of_blocks, used = rows_by_expert(ids, count + 1, block, padded, len(ids))
         return rows, torch.where(of_blocks == count, -1, of_blocks)[: padded // block], used[0]
 
     def reference(out, x, weights, ids):

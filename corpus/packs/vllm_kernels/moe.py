@@ -57,7 +57,7 @@ def experts(model, tokens, second):
         if few:
             sorted_rows, of_blocks, used = None, ids, numbers(tokens * k * config["BLOCK_SIZE_M"])
         else:
-            sorted_rows, of_blocks, used = rows_by_expert(ids, len(b), config["BLOCK_SIZE_M"], padded)
+            sorted_rows, of_blocks, used = rows_by_expert(ids, len(b), config["BLOCK_SIZE_M"], padded, len(ids))
         dispatch_fused_moe_kernel(
             a, b, out, of_rows, of_weights, None, weights, sorted_rows, of_blocks, used, second, 1 if second else k,
             config, tl.bfloat16, name == "fp8_w8a8", name == "int8_w8a8", name == "int8_w8a16", name == "int4_w4a16",
