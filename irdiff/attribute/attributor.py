@@ -24,6 +24,7 @@ from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare import launchers
 from irdiff.compare.artifact_comparator import made_by
 from irdiff.findings import FindingKind
 from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
@@ -170,8 +171,8 @@ class _CaseAttribution:
         alone.
         """
         digests = {side[Stage.LAUNCH].digest for side in self.case.artifacts if Stage.LAUNCH in side}
-        is_handed = any(row.kind is FindingKind.LAUNCH_DIFFERS for row in self.case.findings)
-        return len(digests) > 1 or not is_handed
+        passed = [row.detail for row in self.case.findings if row.kind is FindingKind.LAUNCH_DIFFERS]
+        return len(digests) > 1 or not passed or passed == [launchers.SCRATCH]
 
     # charges
 

@@ -14,6 +14,10 @@ from irdiff.compare import runtime
 from irdiff.compare.runtime import Runtime
 from irdiff.model import Compiled, Sides
 
+SCRATCH = "scratch"
+"""The worker's own entry: the memory that the program's allocator gives a kernel that wants scratch
+memory."""
+
 # fmt: off
 NEUTRAL = frozenset({
     "name",  # how the loader finds the kernel; each side has its own

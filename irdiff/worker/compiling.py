@@ -99,6 +99,9 @@ def compile_launch(captured, recorder, remembered):
             raise
         recorder.notes.append("no-linker")
     recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
+    scratch = staged_compile.scratch_memory(captured, recorder.metadata)
+    if scratch is not None:
+        recorder.metadata = {**recorder.metadata, "scratch": scratch}
     return sorted(name for name in set(sys.modules) - before if outside.path_of(sys.modules[name]))
 
 

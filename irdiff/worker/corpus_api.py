@@ -19,6 +19,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from . import storages
+
 _DTYPES = {
     "fp64": ("float64", 8, True),
     "fp32": ("float32", 4, True),
@@ -75,21 +77,26 @@ def dtype_name(dtype):
 
 
 class _Storage:
-    def __init__(self, fill):
-        self.number = next(_storage_numbers)
+    def __init__(self, kind, fill):
+        # distinct, aligned addresses: what the frontend specializes on is the alignment
+        self.address = next(_storage_numbers) + 1 << storages.FAKE_ADDRESS_BITS
         self.fill = fill
         self.size_bytes = 0
+        self.origin = storages.Origin(kind, fill)
+        storages.add_fake(self, self.address)
 
 
 class FakeTensor:
     """A strided view of a storage that does not exist. Shape and strides are in elements."""
 
-    def __init__(self, shape, dtype, strides=None, offset=0, fill="normal", storage=None):
+    def __init__(self, shape, dtype, strides=None, offset=0, fill="normal", storage=None, made="made"):
         self.shape = tuple(int(n) for n in shape)
         self.dtype = DType(dtype_name(dtype))
         self.strides = tuple(strides) if strides is not None else contiguous_strides(self.shape)
         self.offset = offset
-        self.storage = storage if storage is not None else _Storage(fill)
+        if storage is None:
+            storage = _Storage(f"{made} as {storages.kind(self.dtype.short, self.shape)}", fill)
+        self.storage = storage
         self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
         self.device = "cuda"
         self.is_cuda, self.requires_grad = True, False
@@ -99,8 +106,7 @@ class FakeTensor:
         return 0 if 0 in self.shape else (last + 1) * self.dtype.itemsize
 
     def data_ptr(self):
-        # Distinct, aligned addresses: what the frontend specializes on is the alignment.
-        return (self.storage.number + 1 << 44) + self.offset * self.dtype.itemsize
+        return self.storage.address + self.offset * self.dtype.itemsize
 
     def ptr_range(self):
         """Size of the storage in bytes; Triton asks before it uses 32-bit buffer offsets."""
@@ -124,6 +130,20 @@ class FakeTensor:
         return self.dtype.itemsize
 
     def zero_(self):
+        return self._written("zeros")
+
+    def fill_(self, value):
+        return self._written(fill_word(value))
+
+    def copy_(self, source, non_blocking=False):
+        return self._written("")
+
+    def clone(self):
+        return FakeTensor(self.shape, self.dtype, made="computed")
+
+    def _written(self, fill):
+        whole = self.numel() * self.dtype.itemsize == self.storage.size_bytes
+        self.storage.origin.state = fill if whole else f"{fill} at {self.offset} {list(self.shape)}"
         return self
 
     def is_contiguous(self):
@@ -149,7 +169,7 @@ class FakeTensor:
     T = property(t)
 
     def contiguous(self):
-        return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype)
+        return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype, made="computed")
 
     def view(self, *shape):
         shape = _unpacked(shape)
@@ -185,7 +205,7 @@ class FakeTensor:
         return FakeTensor(shape, dtype if dtype is not None else self.dtype, fill="zeros")
 
     def to(self, dtype):
-        return FakeTensor(self.shape, dtype, fill=self.storage.fill)
+        return FakeTensor(self.shape, dtype, fill=self.storage.fill, made="computed")
 
     def __repr__(self):
         return f"tensor({self.shape}, {self.dtype.short!r})"
@@ -197,13 +217,32 @@ def _unpacked(numbers):
 
 
 def storage_of(tensor):
-    """(what names the storage, offset in elements, fill) of a fake tensor, torch's, or a program's own."""
+    """(origin of the storage, offset in elements, fill) of a fake tensor, torch's, or a program's own."""
+    place = storages.place_of(tensor)
+    return place.origin, place.offset_bytes // size_of(tensor.dtype), fill_of(tensor)
+
+
+def size_of(dtype):
+    """In bytes; 1 where a program's own type does not say."""
+    _, size, _ = _DTYPES.get(dtype_name(dtype), (None, getattr(dtype, "itemsize", 1), None))
+    return size
+
+
+def fill_of(tensor):
+    """What a fake tensor was made with; what torch's was filled with last, where a GPU run can repeat
+    that.
+    """
     if isinstance(tensor, FakeTensor):
-        return tensor.storage.number, tensor.offset, tensor.storage.fill
-    if hasattr(tensor, "untyped_storage"):
-        start = tensor.untyped_storage().data_ptr()
-        return start or id(tensor), (tensor.data_ptr() - start) // tensor.dtype.itemsize, "normal"
-    return tensor.data_ptr(), 0, "normal"
+        return tensor.storage.fill
+    state = storages.place_of(tensor).origin.state
+    return state if state in ("zeros", "ones") else "normal"
+
+
+def fill_word(value):
+    """The fill of a tensor whose elements all have one value."""
+    if not isinstance(value, (bool, int, float)):
+        return ""
+    return "zeros" if value == 0 else "ones" if value == 1 else f"const:{value}"
 
 
 def shape_of(tensor):

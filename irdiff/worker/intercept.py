@@ -1,10 +1,13 @@
-"""Launches of a workload, captured without a GPU from this toolchain's own frontend.
+"""Launches of a workload, captured without a GPU where Triton passes them to the driver.
 
-A stub driver answers `get_current_target()` with the target. `JITFunction.run` is wrapped to see the
-arguments and the grid, and `triton.compiler.compile`, which it calls with everything it has specialized, runs
-the frontend alone (`frontend.run`) and raises `Reached` instead of compiling. So signature, constexprs,
-attributes, options and IR are exactly what this side would compile, in the state of that very moment, in
-every release from 3.2 on.
+A stub driver answers `get_current_target()` with the target. `triton.compiler.compile`, which is called
+with everything that a launch has specialized, runs the frontend alone (`frontend.run`) and returns a kernel
+that records its launches (`captured_kernel`). All that is above, down to the driver, is this side's own
+Triton. So signature, constexprs, attributes, options and IR are exactly what this side would compile, and
+grid and arguments what it would launch, in every release from 3.2 on.
+
+`JITFunction.run` is wrapped to see the options that a call names, and what only compiles. An autotuner
+measures nothing: each of its configs is launched.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import contextlib
 import functools
 import inspect
 import sys
+import threading
 import types
 
 import triton
@@ -21,23 +25,70 @@ import triton.compiler.compiler
 import triton.runtime.autotuner
 import triton.runtime.jit
 
-from . import corpus_api, frontend, launching, noted, run_program, settings, staged_compile, stub_driver
-from .describe import kernel_name, numbered, shape_of_first, specialization_of
+from . import (
+    corpus_api,
+    frontend,
+    launching,
+    noted,
+    run_program,
+    settings,
+    staged_compile,
+    storages,
+    stub_driver,
+    torch_storages,
+)
+from .captured_kernel import CapturedKernel
+from .describe import kernel_name, numbered, shape_of_first, specialization_of, tensors
 from .staged_compile import real_compile
 from .stub_driver import NoKernel
-from .texts import jit_function
+from .texts import jit_function, sha256
 
-_running: list = []
-"""The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
 _paused: list = []
 """Holds something while launches do not count."""
 _open: list = []
-"""The interceptions that are open and take launches which do not come by `JITFunction.run`."""
+"""The interceptions that are open, the last of which takes launches."""
+_running: list = []
+"""The JIT functions that are being called, in any thread."""
+
+
+class _Calls(threading.local):
+    """What this thread is calling, the innermost last."""
+
+    def __init__(self):
+        self.frames: list = []
+        self.tuning: list = []
+        """Lines of `launching` of each autotuner."""
+
+
+_calls = _Calls()
+
+
+class _Frame:
+    """A call of a JIT function."""
+
+    def __init__(self, function, given, stops=False):
+        self.function, self.given = function, given
+        """The options that the call names."""
+        self.stops = stops
+        """Whether it ends where the compiler is reached."""
+
+
+@contextlib.contextmanager
+def _calling(*frame):
+    called = _Frame(*frame)
+    _calls.frames.append(called)
+    _running.append(called.function)
+    try:
+        with _torch_to_ask():
+            yield
+    finally:
+        _running.remove(called.function)
+        _calls.frames.pop()
 
 
 class Reached(BaseException):
     """The compiler was reached; carries what it was given. Not an Exception, so that a workload's own
-    `except Exception` cannot swallow it.
+    `except Exception` cannot swallow it where it is raised.
     """
 
     def __init__(self, src, target, options, made=None, error=None):
@@ -48,27 +99,41 @@ class Reached(BaseException):
         self.error = error
         """What the frontend raised."""
 
+    @functools.cached_property
+    def specialization(self):
+        return specialization_of(self)
+
+    @property
+    def function(self):
+        return self.src.fn
+
 
 class Captured:
     """One launch: the JIT function, what it was called with, and what the frontend made of it."""
 
-    def __init__(self, function, bound, given, grid, reached, tuner=()):
+    def __init__(self, function, bound, given, grid, reached, tuner=(), stream=0):
         self.function, self.bound, self.grid = function, bound, grid
         self.given = given
         """The options that the call names."""
         self.tuner = tuner
         """The autotuner that launches it, as lines of `launching`."""
+        self.queue = {"device": stub_driver.current.device, "stream": stream}
+        self.allocator = staged_compile.scratch_allocator()
+        self.arguments = launching.seen(self) if function is not None else []
+        """As they were at the launch."""
         self.text, self.places = "", []
         """What is launched, over all calls of the entry that are this launch, and their places among the
         calls of the entry.
         """
+        self.reached = reached
         self.src, self.target, self.options = reached.src, reached.target, reached.options
         self.made, self.error = reached.made, reached.error
 
     @property
     def digest(self):
         """The input digest, or None where the launch has none."""
-        return self.made.digest if self.made is not None else None
+        digest = self.made.digest if self.made is not None else None
+        return sha256(f"{digest} with an allocator") if digest and self.allocator else digest
 
 
 def bind(function, args, kwargs):
@@ -111,17 +176,18 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
     stub_driver.answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
     original_run, original_tune = jit.run, tuner.run
-    made = _Interception(sink, original_run, configs, with_frontend, left_out)
+    opened = _Interception(sink, original_run, configs, with_frontend, left_out, direct)
     modules = (triton.compiler, triton.compiler.compiler)
-    jit.run = functools.wraps(original_run)(lambda *args, **kwargs: made.run(*args, **kwargs))
-    tuner.run = functools.wraps(original_tune)(lambda *args, **kwargs: made.tune(*args, **kwargs))
+    jit.run = functools.wraps(original_run)(lambda *args, **kwargs: opened.run(*args, **kwargs))
+    tuner.run = functools.wraps(original_tune)(lambda *args, **kwargs: opened.tune(*args, **kwargs))
     for module in modules:
-        module.compile = made.compile
-    _open.extend([made] * direct)
+        module.compile = opened.compile
+    _open.append(opened)
     try:
         yield
     finally:
-        del _open[len(_open) - direct :]
+        _open.remove(opened)
+        opened.forget_kernels()
         jit.run, tuner.run = original_run, original_tune
         for module in modules:
             module.compile = real_compile
@@ -130,10 +196,12 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
 class _Interception:
     """What takes the place of Triton's own functions."""
 
-    def __init__(self, sink, original_run, configs, with_frontend, left_out):
+    def __init__(self, sink, original_run, configs, with_frontend, left_out, direct):
         self.sink, self.original_run = sink, original_run
         self.configs, self.with_frontend, self.left_out = configs, with_frontend, left_out
-        self.tuning: list = []
+        self.direct = direct
+        self.functions: dict = {}
+        """{id: JIT function} that keep kernels of this interception."""
 
     def compile(self, src, target=None, options=None, **_):
         if isinstance(src, str):
@@ -147,63 +215,105 @@ class _Interception:
         else:  # which says what it compiles
             noted.note(src.fn.fn.__code__)
         reached = Reached(src, target, options, made, error)
-        if _running:
+        frame = _calls.frames[-1] if _calls.frames else None
+        if frame is not None and frame.stops:
             raise reached
-        self.sink.append(Captured(src.fn, {}, {}, None, reached))  # `triton.compile`, without a launch
-        return NoKernel()
+        if src.fn not in _running:  # it is compiled by hand, and launches nothing yet
+            self.sink.append(Captured(src.fn, {}, {}, None, reached))
+        return CapturedKernel(reached, _launch)
 
     def run(self, function, *args, grid=None, warmup=False, **kwargs):
         if _paused:
             return NoKernel()
+        noted.has_launched = True
+        self.functions[id(function)] = function
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
-        given |= {"warmup": True} if warmup else {}  # it compiles, and launches nothing
-        run = functools.partial(self.original_run, function, *args, grid=grid, warmup=warmup, **kwargs)
-        self.take(function, bound, given, grid, run)
-        return NoKernel()
+        with _calling(function, given):
+            kernel = self.original_run(function, *args, grid=grid, warmup=warmup, **kwargs)
+        if warmup and kernel is not None:  # it compiles, and launches nothing
+            self.take(_kernel_of(kernel).reached, bound, {**given, "warmup": True}, None)
+        return kernel
 
-    def take(self, function, bound, given, grid, compile_now, sources=()):
+    def take(self, reached, bound, given, grid, stream=0):
+        tuner = _calls.tuning[-1] if _calls.tuning else ()
+        captured = Captured(reached.function, bound, given, grid, reached, tuner, stream)
+        self.sink.append(captured)
+        if grid is not None:
+            launching.launched(captured)
+
+    def take_compiled(self, function, bound, grid, compile_now, sources):
         """Captures the launch of a kernel that `compile_now` hands to the compiler."""
         noted.has_launched = True
-        _running.append(function)
         try:
-            with _torch_to_ask():
+            with _calling(function, {}, True):
                 compile_now()
         except Reached as reached:
             if reached.made is not None:
                 reached.made.sources = sorted({*reached.made.sources, *sources})
-            tuner = self.tuning[-1] if self.tuning else ()
-            self.sink.append(Captured(function, bound, given, evaluate_grid(grid, bound), reached, tuner))
-        finally:
-            _running.pop()
+            self.sink.append(Captured(function, bound, {}, evaluate_grid(grid, bound), reached))
 
     def tune(self, tuner, *args, **kwargs):
+        if _paused:
+            return NoKernel()
         tuner.nargs = dict(zip(tuner.arg_names, args))
         known = pinned_configs(tuner, kwargs)
         chosen = known[: self.configs]
         if self.left_out is not None and len(known) > len(chosen):
             name = jit_function(tuner).fn.__name__
             self.left_out[name] = max(self.left_out.get(name, 0), len(known) - len(chosen))
+        lines = list(launching.tuner_lines(tuner, known))
+        kernel = None
         for config in chosen:
-            options = config.all_kwargs()
-            self.tuning.append(list(launching.tuner_lines(tuner, known, config)))
-            try:
-                if config.pre_hook is not None:
-                    config.pre_hook({**tuner.nargs, **kwargs, **options})
-                tuner.fn.run(*args, **{**kwargs, **options})
-            finally:
-                self.tuning.pop()
+            kernel = self._launch_config(tuner, config, lines, args, kwargs)
         tuner.nargs, tuner.best_config = None, chosen[0]
-        return NoKernel()
+        return kernel
+
+    def _launch_config(self, tuner, config, lines, args, kwargs):
+        """As an autotuner launches the config that it chose."""
+        options = config.all_kwargs()
+        if twice := sorted(options.keys() & kwargs.keys()):
+            raise ValueError(f"Conflicting meta-parameters: {', '.join(twice)}")  # as Triton's own does
+        everything = {**tuner.nargs, **kwargs, **options}
+        measuring = list(launching.measuring_lines(tuner, everything))
+        if config.pre_hook is not None:
+            config.pre_hook(everything)
+        _calls.tuning.append([*lines, *measuring])
+        try:
+            return tuner.fn.run(*args, **kwargs, **options)
+        finally:
+            _calls.tuning.pop()
+
+    def forget_kernels(self):
+        """Another entry compiles its kernels anew, whatever was launched before it."""
+        for function in self.functions.values():
+            getattr(function, "device_caches", getattr(function, "cache", {})).clear()
+
+
+def _launch(kernel, bound, grid, stream):
+    """Records a launch at the driver."""
+    if _paused or not _open:
+        return
+    reached = kernel.reached
+    frame = _calls.frames[-1] if _calls.frames else None
+    given = frame.given if frame is not None and frame.function is reached.function else {}
+    _open[-1].take(reached, bound, given, grid, stream)
+
+
+def _kernel_of(kernel):
+    """The kernel that asynchronous compilation promises, once it is there."""
+    return kernel if isinstance(kernel, CapturedKernel) else kernel.result()
 
 
 def compiled_directly(function, bound, grid, compile_now, sources):
     """Captures the launch of a kernel that `compile_now` hands to `triton.compile`, and that was made from
     `sources`. False where nobody takes such launches.
     """
-    if _open:
-        _open[-1].take(function, bound, {}, grid, compile_now, sources)
-    return bool(_open)
+    if not _open or not _open[-1].direct:
+        return False
+    if not _paused:
+        _open[-1].take_compiled(function, bound, grid, compile_now, sources)
+    return True
 
 
 @contextlib.contextmanager
@@ -226,7 +336,10 @@ def pinned_configs(tuner, kwargs):
     """The configs an autotuner would try, without measuring any of them."""
     try:
         return list(tuner.prune_configs(kwargs)) or tuner.configs
-    except Exception:  # a pruning function may want a real device; then all configs are kept
+    except Exception as error:  # a pruning function may want a real device
+        noted.caveat(
+            f"prunes the configs of an autotuner and fails here ({type(error).__name__}): all are taken"
+        )
         return tuner.configs
 
 
@@ -252,6 +365,9 @@ def launches_of(entry, target, with_frontend, configs=None):
     own = entry.facts["configs"]
     asked_for_fewer = configs is not None and (own is None or configs < own)
     at_most = configs if asked_for_fewer else own
+    is_program = entry.function is run_program.run
+    torch_storages.set_default_device("cpu" if is_program else "cuda")
+    storages.begin_entry(tensors((*entry.args, *entry.kwargs.values())))
     with intercepted(target, sink, at_most, with_frontend, left_out if asked_for_fewer else None):
         try:
             entry()
@@ -260,10 +376,9 @@ def launches_of(entry, target, with_frontend, configs=None):
             if not sink:
                 raise
     kept = _kept(sink)
-    storages: dict = {}
+    fakes: dict = {}
     for captured in kept:
-        captured.bound = {name: _without_memory(value, storages) for name, value in captured.bound.items()}
-    is_program = entry.function is run_program.run
+        captured.bound = {name: _without_memory(value, fakes) for name, value in captured.bound.items()}
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
     names = [kernel_name(captured) for captured in kept]
@@ -286,7 +401,7 @@ def _kept(sink):
     kept: dict = {}
     for place, captured in enumerate(sink, 1):
         made = captured.made
-        key = [specialization_of(captured), captured.digest, made.ir_digest if made else None]
+        key = [captured.reached.specialization, captured.digest, made.ir_digest if made else None]
         if made and captured.digest is None:  # what sets it apart may have no digest
             key += [(name, settings.identity(value)) for name, value in made.settings.changed()]
         _, places, texts = kept.setdefault(tuple(key), (captured, [], []))
@@ -297,16 +412,16 @@ def _kept(sink):
     return [captured for captured, _, _ in kept.values()]
 
 
-def _without_memory(value, storages):
+def _without_memory(value, fakes):
     """A tensor of torch as a fake one: a workload may launch more than memory holds at once.
 
-    storages: {what names a storage: the fake one}, which is filled. Any other value stays.
+    fakes: {origin: its fake storage}, which is filled. Any other value stays.
     """
     if not hasattr(value, "untyped_storage"):
         return value
-    name, offset, fill = corpus_api.storage_of(value)
+    origin, offset, fill = corpus_api.storage_of(value)
     fake = corpus_api.FakeTensor(
-        value.shape, value.dtype, value.stride(), offset, fill, storage=storages.get(name)
+        value.shape, value.dtype, value.stride(), offset, fill, storage=fakes.get(origin)
     )
-    storages[name] = fake.storage
+    fakes[origin] = fake.storage
     return fake

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import collections
 import inspect
+import math
 import os
+import sys
 import types
 
 import triton
@@ -109,6 +111,32 @@ def handed_to_launcher(target, metadata):
         row["cluster_dims"] = tuple(row["cluster_dims"])
     kind = collections.namedtuple("KernelMetadata", sorted(row))  # type: ignore[misc]
     return {"symbol": row.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**row))}
+
+
+def scratch_allocator():
+    """What a program has set to allocate the memory that kernels want beside their arguments; None by
+    default.
+    """
+    allocation = sys.modules.get("triton.runtime._allocation")
+    setting = getattr(allocation, "_allocator", None)
+    allocator = setting.get() if setting is not None else None
+    return None if type(allocator).__name__ == "NullAllocator" else allocator
+
+
+def scratch_memory(captured, metadata):
+    """What a launch is given as scratch memory; None where the kernel wants none."""
+    size = metadata.get("global_scratch_size") or 0
+    if size == 0 or captured.grid is None:
+        return None
+    if captured.allocator is None:
+        return "no allocator is set: each launch raises"
+    size *= math.prod(captured.grid) * (metadata.get("num_ctas") or 1)
+    try:
+        memory = captured.allocator(size, metadata.get("global_scratch_align") or 1, 0)
+    except Exception as error:
+        return f"the allocator fails without a GPU: {type(error).__name__}"
+    length = memory.numel() * memory.element_size() if hasattr(memory, "element_size") else "some"
+    return f"{length} bytes for {size}"
 
 
 def _hook(backend_class):

@@ -7,6 +7,9 @@ import types
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
+current = types.SimpleNamespace(device=0, stream=0)
+"""What a program has made current; streams are numbered, 0 is the default one."""
+
 
 def answer_as(target):
     """From now on Triton's driver is a stub that says it has a GPU of this target (as in its TOML)."""
@@ -43,13 +46,13 @@ class StubDriver:
         return self.target
 
     def get_current_device(self):
-        return 0
+        return current.device
 
     def get_current_stream(self, device=0):
-        return 0
+        return current.stream
 
     def set_current_device(self, device):
-        pass
+        current.device = device
 
     def get_device_capability(self, device=0):
         return capability_of(self.target.arch)
@@ -74,15 +77,7 @@ class StubDriver:
 
 
 class NoKernel:
-    """Stands for the compiled kernel where a workload looks at what a launch returns."""
-
-    n_regs = 32
-    n_spills = 0
-    asm: types.MappingProxyType = types.MappingProxyType({})
-    metadata = types.SimpleNamespace(shared=0, num_warps=4)
-
-    def _init_handles(self):
-        pass
+    """Stands for a compiled kernel where launches do not count."""
 
     def __getitem__(self, grid):
         return lambda *args, **kwargs: None

@@ -11,7 +11,7 @@ import sys
 import types
 import warnings
 
-from . import noted
+from . import noted, stub_driver, torch_storages
 from .stub_driver import capability_of
 
 _EXPECTED = (
@@ -52,12 +52,20 @@ def _redirector(torch):
             return "cpu"
         return cpu if isinstance(value, torch.device) and value.type == "cuda" else value
 
-    cpu = torch.device("cpu")
+    def named(kwargs, others):
+        """The device that a call names, the first GPU as `cuda`; empty where it names none."""
+        values = [kwargs["device"]] if "device" in kwargs else others
+        devices = (str(value) for value in values if isinstance(value, (str, torch.device)))
+        device = next((text for text in devices if text.partition(":")[0] in known), "")
+        return device.replace("hip", "cuda").removesuffix(":0")
+
+    known = {"cuda", "hip", "xpu", "cpu", "meta"}
+    cpu, gpu = torch.device("cpu"), torch.device("cuda", 0)
     answers = {
-        torch.Tensor.is_cuda.__get__: True,
-        torch.Tensor.is_cpu.__get__: False,
-        torch.Tensor.device.__get__: torch.device("cuda", 0),
-        torch.Tensor.get_device: 0,
+        torch.Tensor.is_cuda.__get__: lambda host: not host,
+        torch.Tensor.is_cpu.__get__: bool,
+        torch.Tensor.device.__get__: lambda host: cpu if host else gpu,
+        torch.Tensor.get_device: lambda host: -1 if host else 0,
     }
     # results are not computed, so a check of them says nothing, and must not end the program
     made_up = {torch.allclose: True, torch.equal: True}
@@ -72,13 +80,15 @@ def _redirector(torch):
         def __torch_function__(self, function, types, args=(), kwargs=None):
             kwargs = dict(kwargs or {})
             if function is torch.Tensor.cuda:
+                torch_storages.moved(args[:1])
                 return args[0]
             if function in answers:
-                return answers[function]
+                return answers[function](torch_storages.device_of(args[0]))
             if function in made_up:
                 return _made_up(f"torch.{function.__name__}", made_up[function])()
             if function in read and noted.has_launched:
                 noted.caveat("reads a value after a launch: no kernel computed it, a GPU may give another")
+            device = named(kwargs, args[1:] if function is torch.Tensor.to else ())
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
@@ -89,17 +99,23 @@ def _redirector(torch):
                 is_number = result.is_floating_point() or result.is_complex()
                 if not is_number or result.numel() <= _MOST_READ:
                     result.fill_(1 if is_number else 0)
+            torch_storages.note(function, args, kwargs, result, device)
             return result
 
-    torch.nn.Module.cuda = lambda self, device=None: self
+    def moved_to_gpu(module, device=None):
+        torch_storages.moved([*module.parameters(), *module.buffers()])
+        return module
+
+    torch.nn.Module.cuda = moved_to_gpu
+    torch.set_default_device = torch_storages.set_default_device
     return Redirector()
 
 
 class _Context:
-    """Stands for streams, events, guards."""
+    """Stands for events and guards."""
 
     def __init__(self, *_, **__):
-        self.cuda_stream = self.idx = 0
+        self.idx = 0
 
     def __enter__(self):
         return self
@@ -114,6 +130,54 @@ class _Context:
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_, **__: None
+
+
+class _Current(_Context):
+    """Makes a value of the driver current for a while: a stream or a device."""
+
+    name = ""
+
+    def __init__(self, value=0, *_, **__):
+        super().__init__()
+        self.value, self.before = value, []
+
+    def __enter__(self):
+        self.before.append(getattr(stub_driver.current, self.name))
+        setattr(stub_driver.current, self.name, self.value)
+        return self
+
+    def __exit__(self, *_):
+        setattr(stub_driver.current, self.name, self.before.pop())
+
+
+class _Stream(_Current):
+    """A stream, known by its number: 0 is the default one, others count from 1 as they are made."""
+
+    name, count = "stream", 0
+
+    def __init__(self, *_, number=None, **__):
+        _Stream.count += number is None
+        super().__init__(_Stream.count if number is None else number)
+        self.cuda_stream = self.value
+
+
+class _Device(_Current):
+    name = "device"
+
+    def __init__(self, device=0, *_, **__):
+        super().__init__(_index_of(device))
+
+
+def _index_of(device):
+    """Of a device, by number or as `cuda:1`; that of a tensor is 0."""
+    if isinstance(device, int):
+        return device
+    _, _, number = str(device).partition(":")
+    return int(number) if number.isdigit() else stub_driver.current.device
+
+
+def _set_device(device):
+    stub_driver.current.device = _index_of(device)
 
 
 def _made_up(name, answer):
@@ -162,16 +226,26 @@ def _answers(torch, target):
         "get_device_properties": properties,
     }
     answers.update(dict.fromkeys(("is_available", "is_initialized", "is_bf16_supported"), True))
-    answers.update(current_device=0, device_count=1)
+    answers.update(device_count=1)
     memory: dict = dict.fromkeys(("max_memory_allocated", "memory_allocated", "memory_reserved"), 0)
     memory["mem_get_info"] = (_MEMORY_BYTES, _MEMORY_BYTES)
-    silent = ("init", "set_device", "synchronize", "empty_cache", "set_rng_state", "manual_seed")
+    silent = ("init", "synchronize", "empty_cache", "set_rng_state", "manual_seed")
     answers.update(dict.fromkeys((*silent, "manual_seed_all", "reset_peak_memory_stats")))
-    answers.update(dict.fromkeys(("current_stream", "default_stream"), _Context()))
+    streams = {
+        "current_stream": lambda *_, **__: _Stream(number=stub_driver.current.stream),
+        "default_stream": lambda *_, **__: _Stream(number=0),
+        "stream": lambda stream: stream if isinstance(stream, _Stream) else _Context(),
+        "set_stream": lambda stream: setattr(stub_driver.current, "stream", stream.value),
+        "current_device": lambda: stub_driver.current.device,
+        "set_device": _set_device,
+    }
     return {
         **{name: _made_up(f"torch.cuda.{name}", answer) for name, answer in memory.items()},
         # a function for each: Dynamo tells them apart by what they are
         **{name: lambda *_, answer=answer, **__: answer for name, answer in answers.items()},
-        **dict.fromkeys(("stream", "device", "device_of", "Stream", "Event"), _Context),
+        **streams,
+        **dict.fromkeys(("device_of", "Event"), _Context),
+        "device": _Device,
+        "Stream": _Stream,
         "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
     }

@@ -219,7 +219,7 @@ def _real(torch, value, storages):
         "storage_offset": value.offset,
         "fill": value.storage.fill,
     }
-    number = value.storage.number
+    number = value.storage.address
     if number not in storages:
         elements = value.storage.size_bytes // value.dtype.itemsize
         # The storage's number makes two inputs of one shape differ, counted from the first of the launch.

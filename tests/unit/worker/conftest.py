@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.worker import corpus_api, run_program
+from irdiff.worker import corpus_api, run_program, storages
 from tests.texts import text_of
 
 HEADER = text_of("worker/header.py")
@@ -80,7 +80,7 @@ def load(monkeypatch):
             monkeypatch.delitem(sys.modules, name)
     sys.path.insert(0, str(TINY))
     monkeypatch.setattr(subprocess, "Popen", subprocess.Popen)  # the worker replaces it in place
-    for shared in (corpus_api, run_program):  # what tests import is what the worker has
+    for shared in (corpus_api, run_program, storages):  # what tests import is what the worker has
         monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
     importlib.import_module("irdiff.worker.__main__").load_package()
     importlib.import_module("irdiff_worker.staged_compile").make_ready()

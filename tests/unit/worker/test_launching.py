@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.worker import corpus_api
+from irdiff.worker import corpus_api, storages
 
 
 @pytest.fixture
@@ -16,6 +16,8 @@ def described(load):
 
     def described(*calls):
         entry = launching.Calls()
+        for call in calls:
+            call.arguments = launching.seen(call)
         return launching.text([entry.lines(call, call.kernel.__name__) for call in calls])
 
     return described
@@ -37,6 +39,7 @@ class Call:
     grid: list[int] = field(default_factory=lambda: [4, 1, 1])
     given: dict[str, Any] = field(default_factory=dict)
     kernel: Callable[[], None] = kernel
+    queue: dict[str, int] = field(default_factory=lambda: {"device": 0, "stream": 0})
 
     @property
     def function(self):
@@ -55,7 +58,8 @@ class Descriptor:
 
 
 def test_each_fact_has_a_line(described, snapshot):
-    """Of a descriptor what has no default, and equal calls once."""
+    """Of a descriptor what has its default too, and equal calls once."""
+    storages.begin_entry([])
     x = corpus_api.tensor((64, 8), "fp16", fill="zeros")
     given = (corpus_api.tensor((64, 8), "fp16"), [64, 8], [8, 1], [16, 8])
     one, two = Call({"n": 1}), Call({"n": 2})
@@ -69,11 +73,44 @@ def test_each_fact_has_a_line(described, snapshot):
     assert described(one, two) != described(two, one)
 
 
-def test_another_object_with_the_same_facts_has_an_equal_text(described):
-    """A renamed variable of the program, or another process: storages have other addresses."""
-    first, _, second = (corpus_api.tensor((64,), "fp32") for _ in range(3))
-    assert first.data_ptr() != second.data_ptr()
-    assert described(Call({"x": first})) == described(Call({"x": second}))
+def test_a_storage_is_named_by_where_it_came_from(described):
+    """Never by its place among the arguments of one kernel; and the same in another process."""
+    texts = []
+    for _ in range(2):
+        x, y = (corpus_api.tensor((64,), "fp32") for _ in range(2))
+        storages.begin_entry([x, y])
+        one, two = (corpus_api.empty((64,), "fp32") for _ in range(2))
+        pairs = ((x, y), (y, x), (x, x), (x, one), (x, two), (one, x))
+        texts.append([described(Call({"a": a, "b": b})) for a, b in pairs])
+    assert texts[0] == texts[1] and len(set(texts[0])) == len(pairs)
+
+
+def test_an_address_lies_in_the_storage_that_holds_it(described):
+    """Of an object that has nothing but an address, or a number that is one."""
+    x, y = (corpus_api.tensor((64,), "fp32") for _ in range(2))
+    storages.begin_entry([x, y])
+    views = (
+        types.SimpleNamespace(data_ptr=lambda at=at: at, dtype=x.dtype, shape=(8,))
+        for at in (x.data_ptr(), x.data_ptr() + 4, y.data_ptr())
+    )
+    numbers = (x.data_ptr() + 4, y.data_ptr())
+    assert len({described(Call({"a": value})) for value in (*views, *numbers)}) == 5
+
+
+def test_what_a_storage_was_filled_with_last_is_said(described):
+    out = corpus_api.empty((64,), "fp32")
+    storages.begin_entry([out])
+    made = described(Call({"out": out}))
+    assert "filled with empty" in made
+    zeroed, half = described(Call({"out": out.zero_()})), described(Call({"out": out[:32].zero_()}))
+    assert "filled with zeros" in zeroed and len({made, zeroed, half}) == 3
+
+
+def test_stream_and_device_are_said_where_they_are_not_the_default(described):
+    call = Call({"n": 1})
+    plain = described(call)
+    call.queue = {"device": 1, "stream": 2}
+    assert "device" not in plain and "  device: 1\n  stream: 2\n" in described(call)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +137,7 @@ def test_tensors_of_one_storage_are_marked(described):
     x, y = (corpus_api.tensor((8,), "fp32") for _ in range(2))
     assert described(Call({"a": x, "b": y})) != described(Call({"a": x, "b": x}))
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
-    assert "storage 0, was argument 1 of an earlier kernel" in described(first, second)
+    assert "was argument 1 of an earlier kernel" in described(first, second)
     assert "earlier" not in described(first, Call({"out": y}, kernel=other))
     again = Call({"a": y})
     of_the_last, of_the_first = (described(first, again, Call({"out": out}, kernel=other)) for out in (y, x))
@@ -109,13 +146,30 @@ def test_tensors_of_one_storage_are_marked(described):
 
 def test_an_autotuner_shows_what_it_does_around_a_launch(load, snapshot):
     names = {"arg_names": ["x", "M", "N", "out"], "reset_to_zero": ["out"]}
-    hooks = {"user_defined_pre_hook": True, "pre_hook": kernel}
-    configs = [types.SimpleNamespace(all_kwargs=lambda: {"BLOCK": 8}, pre_hook=other)]
+    configs = [types.SimpleNamespace(all_kwargs=lambda: {"BLOCK": 8})]
 
     def lines(**more):
-        tuner = types.SimpleNamespace(**names, **more)
-        return list(load("launching").tuner_lines(tuner, configs, configs[0]))
+        return list(load("launching").tuner_lines(types.SimpleNamespace(**names, **more), configs))
 
-    found = lines(keys=["N", "M"], restore_value=None, **hooks)
-    assert [line.partition(" function:")[0] for line in found] == snapshot
+    assert lines(keys=["N", "M"], restore_value=None) == snapshot
     assert lines(key_idx=[2, 1])[:3] == lines(keys=["N", "M"])[:3], "before 3.3 keys are numbers"
+
+
+def test_hooks_of_an_autotuner_count_by_what_they_do_to_arguments(load):
+    names = ["x", "out"]
+    functions = types.SimpleNamespace(fn=kernel, src="", params=[])
+
+    def lines(hook):
+        arguments = {name: corpus_api.empty((8,), "fp32") for name in names}
+        tuner = types.SimpleNamespace(
+            fn=functions, arg_names=names, user_defined_pre_hook=True, pre_hook=hook
+        )
+        return list(load("launching").measuring_lines(tuner, arguments))
+
+    class Zeros:
+        def __call__(self, arguments):
+            arguments["out"].zero_()
+
+    assert lines(Zeros()) == lines(lambda arguments: arguments["out"].fill_(0))
+    assert lines(Zeros()) == ["autotuner's pre_hook: argument 2 filled with zeros"]
+    assert lines(lambda arguments: arguments["x"].zero_()) != lines(Zeros()) and lines(len) == []

@@ -1,0 +1,153 @@
+"""Storages of tensors, named by where they came from.
+
+A launch that is given `(y, x)` in place of `(x, y)` passes tensors of the same shapes, so a storage is never
+named by its place among the arguments of one kernel. It is an input of the entry, by its position there, or
+the n-th storage of its kind (how it was made, type and shape) that the program made. An object that has an
+address alone lies in the storage that holds the address.
+
+A storage also remembers what it was filled with last, as far as the program says so (`zeros`, `empty`); a
+launch that is given the storage may write to it, so then nothing is known of its content.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import Counter
+from typing import NamedTuple
+
+_ATTRIBUTE = "irdiff_origin"
+"""Of torch's own storages, whose Python objects live as long as they do."""
+FAKE_ADDRESS_BITS = 44
+"""Storages of fake tensors lie this far apart."""
+_LEAST_ADDRESS = 1 << 32
+"""No allocation lies below it, and most numbers that a launch passes do."""
+_order = itertools.count()
+
+
+class Entry:
+    """One entry of LAUNCHES, or what comes before all of them: storages are counted in each by itself."""
+
+    def __init__(self, name=""):
+        self.name = name
+        self.counts: Counter = Counter()
+        """{kind: storages of that kind so far}"""
+        self.inputs: dict = {}
+        """{origin: position}"""
+        self.states: dict = {}
+        """{origin: what it was filled with last}, where that changed since the entry began"""
+        self.addresses: dict = {}
+        """{address in no known storage: its origin}"""
+
+
+_entry = Entry(" before the entry")
+_fakes: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+"""{address: fake storage}"""
+_of_torch: weakref.WeakSet = weakref.WeakSet()
+
+
+class Origin:
+    """Where one storage came from."""
+
+    def __init__(self, kind, fill="", device=""):
+        self._entry = _entry
+        self._kind = kind + _entry.name
+        _entry.counts[self._kind] += 1
+        self._number = _entry.counts[self._kind]
+        self.order = next(_order)
+        """Storages that were made earlier have smaller ones."""
+        self._fill = fill
+        self.device = device
+        """`cpu` where the program made it there and never moved it; empty where that is not known."""
+
+    @property
+    def words(self):
+        """The number and the total are compared where both sides have the same total (`launch_texts`)."""
+        position = _entry.inputs.get(self)
+        if position is not None:
+            return f"input {position}"
+        return f"number {self._number} of {self._entry.counts[self._kind]} {self._kind}"
+
+    @property
+    def state(self):
+        """What it was filled with last; empty where nobody knows."""
+        return _entry.states.get(self, self._fill)
+
+    @state.setter
+    def state(self, fill):
+        _entry.states[self] = fill
+
+
+class Place(NamedTuple):
+    """Where a tensor begins."""
+
+    origin: Origin
+    offset_bytes: int
+
+
+def begin_entry(values):
+    """From now on storages are those of another entry; `values` are tensors among its inputs."""
+    global _entry
+    _entry = Entry()
+    for value in values:
+        _entry.inputs.setdefault(place_of(value).origin, len(_entry.inputs) + 1)
+
+
+def add_fake(storage, address):
+    """Makes the storage of a fake tensor (`origin`, `size_bytes`) known by its address."""
+    _fakes[address] = storage
+
+
+def place_of(tensor):
+    """The `Place` of a fake tensor, torch's, or an object that has an address."""
+    origin = getattr(getattr(tensor, "storage", None), "origin", None)
+    if isinstance(origin, Origin):
+        return Place(origin, tensor.offset * tensor.dtype.itemsize)
+    if hasattr(tensor, "untyped_storage"):
+        storage = tensor.untyped_storage()
+        origin = origin_of_torch(storage) or label(storage, tensor, Origin(f"seen as {_kind_of(tensor)}"))
+        return Place(origin, tensor.data_ptr() - storage.data_ptr())
+    return place_at(tensor.data_ptr()) or Place(_of_address(tensor.data_ptr()), 0)
+
+
+def place_at(address):
+    """The `Place` of an address in a known storage; None for any other number."""
+    if address < _LEAST_ADDRESS:
+        return None
+    base = address >> FAKE_ADDRESS_BITS << FAKE_ADDRESS_BITS
+    fake = _fakes.get(base)
+    if fake is not None and address - base <= fake.size_bytes:
+        return Place(fake.origin, address - base)
+    for storage in list(_of_torch):
+        start = storage.data_ptr()
+        if start <= address < start + max(storage.nbytes(), 1):
+            return Place(origin_of_torch(storage), address - start)
+    return None
+
+
+def _of_address(address):
+    """Of an address in no known storage: there is nothing else that it could be named by."""
+    if address not in _entry.addresses:
+        _entry.addresses[address] = Origin("at an address of the program's own")
+        _entry.addresses[address].order = address
+    return _entry.addresses[address]
+
+
+def origin_of_torch(storage):
+    """None where torch made the storage by itself and nobody has asked for it yet."""
+    return vars(storage).get(_ATTRIBUTE)
+
+
+def label(storage, tensor, origin):
+    """Names a storage of torch, whose first tensor is given."""
+    setattr(storage, _ATTRIBUTE, origin)
+    _of_torch.add(storage)
+    return origin
+
+
+def _kind_of(tensor):
+    return kind(str(tensor.dtype).rpartition(".")[2], tensor.shape)
+
+
+def kind(dtype, shape):
+    return f"{dtype} [{', '.join(map(str, shape))}]"
