@@ -19,7 +19,7 @@ from irdiff.stages import Stage
 from irdiff.store import Store
 
 _NUMBER = re.compile(
-    r", number \d+ of (?P<total>\d+) (?P<kind>\w[^\[,]*(?: \[[^\]]*\])?(?: before the entry)?)"
+    r", number \d+ of (?P<total>\d+) (?P<kind>[^\[,\n]*(?:\[[^\]]*\])?(?: before the entry)?)"
 )
 _FIELD = re.compile(r"^ +(?P<name>argument [\d.]+ field \w+): ")
 _DEFAULT = ", its default"

@@ -68,3 +68,24 @@ def test_a_default_written_out_is_no_other_launch_and_what_is_typed_otherwise_st
     for typed, stays, resolved in (("  option warmup: True\n",) * 2 + ("2",), (stages, stages, "3")):
         made = pair(store, "call 1\n", f"call 1\n  option num_warps: 4\n{typed}", num_stages=resolved)
         assert texts(store, launch_texts.resolved(made, store)) == ["call 1\n", f"call 1\n{stays}"]
+
+
+def test_numbers_of_storages_are_compared_where_both_sides_make_equally_many(tmp_path):
+    store = Store(tmp_path)
+    line = "  argument 1: fp32 [8], storage 0, number {} of {} made as fp32 [8, 4], filled with zeros\n"
+    for total, same in ((2, False), (3, True)):
+        found = launch_texts.resolved(pair(store, line.format(1, 2), line.format(2, total)), store)
+        base, head = texts(store, found)
+        assert (base == head) is same
+    assert base == "  argument 1: fp32 [8], storage 0, filled with zeros\n"
+
+
+def test_a_field_of_a_descriptor_that_only_one_release_has_counts_where_it_is_set(tmp_path):
+    store, known = Store(tmp_path), "  argument 1 field padding: 'zero', its default\n"
+    for value, same in (("False, its default", True), ("True", False)):
+        head = f"{known}  argument 1 field round: {value}\n"
+        base, head = texts(store, launch_texts.resolved(pair(store, known, head), store))
+        assert (base == head) is same
+    other = known.replace("zero", "nan")
+    base, head = texts(store, launch_texts.resolved(pair(store, known, other), store))
+    assert base != head, "a default that a release changes"
