@@ -119,7 +119,7 @@ def scratch_allocator():
     """
     allocation = sys.modules.get("triton.runtime._allocation")
     setting = getattr(allocation, "_allocator", None)
-    allocator = setting.get() if setting is not None else None
+    allocator = setting.get() if hasattr(setting, "get") else setting  # before 3.4 it is the function itself
     return None if type(allocator).__name__ == "NullAllocator" else allocator
 
 
