@@ -82,7 +82,7 @@ class _Storage:
         self.address = next(_storage_numbers) + 1 << storages.FAKE_ADDRESS_BITS
         self.fill = fill
         self.size_bytes = 0
-        self.origin = storages.Origin(kind, fill)
+        self.origin = storages.StorageOrigin(kind, fill)
         storages.add_fake(self, self.address)
 
 

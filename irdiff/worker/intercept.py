@@ -226,6 +226,8 @@ class _Interception:
         if _paused:
             return NoKernel()
         noted.has_launched = True
+        for kept in _caches(function).values():  # each launch is traced in the state of its own moment
+            (kept[0] if isinstance(kept, tuple) else kept).clear()
         self.functions[id(function)] = function
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
@@ -285,9 +287,14 @@ class _Interception:
             _calls.tuning.pop()
 
     def forget_kernels(self):
-        """Another entry compiles its kernels anew, whatever was launched before it."""
+        """Another entry begins with none, whatever was launched before it."""
         for function in self.functions.values():
-            getattr(function, "device_caches", getattr(function, "cache", {})).clear()
+            _caches(function).clear()
+
+
+def _caches(function):
+    """{device: the kernels of a JIT function}, since 3.3 with what binds its arguments."""
+    return getattr(function, "device_caches", None) or getattr(function, "cache", {})
 
 
 def _launch(kernel, bound, grid, stream):

@@ -21,16 +21,16 @@ _ALIGNED_BYTES = 16
 """What Triton specializes a pointer on."""
 
 
-class Tensor(NamedTuple):
+class TensorArgument(NamedTuple):
     """A tensor argument as it was when the kernel was launched."""
 
     facts: str
-    origin: storages.Origin
+    origin: storages.StorageOrigin
     state: str
 
 
 def seen(captured):
-    """[(name, text or `Tensor`)] of the arguments that a launch passes, at this moment.
+    """[(name, text or `TensorArgument`)] of the arguments that a launch passes, at this moment.
 
     Arguments go by their numbers, since a kernel may name them differently.
     """
@@ -42,7 +42,7 @@ def seen(captured):
 def launched(captured):
     """Notes that the kernel may have written to the storages that it was given."""
     for _, value in captured.arguments:
-        if isinstance(value, Tensor):
+        if isinstance(value, TensorArgument):
             value.origin.state = ""
 
 
@@ -56,7 +56,10 @@ def _seen(name, value):
     elif hasattr(value, "data_ptr"):
         yield name, _tensor(value)
     elif isinstance(value, int) and (place := storages.place_at(value)) is not None:
-        yield name, Tensor(f"address, offset {place.offset_bytes} bytes", place.origin, place.origin.state)
+        yield (
+            name,
+            TensorArgument(f"address, offset {place.offset_bytes} bytes", place.origin, place.origin.state),
+        )
     else:
         yield name, _value(value)
 
@@ -75,7 +78,7 @@ def _tensor(tensor):
         f"aligned to {aligned} bytes",
         *([f"on {place.origin.device}"] if place.origin.device.startswith("cuda:") else []),
     )
-    return Tensor(", ".join(facts), place.origin, place.origin.state)
+    return TensorArgument(", ".join(facts), place.origin, place.origin.state)
 
 
 class Calls:
@@ -92,7 +95,7 @@ class Calls:
 
     def lines(self, captured, key):
         """The facts of the next call; `key` is the same for calls of one specialization."""
-        tensors = {value.origin for _, value in captured.arguments if isinstance(value, Tensor)}
+        tensors = {value.origin for _, value in captured.arguments if isinstance(value, TensorArgument)}
         ranks = {origin: n for n, origin in enumerate(sorted(tensors, key=lambda origin: origin.order))}
         self._here, self._key = {}, key
         self._counts[key] = self._counts.get(key, 0) + 1

@@ -46,7 +46,7 @@ _fakes: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 _of_torch: weakref.WeakSet = weakref.WeakSet()
 
 
-class Origin:
+class StorageOrigin:
     """Where one storage came from."""
 
     def __init__(self, kind, fill="", device=""):
@@ -81,7 +81,7 @@ class Origin:
 class Place(NamedTuple):
     """Where a tensor begins."""
 
-    origin: Origin
+    origin: StorageOrigin
     offset_bytes: int
 
 
@@ -101,11 +101,13 @@ def add_fake(storage, address):
 def place_of(tensor):
     """The `Place` of a fake tensor, torch's, or an object that has an address."""
     origin = getattr(getattr(tensor, "storage", None), "origin", None)
-    if isinstance(origin, Origin):
+    if isinstance(origin, StorageOrigin):
         return Place(origin, tensor.offset * tensor.dtype.itemsize)
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
-        origin = origin_of_torch(storage) or label(storage, tensor, Origin(f"seen as {_kind_of(tensor)}"))
+        origin = origin_of_torch(storage) or label(
+            storage, tensor, StorageOrigin(f"seen as {_kind_of(tensor)}")
+        )
         return Place(origin, tensor.data_ptr() - storage.data_ptr())
     return place_at(tensor.data_ptr()) or Place(_of_address(tensor.data_ptr()), 0)
 
@@ -128,7 +130,7 @@ def place_at(address):
 def _of_address(address):
     """Of an address in no known storage: there is nothing else that it could be named by."""
     if address not in _entry.addresses:
-        _entry.addresses[address] = Origin("at an address of the program's own")
+        _entry.addresses[address] = StorageOrigin("at an address of the program's own")
         _entry.addresses[address].order = address
     return _entry.addresses[address]
 

@@ -35,7 +35,7 @@ def note(function, args, kwargs, result, device):
             origin = storages.origin_of_torch(storage)
             if origin is None:
                 made = "made" if name in _MAKES else "computed"
-                origin = storages.Origin(f"{made} as {_kind_of(tensor)}", _fill_of(name, args, kwargs))
+                origin = storages.StorageOrigin(f"{made} as {_kind_of(tensor)}", _fill_of(name, args, kwargs))
                 origin.device = device or _device_of(args) or ("" if made == "computed" else default_device)
                 storages.label(storage, tensor, origin)
             elif _writes(name) or kwargs.get("out") is not None:

@@ -11,7 +11,7 @@ workloads import as `irdiff_corpus`, the tensors they are called with; nothing e
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import importlib
 import json
 import os
 import sys
@@ -73,10 +73,9 @@ def _compile(src, target=None, options=None, **_):
 
 
 def _corpus_api(path):
-    spec = importlib.util.spec_from_file_location("irdiff_corpus", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["irdiff_corpus"] = module
-    spec.loader.exec_module(module)
+    package = sys.modules["irdiff_api"] = types.ModuleType("irdiff_api")
+    package.__path__ = [os.path.dirname(path)]
+    sys.modules["irdiff_corpus"] = importlib.import_module("irdiff_api.corpus_api")
 
 
 def _launched(root, workload, label):
