@@ -118,8 +118,9 @@ def scratch_allocator():
     default.
     """
     allocation = sys.modules.get("triton.runtime._allocation")
-    setting = getattr(allocation, "_allocator", None)
-    allocator = setting.get() if hasattr(setting, "get") else setting  # before 3.4 it is the function itself
+    allocator = getattr(allocation, "_allocator", None)
+    of_context = getattr(allocator, "get", None)  # before 3.4 it is the function itself
+    allocator = allocator if of_context is None else of_context()
     return None if type(allocator).__name__ == "NullAllocator" else allocator
 
 
