@@ -73,6 +73,8 @@ def corpus_of(
         imports=(*plan.imports, "."),
         kept=tree,
         files=kernel_repository.contents(snap, config),
+        pointers=kernel_repository.pointers(tree),
+        ignored=repository.ignored(snap.store),
     )
 
 
