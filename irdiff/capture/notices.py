@@ -45,8 +45,9 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
         found = [name for name in names if name not in unmatched]
         if not found:
             yield f"--case {pattern} matches no case"
-        elif names != (pattern,):
-            yield f"--case {pattern} is a part of {first_few(found, _MAX_NAMES)}"
+        elif [case_ids.typed(name) for name in names] != [pattern]:
+            whole = [case_ids.typed(name) for name in found]
+            yield f"--case {pattern} is a part of {first_few(whole, _MAX_NAMES)}"
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:

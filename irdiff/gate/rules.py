@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from irdiff import case_ids
 from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
@@ -29,7 +30,8 @@ def findings(
     """How many cases the rule selects, and where it does not hold. `timings` are by case id."""
     if edit_coverage.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
-    selected = [case for case in run.cases if rule.selects(case)]
+    patterns = case_ids.literally(rule.cases, [case.id for case in run.cases])
+    selected = [case for case in run.cases if rule.selects(case, patterns)]
     if not selected and not isinstance(rule, policy.CoverageRule | policy.ReachRule):
         holds = is_whole(run) if rule.may_be_empty == "whole" else rule.may_be_empty
         nothing = _unknown("it selects no case of this run: nothing was checked")

@@ -165,15 +165,10 @@ def _on_stage_event(event, arguments):
 def _list(kind, path):
     path = os.path.abspath(os.fsdecode(path))
     is_new = ("w", path) not in _seen_by_stages and (kind, path) not in _seen_by_stages
-    was_read = ("r", path) in _seen_by_stages
+    is_input = kind == "r" or ("r", path) in _seen_by_stages
     _seen_by_stages.add((kind, path))
-    if (
-        _stages is not None
-        and is_new
-        and (was_read or kind == "r")
-        and not path.startswith(_OWN[0])
-        and not is_standard(path)
-    ):
+    is_outside = not path.startswith(_OWN[0]) and not is_standard(path)
+    if _stages is not None and is_new and is_input and is_outside:
         os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
 
 

@@ -154,6 +154,19 @@ def test_a_waiver_covers_what_it_names_until_its_last_day():
         assert unused is (outcome.rules[0].word == "deny" and not ended)
 
 
+def test_a_waiver_of_a_case_s_own_name_covers_no_other_case():
+    """`n[1]` is a glob that means `n1` only where no case is called so."""
+    bracket = waiver(cases=["a:n[1]@sm_90"])
+    for broken, other, passes in (
+        ("a:n[1]@sm_90", "a:n1@sm_90", True),
+        ("a:n1@sm_90", "a:n[1]@sm_90", False),
+        ("a:n1@sm_90", "a:n2@sm_90", True),
+    ):
+        assert (
+            gated(run(case(broken, Verdict.BROKEN), case(other)), BROKEN, waivers=[bracket]).passed is passes
+        )
+
+
 def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived():
     def reached(**change):
         known = {"path": "csrc/k.cu", "compiled_by": 0, "read_by": 0, "not_run": (), **change}
