@@ -14,7 +14,6 @@ from irdiff.model import (
     Compiled,
     Fact,
     Failed,
-    Failure,
     Launch,
     Options,
     Outcome,
@@ -53,7 +52,10 @@ class CaseComparer:
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return cases.one_sided(pair, self._failures_alone(pair))
+            try:
+                return self._one_sided(pair)
+            except DamagedArtifactError:
+                return intact(lambda: self._one_sided(pair))
         if not self.options.use_cache:
             return None
         ours, theirs = (side.toolchain.digest for side in self.sides)
@@ -62,18 +64,29 @@ class CaseComparer:
         outcome = self._compile("base", base, pair.target)
         return cases.same_input(pair) if isinstance(outcome, Compiled) and not outcome.opened else None
 
-    def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
-        """Why the one side that launches does not compile; a case that head has removed is not compiled."""
+    def _one_sided(self, pair: Pair) -> Case:
+        """The one side that launches is compiled; a case that head has removed is not."""
 
-        def failure(name: str) -> Failure | None:
+        def outcome(name: str) -> Outcome | None:
             launch = pair.base if name == "base" else pair.head
             is_removed = name == "base" and pair.head is None
             if not isinstance(launch, Launch) or is_removed:
                 return None
-            made = self._compile(name, launch, pair.target)
-            return made.failure if isinstance(made, Failed) else None
+            return self._compile(name, launch, pair.target)
 
-        return of_both(failure)
+        alone = of_both(outcome)
+        case = cases.one_sided(
+            pair, alone.map(lambda made: made.failure if isinstance(made, Failed) else None)
+        )
+        if case.verdict is not Verdict.ADDED or not isinstance(alone.head, Compiled):
+            return case
+        return replace(
+            case,
+            facts=Sides(base={}, head=self._facts(alone.head, pair.target)),
+            metadata=Sides(base={}, head=alone.head.metadata),
+            artifacts=Sides(base={}, head={**cases.launched(pair.head), **alone.head.artifacts}),
+            compile_s=Sides(base={}, head=alone.head.stage_times_s),
+        )
 
     def compiled(self, pair: Pair) -> Sides[Outcome]:
         """The outcome of both sides."""

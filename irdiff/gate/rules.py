@@ -103,6 +103,8 @@ def _objection(  # noqa: PLR0911 - one line a kind
             return _verdict(rule, case, run)
         case policy.NondeterministicRule():
             return _nondeterministic(case, run)
+        case policy.FactRule() if case.verdict is Verdict.ADDED:
+            return _facts_alone(rule, case, run)
         case _ if case.verdict is not Verdict.CHANGED:
             return None
         case policy.FactRule():
@@ -149,6 +151,17 @@ def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     if known or _same_code(case):
         return None
     return _unknown(f"neither side has {' or '.join(rule.facts)}")
+
+
+def _facts_alone(rule: policy.FactRule, case: Case, run: Run) -> Objection | None:
+    """Of a new case: what it has of what no kernel should have, or more than its target has."""
+    target = next(target for target in run.targets if target.name == case.target)
+    worse = []
+    for row in (row for name in rule.facts for row in statistics.named(name)):
+        most, found = statistics.bound_alone(row.name, target.facts), row.of(case.facts.head)
+        if found is not None and most is not None and found > most + (0 if most else rule.more_than):
+            worse.append(f"{row.name} {found:g}" + (f", and the target has {most:g}" if most else ""))
+    return _violated(f"new: {', '.join(worse)}") if worse else None
 
 
 def _same_code(case: Case) -> bool:

@@ -202,6 +202,8 @@ def test_what_one_side_alone_launches_is_compiled_there(compiler, row):
     assert (case.verdict, case.error) == (row["verdict"], row.get("error"))
     assert compiler.asked == ([] if compiles is None else [*({"base", "head"} - {*launches})])
     assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
+    assert bool(case.facts.head) is (case.verdict is Verdict.ADDED), "it is new, and has its figures"
+    assert set(case.artifacts.head) == ({"launch", *WHOLE} if case.facts.head else set())
 
 
 def test_a_damaged_artifact_is_compiled_again(compiler):

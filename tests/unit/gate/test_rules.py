@@ -67,9 +67,10 @@ def written(row):
     launches = {
         key: replace(launch, expected=row.get("expected", True)) for key, launch in of.launches.items()
     }
+    targets = tuple(replace(target, facts={"shared_memory_bytes": 232448}) for target in of.targets)
     same = Edited(files=(), of_kernels=False, identical=True) if "identical" in row else None
     options = replace(DEFAULT_OPTIONS, recheck=row.get("recheck", True))
-    return replace(of, launches=launches, edited=same, options=options)
+    return replace(of, launches=launches, edited=same, options=options, targets=targets)
 
 
 def test_what_rules_object_to():
