@@ -99,17 +99,16 @@ class Capturer:
         self._reuse = reuse
         """Whether catalogs of earlier runs are taken from the cache."""
 
+    def again(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
+        """Captured in another process, with addresses and hashes random."""
+        request = _request(side, workload, target, selection)
+        extra = side.corpus.extra_packages(workload, target)
+        ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
+        return _read_catalog.validate_python(self._with_texts(self._captured(request, ask)))
+
     def catalog(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
         toolchain, corpus = side.toolchain, side.corpus
-        request = {
-            "op": "catalog",
-            "workload": workload,
-            **corpus.place,
-            "target": asdict(target),
-            "select": asdict(selection),
-            "note_calls": corpus.files is not None,
-            "below": str(corpus.root) if corpus.kept else None,
-        }
+        request = _request(side, workload, target, selection)
         is_kept = corpus.self_contained and self._reuse
         known = (self._requests.environment_digest, toolchain.digest, corpus.digest)
         key = key_of("catalog/9", known, workload, target, selection)
@@ -172,6 +171,19 @@ class Capturer:
             "transient": transient,
             "opened": opened,
         }
+
+
+def _request(side: Side, workload: str, target: Target, selection: Selection) -> dict[str, Any]:
+    corpus = side.corpus
+    return {
+        "op": "catalog",
+        "workload": workload,
+        **corpus.place,
+        "target": asdict(target),
+        "select": asdict(selection),
+        "note_calls": corpus.files is not None,
+        "below": str(corpus.root) if corpus.kept else None,
+    }
 
 
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:

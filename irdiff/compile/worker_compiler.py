@@ -57,6 +57,7 @@ class WorkerCompiler:
         self._selections: dict[tuple[str, ...], Selection] = {}
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
+        self._again: dict[tuple[str, ...], Catalog] = {}
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
 
@@ -66,6 +67,17 @@ class WorkerCompiler:
         found = self._capturer.catalog(side, workload, target, selection)
         self._selections[_place(side, workload, target)] = found.selection
         return found
+
+    def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
+        """The same launches from another process; captured once for all cases of a workload."""
+        place = _place(side, workload, target)
+        with self._lock:
+            turn = self._turns.setdefault(key_of("captured again", place), Lock())
+        with turn:
+            if place not in self._again:
+                selection = self.selection(side, workload, target)
+                self._again[place] = self._capturer.again(side, workload, target, selection)
+            return self._again[place]
 
     def selection(self, side: Side, workload: str, target: Target) -> Selection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
