@@ -115,6 +115,8 @@ def edited_code(sides: Sides[Checkout]) -> dict[str, EditedCode]:
 
 
 def _of_kernels(sides: Sides[Snapshot], config: Config) -> Edited:
+    for snap in sides:
+        kernel_repository.plan_of(snap, config)  # a mistake in it is said before anything is installed
     trees = sides.map(lambda snap: {row.path: row.content for row in repository.entries(snap, config)})
     files = tuple(
         EditedFile(
