@@ -5,12 +5,14 @@
     family/workload:label/kernel#2-at-base@target    likewise, of base, where #2 of head is another launch
 
 A pattern is such a name of which parts may be left out: `matmul` is a family or a workload, `:fp16-4096` a
-label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part. What fits no case
-so is words, each a part of a name or of one of its parts: `fp16`, `pointer:fp16`, `matmul fp16 gfx942`.
+label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part that no case has
+literally: `n[1]` means the label `n[1]` where there is one, and else `n1`. What fits no case so is words,
+each a part of a name or of one of its parts: `fp16`, `pointer:fp16`, `matmul fp16 gfx942`.
 """
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -56,6 +58,34 @@ def parse(name: str) -> CaseId:
 def whole(workload: str) -> str:
     """Stands for all launches of a workload, where none is known: it does not load, or has no backend."""
     return f"{workload}:*"
+
+
+def literally(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Patterns that mean the same among these names, where each part that a name has literally is escaped."""
+    known = list(names)
+    return tuple(_literally(pattern, known) for pattern in patterns)
+
+
+def _literally(pattern: str, names: Iterable[str]) -> str:
+    if not _GLOB.search(pattern):
+        return pattern
+    cases = list(map(parse, names))
+    launch, at, target = pattern.partition("@")
+    workload, colon, label = launch.partition(":")
+    workloads = {part for case in cases for part in (case.workload, *case.workload.split("/", 1))}
+    labels = {part for case in cases for part in (case.label, case.entry)}
+    if workload.rstrip("/") in workloads:
+        workload = glob.escape(workload)
+    if label in labels:
+        label = glob.escape(label)
+    if target in {case.target for case in cases}:
+        target = glob.escape(target)
+    return f"{workload}{colon}{label}{at}{target}"
+
+
+def typed(pattern: str) -> str:
+    """What a user types for an escaped pattern."""
+    return re.sub(r"\[([*?\[])\]", r"\1", pattern)
 
 
 def selects(patterns: Sequence[str], name: str) -> bool:
@@ -107,8 +137,19 @@ def _is_workload(name: str, pattern: str) -> bool:
 def meant(pattern: str, names: Iterable[str]) -> list[str]:
     """The cases or launches that a pattern means: those that it fits, or else those that have its words."""
     known = list(names)
-    fitting = [name for name in known if _selects(pattern, name)]
-    return fitting or [name for name in known if all(_has(word, name) for word in pattern.split())]
+    literal = _literally(pattern, known)
+    fitting = [name for name in known if _selects(literal, name)]
+    return fitting or [name for name in known if all(_has(word, name) for word in _words(pattern, known))]
+
+
+def _words(pattern: str, names: Sequence[str]) -> list[str]:
+    """Escaped where a name has them literally."""
+    words = ((glob.escape(word), word) for word in pattern.split())
+    return [next(word for word in forms if word == forms[-1] or _any_has(word, names)) for forms in words]
+
+
+def _any_has(word: str, names: Sequence[str]) -> bool:
+    return any(_has(word, name) for name in names)
 
 
 def _has(word: str, name: str) -> bool:
@@ -153,9 +194,10 @@ def completed(
 
 def _by_workload(pattern: str, known: Sequence[str]) -> tuple[tuple[str, ...], Collection[str]]:
     """What a pattern means by names of workloads alone, or else the workloads whose launches decide it."""
+    pattern = _literally(pattern, known)
     wanted = parse(pattern)
     fitting = [name for name in known if _is_workload(name, wanted.workload)]
-    if fitting and (not wanted.label or _GLOB.search(wanted.label)):
+    if fitting and (not wanted.label or ("[" not in wanted.label and _GLOB.search(wanted.label))):
         return (pattern,), ()
     within = fitting or [name for name in known if wanted.workload in name]
     if within and not wanted.label:
@@ -175,9 +217,16 @@ def _by_launch(
         words, listed = near(pattern, [*known, *launches]), "`irdiff corpus list` lists them"
         hint = f"did you mean {', '.join(words)}? {listed}" if words else listed
         raise UsageError(f"--case {pattern!r} matches no case", hint=hint)
-    if any(_selects(pattern, name) for name in found):
-        return (pattern,)
-    return tuple(found)
+    literal = _literally(pattern, [*launches, *(f"{name}@{target}" for name in known for target in targets)])
+    if any(_selects(literal, name) for name in found):
+        return (literal,)
+    return tuple(map(_escaped, found))
+
+
+def _escaped(name: str) -> str:
+    case = parse(name)
+    workload, label, target = map(glob.escape, (case.workload, case.label, case.target))
+    return str(CaseId(workload=workload, label=label, target=target))
 
 
 def near(text: str, names: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,14 +16,12 @@ import platformdirs
 _MIB = 1 << 20
 DAY_S = 86400.0
 
-PINNED_ENVIRONMENT = {
-    # Fixed so that base and head differ in nothing but the toolchain. 3.10 will turn fp-fusion off by
-    # default; a default that a release announces to change must not look like a change of code.
-    "TRITON_DEFAULT_FP_FUSION": "1",
-    "PYTHONHASHSEED": "0",
-    "LC_ALL": "C.UTF-8",
-    "PYTHONDONTWRITEBYTECODE": "1",
-}
+PINNED_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+"""What makes a compilation repeatable, and nothing else: a side compiles with its release's own defaults."""
+_OF_COMPILERS = re.compile(r"(?:TRITON|AMDGCN|NVPTX)_|(?:\w+_)?(?:LLVM|MLIR|PTXAS)_")
+"""How variables that change what a compiler does begin. Others of the caller do not reach it either."""
+_OF_FOLDERS = frozenset({"TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"})
+"""They say where things are kept, and irdiff keeps them elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +71,12 @@ class Config:
     @property
     def store(self) -> Path:
         return self.cache / "results"
+
+    @property
+    def cleared_variables(self) -> tuple[str, ...]:
+        """Names of the caller's variables that would change a compilation, and that no compiler sees."""
+        names = (name for name in self.tool_environment if _OF_COMPILERS.match(name))
+        return tuple(sorted({*names} - _OF_FOLDERS - self.compiler_environment.keys()))
 
     @property
     def pages(self) -> Path:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -147,8 +147,10 @@ class Toolchain:
     root: str
     """The folder of its package `triton`."""
     runtime: Mapping[str, RuntimeFile]
-    """The files of Triton that run between `kernel[grid]` and the driver, by their names in the package.
-    They make no code; where they differ, a run shows it."""
+    """The files of Triton, and modules loaded with it, that may run between `kernel[grid]` and the driver, by
+    their names in the package. Where they differ, a run shows it: no case compares them."""
+    variables: Mapping[str, str]
+    """What its worker finds in its environment and irdiff did not set: a script that starts it set them."""
     programs: Mapping[str, str]
     """SHA-256 of each external program that a compilation may run, by its absolute path without links.
     Scripts are not here: they may run anything."""
@@ -295,6 +297,9 @@ class Compiled:
     """What `ptxas -v` printed: registers and spills."""
     notes: tuple[str, ...]
     """`no-linker`: the machine code is there, the linked binary is not."""
+    opened: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file outside of the toolchain that a stage opened, by its path, which is relative in a
+    repository; empty for one without a digest."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,6 +313,8 @@ class Failed:
     artifacts: Mapping[str, Artifact]
     """Of the stages before the failure."""
     stage_times_s: Mapping[str, float]
+    opened: Mapping[str, str] = field(default_factory=dict)
+    """As of `Compiled`."""
 
 
 Outcome = Compiled | Failed
@@ -735,4 +742,6 @@ class Run:
     """What differs between `kernel[grid]` and the driver, which no case compares."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
+    unexamined: tuple[str, ...] = ()
+    """What the sides have, or may have, that no case looked at, a clause each: part of the first sentence."""
     duration_s: float

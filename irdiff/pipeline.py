@@ -23,7 +23,16 @@ from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
-from irdiff.capture import catalogs, changed_files, kernel_sources, launch_texts, notices, pairing, renames
+from irdiff.capture import (
+    catalogs,
+    changed_files,
+    kernel_sources,
+    launch_texts,
+    notices,
+    pairing,
+    renames,
+    unexamined,
+)
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
@@ -238,6 +247,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
+    unseen = unexamined.of_sides(asked.sides, captured)
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(
@@ -251,10 +261,12 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         edited_lines=lines,
         cut_from=_cut_from(asked),
         runtime=at_launch,
+        unexamined=unseen,
         notes=(
             *asked.notes,
+            *unseen,
             *runtime.notes(at_launch),
-            *_notes(asked, pairs, captured, steps.compiler),
+            *_notes(asked, pairs, captured, steps),
             *exercised,
             *_shared(pairs),
             *asked_again,
@@ -432,7 +444,7 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
 def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
     """As an earlier run judged the same compilations, or compared now and kept for the next run."""
     outcomes = None
-    case = steps.comparer.uncompiled(pair)
+    case = steps.comparer.settled(pair)
     if case is None:
         outcomes = steps.comparer.compiled(pair)
         if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
@@ -576,11 +588,12 @@ def _notes(
     asked: Comparison,
     pairs: Sequence[Pair],
     captured: Sequence[CapturedWorkload],
-    compiler: WorkerCompiler | ToolCompiler,
+    steps: ComparisonSteps,
 ) -> tuple[str, ...]:
-    notes = notices.notes(captured, asked.sides)
+    notes = notices.cleared(steps.config.cleared_variables)
+    notes += notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
-    notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
+    notes += steps.compiler.notes() if isinstance(steps.compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
     notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
+from irdiff.capture import opened_files
 from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
@@ -69,6 +70,9 @@ class Catalog:
     """As it was captured."""
     read: tuple[str, ...] = ()
     """Files of a repository that capturing opened, relative to its root."""
+    missing: tuple[str, ...] = ()
+    """Files and, without a suffix, modules of a repository that capturing looked for and that it does not
+    have, relative to its root."""
     called: tuple[str, ...] = ()
     """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
     or that the frontend compiled; relative to its root."""
@@ -81,6 +85,7 @@ class Catalog:
     """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 
 
+_NOTED = ("called", "left_out", "read", "missing", "caveats")
 _read_catalog = TypeAdapter(Catalog)
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()))
 
@@ -94,21 +99,22 @@ class Capturer:
         self._reuse = reuse
         """Whether catalogs of earlier runs are taken from the cache."""
 
+    def again(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
+        """Captured in another process, with addresses and hashes random."""
+        request = _request(side, workload, target, selection)
+        extra = side.corpus.extra_packages(workload, target)
+        ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
+        return _read_catalog.validate_python(self._with_texts(self._captured(request, ask)))
+
     def catalog(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
         toolchain, corpus = side.toolchain, side.corpus
-        request = {
-            "op": "catalog",
-            "workload": workload,
-            **corpus.place,
-            "target": asdict(target),
-            "select": asdict(selection),
-            "note_calls": corpus.files is not None,
-            "below": str(corpus.root) if corpus.kept else None,
-        }
+        request = _request(side, workload, target, selection)
         is_kept = corpus.self_contained and self._reuse
         known = (self._requests.environment_digest, toolchain.digest, corpus.digest)
-        key = key_of("catalog/8", known, workload, target, selection)
+        key = key_of("catalog/9", known, workload, target, selection)
         record = self._store.get_record("catalog", key) if is_kept else None
+        if record is not None and not opened_files.hold(record["opened"], corpus.root):
+            record = None
         if record is None:
             ask = partial(self._requests.ask, toolchain, corpus.extra_packages(workload, target))
             record = self._captured(request, ask)
@@ -140,6 +146,7 @@ class Capturer:
                 without = {**request, "select": {**request["select"], "frontend": False}}
                 why = self._requests.failure(ended, result, folder).message
                 return {**self._captured(without, ask), "undigested": why, "transient": True}
+            opened = opened_files.of_request(folder, Path(request["root"]))
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
                 stderr = diagnosis.of_file(folder / "stderr").excerpt
@@ -160,9 +167,23 @@ class Capturer:
             "failures": list(map(asdict, failures)),
             "supported": outcome != "unsupported",
             "selection": request["select"],
-            **{name: found[name] for name in ("called", "left_out", "read", "caveats") if name in found},
+            **{name: found[name] for name in _NOTED if name in found},
             "transient": transient,
+            "opened": opened,
         }
+
+
+def _request(side: Side, workload: str, target: Target, selection: Selection) -> dict[str, Any]:
+    corpus = side.corpus
+    return {
+        "op": "catalog",
+        "workload": workload,
+        **corpus.place,
+        "target": asdict(target),
+        "select": asdict(selection),
+        "note_calls": corpus.files is not None,
+        "below": str(corpus.root) if corpus.kept else None,
+    }
 
 
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:

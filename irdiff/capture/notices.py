@@ -30,6 +30,14 @@ def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]
     ]
 
 
+def cleared(variables: Sequence[str]) -> list[str]:
+    """Names the caller's variables that compilers do not see: each side compiles with its own defaults."""
+    if not variables:
+        return []
+    names = first_few(variables, _MAX_NAMES)
+    return [f"variables of the shell that no compiler saw: {names}; each side has its own defaults"]
+
+
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
     """What each `--case` stood for, where it was a part of a name or matches no case."""
     for pattern, names in typed.items():
@@ -37,8 +45,9 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
         found = [name for name in names if name not in unmatched]
         if not found:
             yield f"--case {pattern} matches no case"
-        elif names != (pattern,):
-            yield f"--case {pattern} is a part of {first_few(found, _MAX_NAMES)}"
+        elif [case_ids.typed(name) for name in names] != [pattern]:
+            whole = [case_ids.typed(name) for name in found]
+            yield f"--case {pattern} is a part of {first_few(whole, _MAX_NAMES)}"
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:

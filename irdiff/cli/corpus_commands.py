@@ -148,7 +148,9 @@ def merge_command(
         root = Path(scratch)
         corpus_archive.join(corpora, root)
         rows = _launches(spec, replace(selection, corpus=root, cases=()), config, frontend=True)
-        chosen = [row for row in rows if case_ids.selects(selection.cases, f"{row.id}@{row.target}")]
+        named = {f"{row.id}@{row.target}": row for row in rows}
+        patterns = case_ids.literally(selection.cases, named)
+        chosen = [row for name, row in named.items() if case_ids.selects(patterns, name)]
         kept = corpus_archive.distinct(chosen)
         corpus_archive.drop(root, {corpus_archive.entry_of(row) for row in rows} - kept)
         left_out = corpus_archive.shrink(root, bound) if bound is not None else []

@@ -163,10 +163,9 @@ class CaseStory:
     ) -> None:
         self._heading()
         self._origin(attribution)
-        self._edit(attribution, Store(config.store), corpora)
-        moved = moved_facts(self.case.facts.base, self.case.facts.head)
-        facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved.items()]
-        self.section("facts that moved", facts)
+        if self.case.verdict not in (Verdict.ADDED, Verdict.REMOVED):
+            self._edit(attribution, Store(config.store), corpora)
+        self._facts()
         self.section("also seen", dict.fromkeys(self._findings(config)))
         changes = map(str, launch_changes.of_case(self.case, self.given.run))
         self.section("differences in the launch and its options", changes)
@@ -174,6 +173,17 @@ class CaseStory:
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
         self.section("timing", (f"{row.gpu}: {timing_summary.in_words(row)}" for row in rows))
         self.section("each side alone, from the IR that enters that stage", self._alone(sides))
+
+    def _facts(self) -> None:
+        """What moved; all that is known of a case that compiles on one side alone."""
+        base, head = self.case.facts
+        moved = moved_facts(base, head)
+        if base and head:
+            facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved.items()]
+            self.section("facts that moved", facts)
+        else:
+            facts = [f"{name:28} {after or before}" for name, (before, after) in moved.items()]
+            self.section(f"facts of {'base' if base else 'head'} alone", facts)
 
     def _heading(self) -> None:
         case, run = self.case, self.given.run
@@ -201,7 +211,8 @@ class CaseStory:
         elif case.verdict is Verdict.BROKEN and head and head.stage == "capture" and run.head.revision:
             self.say(_RECORDED, "dim")
         stages = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
-        self.say("stages:  " + " → ".join(stages))
+        if stages:
+            self.say("stages:  " + " → ".join(stages))
 
     def _origin(self, attribution: Attribution | None) -> None:
         origin = attribution.origin if attribution else self.case.origin

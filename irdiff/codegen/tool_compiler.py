@@ -49,10 +49,19 @@ class ToolCompiler:
         self._seen: dict[tuple[str, str, str], tuple[Launch, Compiled]] = {}
         """By toolchain, launch and target: what replays need to know."""
 
+    def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
+        origin = self._origin(side)
+        if isinstance(origin, Toolchain):
+            return self.inner.captured_again(replace(side, toolchain=origin), workload, target)
+        return self.catalog(side, workload, target)
+
+    def _origin(self, side: Side) -> Toolchain | RecordedSide:
+        substitute = self._substitutes.get(side.toolchain.digest)
+        return substitute.origin if substitute else side.toolchain
+
     def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
         """What the origin of the texts launches of a workload."""
-        substitute = self._substitutes.get(side.toolchain.digest)
-        origin = substitute.origin if substitute else side.toolchain
+        origin = self._origin(side)
         if isinstance(origin, Toolchain):
             return self.inner.catalog(replace(side, toolchain=origin), workload, target)
         cases = [case for case in origin.run.cases if (case.workload, case.target) == (workload, target.name)]

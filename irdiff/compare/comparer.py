@@ -14,7 +14,6 @@ from irdiff.model import (
     Compiled,
     Fact,
     Failed,
-    Failure,
     Launch,
     Options,
     Outcome,
@@ -44,35 +43,50 @@ class CaseComparer:
         self.sides = sides
         self.options = options
 
-    def uncompiled(self, pair: Pair) -> Case | None:
-        """The case, where both sides need not be compiled: one lacks it, or both are the same.
+    def settled(self, pair: Pair) -> Case | None:
+        """The case, where nothing is left to compare: one side lacks it, or both give one compiler the same
+        input.
 
-        Equal inputs under equal toolchains give the same code. A launch that its workload expects to fail
-        is compiled all the same: where it compiles on neither side nothing was compared, and it is not called
-        unchanged.
+        Equal inputs under equal toolchains give the same code where there is any, and where no stage opens a
+        file of its own: one side is compiled, or was in an earlier run, and shows both.
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return cases.one_sided(pair, self._failures_alone(pair))
-        if not (self.options.use_cache and base.expected and head.expected):
+            try:
+                return self._one_sided(pair)
+            except DamagedArtifactError:
+                return intact(lambda: self._one_sided(pair))
+        if not self.options.use_cache:
             return None
         ours, theirs = (side.toolchain.digest for side in self.sides)
         if base.digest is None or base.digest != head.digest or ours != theirs:
             return None
-        return cases.same_input(pair)
+        outcome = self._compile("base", base, pair.target)
+        return cases.same_input(pair) if isinstance(outcome, Compiled) and not outcome.opened else None
 
-    def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
-        """Why the one side that launches does not compile; a case that head has removed is not compiled."""
+    def _one_sided(self, pair: Pair) -> Case:
+        """The one side that launches is compiled; a case that head has removed is not."""
 
-        def failure(name: str) -> Failure | None:
+        def outcome(name: str) -> Outcome | None:
             launch = pair.base if name == "base" else pair.head
             is_removed = name == "base" and pair.head is None
             if not isinstance(launch, Launch) or is_removed:
                 return None
-            made = self._compile(name, launch, pair.target)
-            return made.failure if isinstance(made, Failed) else None
+            return self._compile(name, launch, pair.target)
 
-        return of_both(failure)
+        alone = of_both(outcome)
+        case = cases.one_sided(
+            pair, alone.map(lambda made: made.failure if isinstance(made, Failed) else None)
+        )
+        if case.verdict is not Verdict.ADDED or not isinstance(alone.head, Compiled):
+            return case
+        return replace(
+            case,
+            facts=Sides(base={}, head=self._facts(alone.head, pair.target)),
+            metadata=Sides(base={}, head=alone.head.metadata),
+            artifacts=Sides(base={}, head={**cases.launched(pair.head), **alone.head.artifacts}),
+            compile_s=Sides(base={}, head=alone.head.stage_times_s),
+        )
 
     def compiled(self, pair: Pair) -> Sides[Outcome]:
         """The outcome of both sides."""

@@ -8,6 +8,7 @@ later release may have its launcher read it. The lists are those of releases 3.2
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from irdiff.compare import runtime
@@ -23,7 +24,7 @@ NEUTRAL = frozenset({
     "name",  # how the loader finds the kernel; each side has its own
     "hash",  # key of Triton's cache
     "triton_version",
-    "TRITON_DEFAULT_FP_FUSION",  # the environment, which both sides share and the run records
+    "TRITON_DEFAULT_FP_FUSION",  # a variable: what it changes is `enable_fp_fusion`, and the code
     # what the frontend accepts, and its defaults; assertions and overflow checks: they end in the IR
     "allowed_dot_input_precisions", "default_dot_input_precision", "deprecated_fp8_dot_operand_dtypes",
     "max_num_imprecise_acc_default", "sanitize_overflow", "supported_fp8_dtypes", "debug",
@@ -38,6 +39,8 @@ NEUTRAL = frozenset({
     "min_shared_mem",  # raises `shared`, which counts
 })
 """Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
+_LAUNCHER = re.compile(r"/(?:driver\.(?:py|c)|compiler/(?:compiler|make_launcher)\.py|runtime/jit\.py)$")
+"""Files that take what the backend packs."""
 _OF_THE_CODE = frozenset({
     "num_warps", "shared", "tmem_size", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tensordesc_meta",
@@ -60,11 +63,16 @@ def packed_differs(both: Sides[Compiled], runtimes: Sides[Runtime], backend: str
     Launchers of two releases may take different things: values of another number are compared only where the
     launchers are the same files. Where they are not, the run's notes say that the runtime differs.
     """
+    launchers = runtimes.map(_launchers)
     ours, theirs = (side.handed.get("packed") for side in both)
     if ours == theirs or None in (ours, theirs):
         return ()
     is_alike = isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs)
-    return ("packed",) if is_alike or not runtime.differing(runtimes, {backend}) else ()
+    return ("packed",) if is_alike or not runtime.differing(launchers, {backend}) else ()
+
+
+def _launchers(runtime: Runtime) -> Runtime:
+    return {name: file for name, file in runtime.items() if _LAUNCHER.search(name)}
 
 
 def beyond_code(differing: Collection[str]) -> bool:

@@ -1,8 +1,9 @@
-"""Triton's files that run between `kernel[grid]` and the driver: shown where they differ, part of no case."""
+"""Triton's files that may run between `kernel[grid]` and the driver: where they differ they are shown."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,27 +14,34 @@ from irdiff.words import first_few
 Runtime = Mapping[str, RuntimeFile]
 MAX_LINES = 400
 """Of one file's diff."""
+_MAX_SHOWN = 40
+"""Files whose diff is kept."""
 _FOLDERS = {"cuda": "nvidia", "hip": "amd"}
 """By the name of a target's backend, its folder in Triton."""
+_AT_EACH_LAUNCH = re.compile(r"triton/(?:runtime|compiler|backends/[^/]+)/[^/]+$")
 _SHOWN = 4
 
 
 def edits(runtimes: Sides[Runtime], backends: Collection[str]) -> tuple[RuntimeEdit, ...]:
     """What differs. backends: of the targets that anything is launched for."""
     names = differing(runtimes, backends)
-    return tuple(RuntimeEdit(path=name, diff=_diff(*(side.get(name) for side in runtimes))) for name in names)
+    return tuple(
+        RuntimeEdit(path=name, diff=_diff(*(side.get(name) for side in runtimes)) if n < _MAX_SHOWN else ())
+        for n, name in enumerate(names)
+    )
 
 
 def differing(runtimes: Sides[Runtime], backends: Collection[str]) -> list[str]:
-    """Names of files that differ, but for those of other backends."""
+    """Names of files that differ, but for those of other backends; what every launch runs comes first."""
     base, head = ({name: file.digest for name, file in side.items()} for side in runtimes)
     others = {folder for backend, folder in _FOLDERS.items() if backend not in backends}
-    return sorted(
+    names = [
         name
         for name in {*base, *head}
         if base.get(name) != head.get(name)
         and not any(f"triton/backends/{folder}/" in name for folder in others)
-    )
+    ]
+    return sorted(names, key=lambda name: (not _AT_EACH_LAUNCH.match(name), not name.endswith(".py"), name))
 
 
 def _diff(base: RuntimeFile | None, head: RuntimeFile | None) -> tuple[str, ...]:
@@ -44,7 +52,10 @@ def _diff(base: RuntimeFile | None, head: RuntimeFile | None) -> tuple[str, ...]
 
 
 def _lines(file: RuntimeFile | None) -> list[str]:
-    return Path(file.path).read_text("utf-8", errors="replace").splitlines() if file else []
+    content = Path(file.path).read_bytes() if file else b""
+    if b"\0" in content:
+        return [f"a binary of {len(content)} bytes"]
+    return content.decode("utf-8", errors="replace").splitlines()
 
 
 def notes(found: Sequence[RuntimeEdit]) -> Iterator[str]:

@@ -73,6 +73,8 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic("code size", "B", _LESS, _AMD, ("code_bytes",), _ELF),
 )
 # fmt: on
+_LIMITS_OF_A_LAUNCH = {"shared_bytes": "shared_memory_bytes", "lds_bytes": "shared_memory_bytes"}
+"""By a fact of a kernel, the fact of its target that it cannot exceed: the driver refuses the launch."""
 COMPILE_TIME = Statistic("compile time", "ms", _LESS, "", (), "the history of each case")
 """Of no single run, as it depends on the machine: a history says where it left a case's own noise."""
 NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
@@ -82,6 +84,16 @@ def of_backend(backend: str) -> tuple[Statistic, ...]:
     """The statistics of a backend's targets; of one that is not known, those whose facts are of any."""
     rows = tuple(row for row in STATISTICS if row.backend == backend)
     return rows or tuple({row.facts: row for row in STATISTICS}.values())
+
+
+def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
+    """What a kernel without a base may have of a fact at most: nothing of what costs without being of use
+    (spills, scratch memory), and else what the target has; None where there is no such bound.
+    """
+    if any(fact in row.facts and row.grave and row.better is Better.LESS for row in STATISTICS):
+        return 0.0
+    limit = target.get(_LIMITS_OF_A_LAUNCH.get(fact, ""))
+    return float(limit) if isinstance(limit, (int, float)) else None
 
 
 def facts_of(*names: str) -> tuple[str, ...]:

@@ -2,7 +2,8 @@
 
 A case that does not compile is a result. A result is kept under what it was made from: the *input digest* of
 the launch (the frontend's IR, options, target, content of named files), the digest of the toolchain, the
-worker's own code and the environment. A launch without an input digest is compiled each time. A result whose
+worker's own code and the environment, and holds while the files that its stages opened have the same content
+(`opened_files`). A launch without an input digest is compiled each time. A result whose
 artifacts are gone or damaged counts as absent. Failures that another time or machine may not have are not
 kept: time-outs, exhausted memory, processes that were killed, what the system refused. Nor is a compilation
 that imported a module which no digest holds.
@@ -19,6 +20,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from irdiff.capture import opened_files
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
 from irdiff.model import (
     Artifact,
@@ -55,6 +57,7 @@ class WorkerCompiler:
         self._selections: dict[tuple[str, ...], Selection] = {}
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
+        self._again: dict[tuple[str, ...], Catalog] = {}
         self._lock = Lock()
         self._turns: dict[str, Lock] = {}
 
@@ -65,6 +68,17 @@ class WorkerCompiler:
         self._selections[_place(side, workload, target)] = found.selection
         return found
 
+    def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
+        """The same launches from another process; captured once for all cases of a workload."""
+        place = _place(side, workload, target)
+        with self._lock:
+            turn = self._turns.setdefault(key_of("captured again", place), Lock())
+        with turn:
+            if place not in self._again:
+                selection = self.selection(side, workload, target)
+                self._again[place] = self._capturer.again(side, workload, target, selection)
+            return self._again[place]
+
     def selection(self, side: Side, workload: str, target: Target) -> Selection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
         known = self._selections.get(_place(side, workload, target))
@@ -74,10 +88,10 @@ class WorkerCompiler:
 
     def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
         """One side of a case; each numbered attempt in another process, with addresses and hashes random."""
-        kind = "compiled/1" if attempt is None else f"recompiled/1/{attempt}"
+        kind = "compiled/2" if attempt is None else f"recompiled/2/{attempt}"
         key = self.key(kind, side, launch, target)
         with self._turn(key):
-            found = self._stored(key)
+            found = self._stored(key, side)
             if found is not None:
                 self.taken_from_store += attempt is None
                 return found
@@ -129,13 +143,13 @@ class WorkerCompiler:
         extra = side.corpus.extra_packages(launch.id, target)
         return self.requests.ask(side.toolchain, extra, request, folder, randomized=randomized)
 
-    def _stored(self, key: str | None) -> Outcome | None:
+    def _stored(self, key: str | None, side: Side) -> Outcome | None:
         record = self.store.get_record("compiled", key) if self.reuse and key else None
         if record is None:
             return None
         outcome = _outcome.validate_python(record)
         is_whole = all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values())
-        return outcome if is_whole else None
+        return outcome if is_whole and opened_files.hold(outcome.opened, side.corpus.root) else None
 
     def _made(
         self, key: str | None, side: Side, launch: Launch, target: Target, *, randomized: bool
@@ -157,6 +171,7 @@ class WorkerCompiler:
                 )
             else:
                 outcome = _compiled(result, artifacts, side.toolchain)
+            outcome = replace(outcome, opened=opened_files.of_request(folder, side.corpus.root))
         from_outside = result is not None and result.get("from_outside")
         if key is not None and not from_outside and not _is_own(outcome):
             self.store.put_record("compiled", key, _outcome.dump_python(outcome, mode="json"))

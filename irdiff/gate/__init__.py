@@ -90,6 +90,8 @@ class Settler:
         self._expired: dict[Waiver, None] = {}
         """Those that would have settled a finding if they had not expired."""
         self._cases = {case.id: case for case in run.cases}
+        self._patterns = {row: case_ids.literally(row.cases, self._cases) for row in waivers}
+        self._files = frozenset(file.path for file in run.reach.files) if run.reach else frozenset()
         self._groups = {entry.group: entry for entry in accepted}
         self._of_case: dict[str, list[Accepted]] = {}
         for entry in accepted:
@@ -98,7 +100,7 @@ class Settler:
 
     def settle(self, rule: Rule, finding: GateFinding) -> GateFinding:
         for waiver in self._waivers:
-            if waiver.rule == rule.id and _covers(waiver, finding):
+            if waiver.rule == rule.id and self._covers(waiver, finding):
                 if waiver.expires >= self._today:
                     self._used[waiver] = None
                     return replace(finding, settled_by=waiver)
@@ -106,6 +108,28 @@ class Settler:
         if rule.can_be_accepted and finding.certainty is Certainty.VIOLATED and finding.edits:
             return self._accept(finding)
         return finding
+
+    def _covers(self, waiver: Waiver, finding: GateFinding) -> bool:
+        match finding.subject:
+            case SubjectKind.CASE:
+                target = finding.name.rpartition("@")[2]
+                return (
+                    bool(waiver.cases or waiver.edits)
+                    and (not waiver.cases or case_ids.selects(self._patterns[waiver], finding.name))
+                    and (not waiver.edits or finding.edits.get(finding.name) in waiver.edits)
+                    and (not waiver.targets or matches(waiver.targets, target))
+                )
+            case SubjectKind.TARGET:
+                return not waiver.cases and not waiver.edits and matches(waiver.targets, finding.name)
+            case SubjectKind.FILE:
+                return not waiver.cases and not waiver.edits and self._means_file(waiver, finding.name)
+            case SubjectKind.RUN:
+                return False
+
+    def _means_file(self, waiver: Waiver, path: str) -> bool:
+        """By its own name, or by a glob that is no file's own name."""
+        globs = tuple(name for name in waiver.files if name not in self._files)
+        return path in waiver.files or matches(globs, path)
 
     def notes(self) -> list[str]:
         unused = [row for row in self._waivers if row not in self._used and row not in self._expired]
@@ -159,21 +183,3 @@ class Settler:
         new = sum(member not in self._of_case for member in members)
         known = len(members) - new or len(self._groups[group].edits)
         return f"accepted for {counted(known, 'case')}; {new} more changed the same way since"
-
-
-def _covers(waiver: Waiver, finding: GateFinding) -> bool:
-    match finding.subject:
-        case SubjectKind.CASE:
-            target = finding.name.rpartition("@")[2]
-            return (
-                bool(waiver.cases or waiver.edits)
-                and (not waiver.cases or case_ids.selects(waiver.cases, finding.name))
-                and (not waiver.edits or finding.edits.get(finding.name) in waiver.edits)
-                and (not waiver.targets or matches(waiver.targets, target))
-            )
-        case SubjectKind.TARGET:
-            return not waiver.cases and not waiver.edits and matches(waiver.targets, finding.name)
-        case SubjectKind.FILE:
-            return not waiver.cases and not waiver.edits and matches(waiver.files, finding.name)
-        case SubjectKind.RUN:
-            return False

@@ -6,7 +6,7 @@ A misspelt key or an unknown kind is an error, so that no rule is ever skipped b
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -60,10 +60,11 @@ class _Rule(_Table):
     acceptable: bool | None = None
     """Whether accepting the edits settles it; None means for `review` only."""
 
-    def selects(self, case: Case) -> bool:
+    def selects(self, case: Case, patterns: Sequence[str]) -> bool:
+        """patterns: those of `cases`, literal where a case of the run is named so."""
         chosen = ((self.tiers, case.tier), (self.targets, case.target))
-        return case_ids.selects(self.cases, case.id) and all(
-            not patterns or matches(patterns, name) for patterns, name in chosen
+        return case_ids.selects(patterns, case.id) and all(
+            not allowed or matches(allowed, name) for allowed, name in chosen
         )
 
     @property

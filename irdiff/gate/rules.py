@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from irdiff import case_ids
 from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
@@ -29,7 +30,8 @@ def findings(
     """How many cases the rule selects, and where it does not hold. `timings` are by case id."""
     if edit_coverage.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
-    selected = [case for case in run.cases if rule.selects(case)]
+    patterns = case_ids.literally(rule.cases, [case.id for case in run.cases])
+    selected = [case for case in run.cases if rule.selects(case, patterns)]
     if not selected and not isinstance(rule, policy.CoverageRule | policy.ReachRule):
         holds = is_whole(run) if rule.may_be_empty == "whole" else rule.may_be_empty
         nothing = _unknown("it selects no case of this run: nothing was checked")
@@ -101,6 +103,8 @@ def _objection(  # noqa: PLR0911 - one line a kind
             return _verdict(rule, case, run)
         case policy.NondeterministicRule():
             return _nondeterministic(case, run)
+        case policy.FactRule() if case.verdict is Verdict.ADDED:
+            return _facts_alone(rule, case, run)
         case _ if case.verdict is not Verdict.CHANGED:
             return None
         case policy.FactRule():
@@ -147,6 +151,17 @@ def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     if known or _same_code(case):
         return None
     return _unknown(f"neither side has {' or '.join(rule.facts)}")
+
+
+def _facts_alone(rule: policy.FactRule, case: Case, run: Run) -> Objection | None:
+    """Of a new case: what it has of what no kernel should have, or more than its target has."""
+    target = next(target for target in run.targets if target.name == case.target)
+    worse = []
+    for row in (row for name in rule.facts for row in statistics.named(name)):
+        most, found = statistics.bound_alone(row.name, target.facts), row.of(case.facts.head)
+        if found is not None and most is not None and found > most + (0 if most else rule.more_than):
+            worse.append(f"{row.name} {found:g}" + (f", and the target has {most:g}" if most else ""))
+    return _violated(f"new: {', '.join(worse)}") if worse else None
 
 
 def _same_code(case: Case) -> bool:

@@ -6,6 +6,8 @@ entered it, and its output is compared with the one that was compared. The stage
 there both compilers, which are other programs, made the same of it, so nothing that was reported rests on
 chance.
 
+Where what is launched differs, the workload runs again too: its launches may hold an address or the time.
+
 A stage that is run alone may print something else than in its pipeline, and some cannot be run alone. So only
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
 more. A side whose time or memory ran out, or whose worker died, has not answered.
@@ -34,7 +36,7 @@ from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
-from irdiff.model import Case, ChangeGroup, Failed, Sides, Verdict
+from irdiff.model import Case, ChangeGroup, Failed, FailureKind, Sides, StageStatus, Verdict
 from irdiff.normalize import llvm_process
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
@@ -50,6 +52,8 @@ class Depth(StrEnum):
 
     ASSEMBLER = "assembler"
     WHOLE = "whole"
+    CAPTURE = "capture"
+    """What the workload launches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +81,9 @@ class Rechecker:
         self._store = comparator.store
 
     def ask(self, subject: CaseToReplay, depth: Depth) -> Answers:
-        """The whole case from the first changed stage on, or what the assemblers make of the same text."""
+        """The whole case from the first changed stage on, what assemblers make of the text, or the launch."""
+        if depth is Depth.CAPTURE:
+            return _answers(of_both(lambda side: self._launches_again(subject, side)))
         if depth is Depth.WHOLE:
             stages = self._changed_stages(subject)
         else:
@@ -85,11 +91,7 @@ class Rechecker:
         key = self._key(subject, stages)
         if key and self._store.get_record("rechecked", key):
             return _AGREEING
-        agrees = of_both(lambda side: self._agrees(subject, side, stages))
-        answers = Answers(
-            disagreeing=tuple(side for side, answer in agrees.items() if answer is False),
-            unanswered=tuple(side for side, answer in agrees.items() if answer is None),
-        )
+        answers = _answers(of_both(lambda side: self._agrees(subject, side, stages)))
         if key and answers == _AGREEING:
             self._store.put_record("rechecked", key, True)
         return answers
@@ -149,6 +151,21 @@ class Rechecker:
             raise _UnansweredError
         return replayed.output
 
+    def _launches_again(self, subject: CaseToReplay, name: str) -> bool | None:
+        """Whether a side launches the same when its workload runs again; None where it did not end."""
+        side, launch = subject.sides.of(name), subject.launches.of(name)
+        assert launch is not None, "a changed case is launched on both sides"
+        catalog = self._compiler.captured_again(side, launch.workload, subject.target)
+        again = next((row for row in catalog.launches if row.id == launch.id), None)
+        if again is None:
+            ran_out = {row.failure.kind for row in catalog.failures} & {
+                FailureKind.TIMEOUT,
+                FailureKind.MEMORY,
+            }
+            return None if ran_out else False
+        same_input = catalog.undigested or again.digest == launch.digest
+        return bool(same_input) and again.launched.digest == launch.launched.digest
+
     def _compiles_the_same(self, subject: CaseToReplay, name: str) -> bool:
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
@@ -162,6 +179,13 @@ class Rechecker:
             for stage, first in subject.case.artifacts.of(name).items()
             if stage in again.artifacts
         )
+
+
+def _answers(agrees: Sides[bool | None]) -> Answers:
+    return Answers(
+        disagreeing=tuple(side for side, answer in agrees.items() if answer is False),
+        unanswered=tuple(side for side, answer in agrees.items() if answer is None),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,13 +241,15 @@ class Rounds:
         """The changed ones, by id."""
         self.answers: dict[Question, Answers] = {}
         self._unstable, self._suspected = unstable, frozenset(suspected)
+        self._not_compiled: set[str] = set()
         for case in cases:
             kinds = {row.kind for row in case.findings}
             if FindingKind.ASSEMBLER_SETS_INTERSECT in kinds:
                 unstable.add(case.target)
-            # where only what is launched differs no compiler made anything
-            if case.verdict is Verdict.CHANGED and FindingKind.NOT_COMPILED not in kinds:
+            if case.verdict is Verdict.CHANGED:
                 self.cases[case.id] = case
+            if FindingKind.NOT_COMPILED in kinds:  # only what is launched differs: no compiler made anything
+                self._not_compiled.add(case.id)
         self._groups = [
             sorted(
                 (name for name in group.members if name in self.cases),
@@ -252,13 +278,16 @@ class Rounds:
         """What was asked, for a reader who wants to know what was not."""
         if not self.cases:
             return ()
-        whole = {question.case_id for question in self.answers if question.depth is Depth.WHOLE}
+        depths = sorted({question.depth for question in self.answers} - {Depth.ASSEMBLER}, reverse=True)
+        words = ("compiled" if depth is Depth.WHOLE else "captured" for depth in depths)
+        how = " or ".join(words) or "compiled"
+        whole = {question.case_id for question in self.answers if question.depth is not Depth.ASSEMBLER}
         assembled = {question.case_id for question in self.answers} - whole
         more = f"; {len(assembled)} more were only assembled again" if assembled else ""
         unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
         return (
             f"recheck: {len(whole)} of {len(self.cases)} changed cases, at least one of each change group, "
-            f"were compiled again on each side with randomized addresses{more}",
+            f"were {how} again on each side with randomized addresses{more}",
             *(
                 f"recheck: {name} did not answer (its time or memory ran out, or its worker died), so "
                 "a compiler's chance is not ruled out there"
@@ -275,6 +304,10 @@ class Rounds:
             speaking = members if any(member in disagreeing for member in members) else members[:1]
             for member in members:
                 is_whole = member in speaking or member in self._suspected
+                if is_whole and self.cases[member].stages.get(Stage.LAUNCH) is StageStatus.CHANGED:
+                    yield from self._unasked(member, Depth.CAPTURE)
+                if member in self._not_compiled:
+                    continue
                 if is_whole:
                     yield from self._unasked(member, Depth.WHOLE)
                 # where a whole one disagrees: was it the assembler?

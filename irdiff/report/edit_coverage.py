@@ -41,7 +41,7 @@ def identical(edited: Edited) -> str:
     """The first line of a report on revisions of which nothing can follow."""
     looked_at = f"({counted(len(edited.files), 'file')} looked at)"
     if edited.of_kernels:
-        return f"no code, data or pin differs: nothing was compared {looked_at}"
+        return "no file differs: nothing was compared"
     return f"identical compilers: nothing can change {looked_at}"
 
 

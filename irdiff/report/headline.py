@@ -114,7 +114,7 @@ def _nothing_changed(run: Run) -> str:
     same = f"the code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
         return f"{same}, though launches read {counted(files, 'changed file')}."
-    return f"{same}." if run.runtime else f"{none}."
+    return f"{same}." if run.runtime or run.unexamined else f"{none}."
 
 
 def _not_compared(run: Run) -> list[str]:
@@ -133,6 +133,7 @@ def _not_compared(run: Run) -> list[str]:
     parts += edit_coverage.not_reached(run)
     if run.runtime:
         parts.append("the runtime differs, and was not compared")
+    parts += run.unexamined
     return [f"{part}." for part in parts]
 
 

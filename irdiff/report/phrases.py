@@ -85,10 +85,12 @@ def number(value: Fact) -> str:
 
 
 def moved(case: Case, limit: int = 6) -> str:
-    """The facts of a changed case that moved, the most telling first."""
+    """The facts of a changed case that moved, or those of a new one, the most telling first."""
+    rows = list(moved_facts(case.facts.base, case.facts.head).items())
+    if case.verdict is Verdict.ADDED:
+        return ", ".join(f"{name} {number(head)}" for name, (_, head) in rows[:limit])
     if case.verdict is not Verdict.CHANGED:
         return ""
-    rows = list(moved_facts(case.facts.base, case.facts.head).items())
     if not rows:
         return "code only: no resource or instruction count moved"
     shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in rows[:limit])

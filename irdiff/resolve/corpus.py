@@ -5,9 +5,10 @@ Its folder `packs` is no family: `irdiff.resolve.packs` makes corpora of what li
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from irdiff.errors import CorpusError
 from irdiff.model import Target
@@ -43,6 +44,28 @@ class ExtraPackages:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IgnoredFiles:
+    """What git ignores in a working tree: no revision has it, and a program that runs there may read it."""
+
+    worktree: Path
+    names: frozenset[str]
+    """Files, and folders of which all is ignored, which end in `/`."""
+
+    def at(self, place: str) -> str | None:
+        """The ignored file that lies at a path, or the module of that path without its suffix."""
+        folder, _, stem = place.rpartition("/")
+        names = [place, f"{place}.py", f"{place}/__init__.py"]
+        libraries = (self.worktree / folder).glob(f"{glob.escape(stem)}.*so")
+        names += [f"{folder}/{path.name}".lstrip("/") for path in libraries]
+        return next((name for name in names if self._has(name)), None)
+
+    def _has(self, name: str) -> bool:
+        folders = (f"{folder}/" for folder in PurePosixPath(name).parents)
+        is_ignored = name in self.names or not self.names.isdisjoint(folders)
+        return is_ignored and (self.worktree / name).is_file()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Corpus:
     """One revision of a corpus."""
 
@@ -64,6 +87,11 @@ class Corpus:
     """Of a revision: where its files stay. The root is a copy that this process alone has."""
     files: Mapping[str, str] | None = None
     """Of an exported revision: git's name of the content of each file of the repository, by path."""
+
+    pointers: Mapping[str, str] = field(default_factory=dict)
+    """By path, the name of the content of each file that git-lfs keeps: the file itself holds that name."""
+    ignored: IgnoredFiles | None = None
+    """Of a revision of a repository with a working tree."""
 
     self_contained: bool = False
     """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import itertools
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -37,14 +38,17 @@ from pydantic.dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.errors import CorpusError, UsageError
+from irdiff.model import Sides
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import extra_packages, pins, toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
-from irdiff.store import key_of
+from irdiff.store import key_of, write_whole
+from irdiff.words import first_few
 
 FILE = "irdiff.toml"
+_MAX_PINS = 3
 
 
 def _inside(name: str) -> str:
@@ -66,6 +70,9 @@ def _package(text: str) -> str:
     return text
 
 
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_MAX_POINTER_BYTES = 1024
+"""https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md"""
 _numbers = itertools.count(1)
 _Folder = Annotated[StrictStr, AfterValidator(_inside)]
 _Name = Annotated[StrictStr, Field(min_length=1)]
@@ -185,6 +192,33 @@ def _pinned(package: str, snap: Snapshot, plan: Plan, config: Config) -> tuple[s
     return None
 
 
+def unfollowed_pins(
+    snaps: Sides[Snapshot], plans: Sides[Plan], followed: Sides[frozenset[str]], config: Config
+) -> tuple[str, ...]:
+    """`torch in requirements.txt`: what lock and requirements files say otherwise on both sides, and what
+    neither the compiler nor the packages of a side were chosen by. followed: names of these, of each side.
+    """
+    read = snaps.map(lambda snap: _reader(snap, config))
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys([*filter(None, (plan.pin for plan in plans)), *pins.FILES, pins.PROJECT]):
+        base, head = (pins.requirements(name, side(name) or b"", side) for side in read)
+        for package in sorted(base.keys() | head.keys()):
+            is_followed = all(
+                package in names or package not in rows
+                for rows, names in zip((base, head), followed, strict=True)
+            )
+            if base.get(package) != head.get(package) and not is_followed:
+                found.setdefault(name, []).append(package)
+    return tuple(f"{first_few(names, _MAX_PINS)} in {file}" for file, names in found.items())
+
+
+def followed_pins(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> frozenset[str]:
+    """The packages, Triton among them unless it was chosen, whose versions were taken from a pin."""
+    required = {extra_packages.name_of(row): row for row in (*plan.packages, *chosen)}
+    names = [name for name, row in required.items() if extra_packages.is_open(row)]
+    return frozenset(name for name in ("triton", *names) if _pinned(name, snap, plan, config))
+
+
 def _reader(snap: Snapshot, config: Config) -> pins.Read:
     tree = {entry.path: entry for entry in repository.entries(snap, config)}
     return lambda name: repository.read([tree[name]])[name] if name in tree and tree[name].is_file else None
@@ -231,6 +265,8 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
         imports=plan.imports,
         kept=tree,
         files=contents(snap, config),
+        pointers=pointers(tree),
+        ignored=repository.ignored(snap.store),
     )
 
 
@@ -254,6 +290,19 @@ def exported(snap: Snapshot, config: Config) -> Path:
             repository.export(snap, partial, config)
             partial.rename(tree)
     return tree
+
+
+def pointers(tree: Path) -> dict[str, str]:
+    """By path, the name of the content of each file of an exported tree that git-lfs keeps elsewhere."""
+    names = tree.parent / "pointers.json"
+    if not names.is_file():
+        files = (path for path in tree.rglob("*") if path.is_file() and not path.is_symlink())
+        small = (path for path in files if path.stat().st_size <= _MAX_POINTER_BYTES)
+        texts = {str(path.relative_to(tree)): path.read_bytes() for path in small}
+        rows = {path: text.decode() for path, text in texts.items() if text.startswith(_POINTER)}
+        write_whole(names, json.dumps(rows).encode())
+    found: dict[str, str] = json.loads(names.read_bytes())
+    return found
 
 
 def copied(tree: Path) -> Path:

@@ -7,10 +7,12 @@ uv.lock, pylock.toml, poetry.lock, pdm.lock, requirements.txt     versions of a 
 from __future__ import annotations
 
 import contextlib
+import json
 import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+PROJECT = "pyproject.toml"
 FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
 ENVIRONMENT = ".venv"
 _INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s+|=)?(\S+)")
@@ -38,9 +41,58 @@ def version(name: str, content: bytes, package: str = "triton", read: Read = lam
             table = tomllib.loads(text)
     if table is not None and "project" in table:
         text, table = "\n".join(_dependencies(table["project"])), None
-    rows = _required(name, text, wanted, read, {name}) if table is None else _locked(table, wanted)
+    rows = _required(name, text, wanted, read) if table is None else _locked(table, wanted)
     found = set(rows)
     return found.pop() if len(found) == 1 else None
+
+
+def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict[str, set[str]]:
+    """All that a lock or requirements file says, by package; a line that names none (an option, an address)
+    stands for itself.
+    """
+    text = content.decode(errors="replace")
+    found: dict[str, set[str]] = {}
+    table: Mapping[str, Any] = {}
+    if name.endswith((".lock", ".toml")):
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            table = tomllib.loads(text)
+    if "project" in table:
+        groups = table.get("dependency-groups", {})
+        lines = iter([*_dependencies(table["project"]), *map(str, chain.from_iterable(groups.values()))])
+    elif table:
+        lines = iter(())
+    else:
+        lines = _lines(name, text, read, {name})
+    for row in _packages(table):
+        key: str = canonicalize_name(str(row.get("name")))
+        found.setdefault(key, set()).add(json.dumps(row, sort_keys=True, default=str))
+    for line in lines:
+        try:
+            key = canonicalize_name(Requirement(line).name)
+        except InvalidRequirement:
+            key = line
+        found.setdefault(key, set()).add(line)
+    return found
+
+
+def _packages(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    rows = table.get("package") or table.get("packages")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
+    """The lines of a requirements file and of those that it includes."""
+    for row in text.replace("\\\n", " ").splitlines():
+        if included := _INCLUDED.match(row.strip()):
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
+            content = read(other) if other not in seen and len(seen) < _MAX_INCLUDED else None
+            seen.add(other)
+            if content is not None:
+                yield from _lines(other, content.decode(errors="replace"), read, seen)
+            continue
+        line = _OPTIONS.sub("", row.strip()) or row.strip().partition(" #")[0]
+        if line and not line.startswith("#"):
+            yield line
 
 
 def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
@@ -51,9 +103,8 @@ def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
 
 def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
     """`[[package]]` of uv, poetry and pdm, `[[packages]]` of pylock.toml (PEP 751)."""
-    rows = table.get("package") or table.get("packages")
-    for row in rows if isinstance(rows, list) else []:
-        if not isinstance(row, dict) or canonicalize_name(str(row.get("name"))) != wanted:
+    for row in _packages(table):
+        if canonicalize_name(str(row.get("name"))) != wanted:
             continue
         markers = [row.get(key) for key in ("marker", "markers", "resolution-markers")]
         if isinstance(row.get("version"), str) and all(map(_holds, filter(None, markers))):
@@ -72,17 +123,10 @@ def _holds(marker: object) -> bool:
         return True
 
 
-def _required(name: str, text: str, wanted: str, read: Read, seen: set[str]) -> Iterator[str]:
-    for line in text.replace("\\\n", " ").splitlines():
-        if included := _INCLUDED.match(line.strip()):
-            other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
-            content = read(other) if other not in seen and len(seen) < _MAX_INCLUDED else None
-            seen.add(other)
-            if content is not None:
-                yield from _required(other, content.decode(errors="replace"), wanted, read, seen)
-            continue
+def _required(name: str, text: str, wanted: str, read: Read) -> Iterator[str]:
+    for line in _lines(name, text, read, {name}):
         try:
-            found = Requirement(_OPTIONS.sub("", line.strip()))
+            found = Requirement(line)
         except InvalidRequirement:
             continue
         if canonicalize_name(found.name) == wanted and (found.marker is None or found.marker.evaluate()):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
 from irdiff import case_ids
@@ -45,8 +46,8 @@ def corpus_of(
     others = [kernel_repository.exported(other, config)] if other else []
     others += [snap.store.worktree] if snap.store.worktree else []
     root = kernel_repository.copied(tree)
-    borrowed, rows = [], dict[str, dict[str, list[str]]]()
-    for words in map(words_of, commands):
+    borrowed, every = [], [words_of(command) for command in commands]
+    for words in every:
         if words[0] != "-m" and not (root / words[0]).is_file():
             found = next((other / words[0] for other in others if (other / words[0]).is_file()), None)
             if found is None:
@@ -57,8 +58,7 @@ def corpus_of(
             (root / words[0]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(found, root / words[0])
             borrowed.append(sha256(found.read_bytes()))
-        name, label = name_of(words)
-        rows.setdefault(name, {})[label] = words
+    rows = named(every)
     made = root.parent / "workloads" / FAMILY
     made.mkdir(parents=True)
     for name, labels in rows.items():
@@ -73,6 +73,8 @@ def corpus_of(
         imports=(*plan.imports, "."),
         kept=tree,
         files=kernel_repository.contents(snap, config),
+        pointers=kernel_repository.pointers(tree),
+        ignored=repository.ignored(snap.store),
     )
 
 
@@ -103,9 +105,48 @@ def packages_of(commands: Sequence[str]) -> tuple[str, ...]:
     return ("pytest",) if any(words_of(command)[:2] == ["-m", "pytest"] for command in commands) else ()
 
 
-def name_of(words: list[str]) -> tuple[str, str]:
-    """(workload, label): `run` and `small` of `bench/run.py --small`."""
-    is_module = words[0] == "-m"
-    named, arguments = (words[1], words[2:]) if is_module else (PurePosixPath(words[0]).stem, words[1:])
+def named(commands: Iterable[list[str]]) -> dict[str, dict[str, list[str]]]:
+    """{workload: {label: words}}: `run` and `small` of `bench/run.py --small`.
+
+    Programs of one file name get as much of their paths as tells them apart, command lines of one label a
+    digest. Raises UsageError where two programs cannot be told apart.
+    """
+    every = list(commands)
+    programs = dict.fromkeys(map(_place_of, every))
+    found: dict[str, dict[str, list[str]]] = {}
+    names = {place: _shortest(place, [row for row in programs if row != place]) for place in programs}
+    if twice := {name for name, count in Counter(names.values()).items() if count > 1}:
+        paths = ["/".join(place) for place, name in names.items() if name in twice]
+        raise UsageError(
+            f"the programs {', '.join(paths)} have one name, {', '.join(sorted(twice))}",
+            hint="give one of the files another name",
+        )
+    labels = Counter(map(_label_of, dict.fromkeys(map(tuple, every))))
+    for words in every:
+        place, label = _label_of(words)
+        if labels[place, label] > 1:
+            label = f"{label}-{sha256(shlex.join(words).encode())[:8]}"
+        found.setdefault(names[place], {})[label] = words
+    return found
+
+
+def _place_of(words: Sequence[str]) -> tuple[str, ...]:
+    return ("-m", words[1]) if words[0] == "-m" else PurePosixPath(words[0]).with_suffix("").parts
+
+
+def _shortest(place: tuple[str, ...], others: Iterable[tuple[str, ...]]) -> str:
+    """The end of a path that no other has, as one word."""
+    taken = [[_word(other[-count:]) for count in range(1, len(other) + 1)] for other in others]
+    every = [_word(place[-count:]) for count in range(1, len(place) + 1)]
+    return next((name for name in every if not any(name in names for names in taken)), every[-1])
+
+
+def _word(parts: Sequence[str]) -> str:
+    return re.sub(r"\W", "_", "_".join(parts)).strip("_") or "program"
+
+
+def _label_of(words: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The program, and what its arguments look like."""
+    arguments = words[2:] if words[0] == "-m" else words[1:]
     label = re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(arguments)).strip("-.")[:60]
-    return re.sub(r"\W", "_", named).strip("_") or "program", label or "run"
+    return _place_of(words), label or "run"

@@ -57,6 +57,9 @@ class Side:
     """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
     """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
+    unfollowed_pins: tuple[str, ...] = ()
+    """Pins in which the two sides differ and that no side was made by: `torch in requirements.txt`; at head
+    alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +112,7 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         sides = Sides(base=resolver.side(specs.base, specs.head), head=resolver.side(specs.head, specs.base))
     else:
         sides = specs.map(resolver.side)
-    return resolver.with_warnings(resolver.with_edits(sides, specs))
+    return resolver.with_warnings(resolver.with_pins(resolver.with_edits(sides, specs), specs))
 
 
 def is_revision(spec: str) -> bool:
@@ -198,6 +201,7 @@ class Resolver:
         self.options = options
         self.config = config
         self._checkouts: dict[str, Checkout] = {}
+        self._plans: dict[str, Plan] = {}
         self._resolve = cache(partial(toolchains.resolve, config=config))
 
     def side(self, spec: str, other: str = repository.WORKING_TREE) -> Side:
@@ -228,6 +232,24 @@ class Resolver:
         counts = counting.find(both, self.config) if edited and self.options.exercised else None
         return replace(sides, head=replace(sides.head, edited=edited, counting=counts))
 
+    def with_pins(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
+        """Notes which pins differ between two revisions of kernels and were not followed."""
+        if not self._plans.keys() >= {*specs}:
+            return sides
+        snaps = specs.map(lambda spec: remote_repositories.snapshot(spec, self.store, self.config))
+        plans = specs.map(self._plans.__getitem__)
+        followed = snaps.zip(plans).map(self._followed)
+        found = kernel_repository.unfollowed_pins(snaps, plans, followed, self.config)
+        return replace(sides, head=replace(sides.head, unfollowed_pins=found))
+
+    def _followed(self, side: tuple[Snapshot, Plan]) -> frozenset[str]:
+        """Names of the packages whose pins made a side."""
+        names = kernel_repository.followed_pins(*side, self._chosen(side[1]), self.config)
+        return names - {"triton"} if self.options.triton else names
+
+    def _chosen(self, plan: Plan) -> tuple[str, ...]:
+        return *self.options.packages, *programs.packages_of(self.options.programs or plan.program)
+
     def _release(self, spec: str, other: str) -> Side:
         toolchain = self._resolve(spec)
         snap = remote_repositories.snapshot(other, self.store, self.config)
@@ -250,7 +272,7 @@ class Resolver:
                 f"{snap.label} selects kernels, and so does --pack",
                 hint="compare two compilers: irdiff compare triton==3.8.0 triton==3.9.0 --pack NAME",
             )
-        plan = _plan(snap, self.options, self.config)
+        plan = self._plans[snap.spec] = _plan(snap, self.options, self.config)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = self._resolve(spec)
         is_tree = is_revision(other_spec)
@@ -263,8 +285,7 @@ class Resolver:
     ) -> Side:
         """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
         kernels = _kernels(snap, plan, self.options, self.config, other)
-        chosen = (*self.options.packages, *programs.packages_of(self.options.programs or plan.program))
-        wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)
+        wanted = kernel_repository.packages_of(snap, plan, self._chosen(plan), self.config)
         if wanted:
             environments.show_progress(f"packages of {snap.label}: {', '.join(wanted)}")
         return _side(toolchain, kernels, wanted, self.config, note, snap.name)

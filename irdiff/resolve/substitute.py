@@ -103,6 +103,7 @@ class Substitute:
             python="",
             root="",
             runtime={},
+            variables={},
             programs=assembler,
             notes=(),
         )

@@ -8,8 +8,7 @@ Two revisions of a checkout of Triton make the same compiler if they differ only
 native nor installed (`checkout.py`). In any other case both are built and compared by digest.
 
 In a repository of kernels every file counts, whatever its name: a workload may import it, open it, or read a
-pin in it. Outside of the folders that `irdiff.toml` names, documents, licenses and what belongs to git,
-editors and services do not count.
+pin in it. What was read is known once the workloads are captured.
 """
 
 from __future__ import annotations
@@ -19,21 +18,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.model import Edited, EditedFile, FileChange, Sides
-from irdiff.resolve import kernel_repository, programs
-from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve import kernel_repository
 from irdiff.resolve.toolchains import checkout, repository
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot
 
-_DOCUMENTS = (".md", ".rst", ".pdf", ".png", ".svg", ".jpg", ".gif")
-_LEGAL = frozenset({"LICENSE", "NOTICE", "CODEOWNERS"})
-_SERVICES = frozenset({".github", ".gitignore", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".vscode"})
-"""At the root. Any other hidden name may be a file that a kernel reads: `.tuned.json`."""
+_ANY_FILE = "files of the repository"
 _PASS = re.compile(r"^\s*def\s+(\w+)\s*:\s*Pass<", re.MULTILINE)
 _BASE = re.compile(r"\b(\w+)Base\b")
 _SOURCES = (".cpp", ".cc", ".cxx", ".h", ".hpp", ".td")
@@ -121,30 +115,19 @@ def edited_code(sides: Sides[Checkout]) -> dict[str, EditedCode]:
 
 
 def _of_kernels(sides: Sides[Snapshot], config: Config) -> Edited:
-    plans = [kernel_repository.plan_of(snap, config) for snap in sides]
+    for snap in sides:
+        kernel_repository.plan_of(snap, config)  # a mistake in it is said before anything is installed
     trees = sides.map(lambda snap: {row.path: row.content for row in repository.entries(snap, config)})
     files = tuple(
-        _file_of_kernels(path, _change(path in trees.base, path in trees.head), plans)
+        EditedFile(
+            path=path,
+            change=_change(path in trees.base, path in trees.head),
+            feeds=(_ANY_FILE,),
+            counts=True,
+        )
         for path in sorted({path for path, _ in trees.base.items() ^ trees.head.items()})
     )
-    return Edited(files=files, of_kernels=True, identical=not any(file.counts for file in files))
-
-
-def _file_of_kernels(path: str, change: FileChange, plans: Sequence[Plan]) -> EditedFile:
-    word = purpose_without_kernels(PurePosixPath(path), plans)
-    return EditedFile(path=path, change=change, feeds=(word or "code, data or a pin",), counts=word is None)
-
-
-def purpose_without_kernels(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
-    """What a file is for that no kernel is made of."""
-    named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {".", None}
-    named |= {word for plan in plans for command in plan.program for word in programs.words_of(command)}
-    if named & {str(path), *map(str, path.parents)}:
-        return None  # whatever it is called, `irdiff.toml` names it or its folder
-    if path.parts[0] in _SERVICES:
-        return "other files"
-    is_document = path.name.lower().endswith(_DOCUMENTS) or path.name.partition(".")[0] in _LEGAL
-    return "documents" if is_document else None
+    return Edited(files=files, of_kernels=True, identical=not files)
 
 
 def _change(in_base: bool, in_head: bool) -> FileChange:

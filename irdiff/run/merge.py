@@ -63,6 +63,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
             same[0] for same in _by_key((row for run in runs for row in run.runtime), lambda row: row.path)
         ),
         notes=tuple(notes),
+        unexamined=tuple(dict.fromkeys(clause for run in runs for clause in run.unexamined)),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
 

@@ -69,13 +69,15 @@ def _work(command, words):
     modules = dict(sys.modules)
     with open("/proc/self/maps") as file:
         maps = file.read()
+    environment = _environment()
     if words:
         _try_all(importlib.import_module, ["torch"])  # which takes up to six seconds
     load_package()
     if command == "identify":
         from irdiff_worker import loaded
 
-        os.write(replies_fd, json.dumps(loaded.describe(triton, modules, maps)).encode() + b"\n")
+        reply = {**loaded.describe(triton, modules, maps), "environment": environment}
+        os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
     from irdiff_worker import extra_packages, noted, operations, outside, server, settings, staged_compile
 
@@ -88,7 +90,17 @@ def _work(command, words):
         extra_packages.add(**packages)
     gc.collect()
     gc.freeze()
-    server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
+    hello = {"addresses_fixed": fixed, "environment": environment}
+    server.serve_worker(requests_fd, replies_fd, operations, hello)
+
+
+def _environment():
+    """The variables of this process, those too that no Python set: C++ reads these."""
+    rows, found, number = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ"), {}, 0
+    while rows[number] is not None:
+        name, _, value = os.fsdecode(rows[number]).partition("=")
+        found[name], number = value, number + 1
+    return found
 
 
 def _fix_addresses():

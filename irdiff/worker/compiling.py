@@ -14,7 +14,7 @@ import time
 
 from triton.backends.compiler import GPUTarget
 
-from . import assembling, frontend, outside, staged_compile
+from . import assembling, frontend, noted, outside, staged_compile
 from .describe import TRITON_ROOT
 
 
@@ -91,6 +91,7 @@ def compile_launch(captured, recorder, remembered):
             src.make_ir = lambda *_, **__: module
     assembling.watch(recorder, remembered)
     before = set(sys.modules)
+    noted.begin_stages(recorder.folder)
     try:
         staged_compile.compile_launch(src, captured.target, captured.options, recorder)
     except Exception as error:
@@ -98,6 +99,8 @@ def compile_launch(captured, recorder, remembered):
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
         recorder.notes.append("no-linker")
+    finally:
+        noted.end_stages()
     recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
     scratch = staged_compile.scratch_memory(captured, recorder.metadata)
     if scratch is not None:

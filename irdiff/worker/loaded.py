@@ -63,6 +63,7 @@ def describe(triton, modules, maps):
         "root": root,
         "files": files.by_name,
         "startup": _startup_lines(),
+        "switches": [f"-O{sys.flags.optimize}"] * bool(sys.flags.optimize) + _x_options() + sys.warnoptions,
         "programs": sorted({*programs.values(), *_executables(root)}),
     }
 
@@ -119,6 +120,10 @@ class _Files:
         """Names a mapped file, unless it is one that has a name and was reached through a link."""
         if os.path.realpath(path) not in self._targets:
             self.add(f"library:{os.path.basename(path)}", path)
+
+
+def _x_options():
+    return [f"-X{name}={value}" for name, value in sorted(sys._xoptions.items())]
 
 
 def _place(path):

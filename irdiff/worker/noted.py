@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
+import json
 import os
 import re
 import sys
@@ -17,11 +18,21 @@ import unittest.mock
 
 import triton.runtime.jit
 
+from .loaded import is_standard
+
 _codes: dict = {}
 """{id: code}, kept so that an id stays its own."""
 _below = None
 """The folder whose files are noted; None while nobody asks."""
 _opened: set = set()
+_missing: set = set()
+"""Without a suffix: where modules below the folder were looked for, and none was found."""
+_stages: "int | None" = None
+"""Where what stages open is listed: a descriptor; None while none runs."""
+_seen_by_stages: set = set()
+_OWN = tuple(os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__))
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_IMPORT = "<frozen importlib"
 _caveats: dict = {}
 """{(path, line, what): None}; without a place the path is empty and the line 0."""
 has_launched = False
@@ -91,6 +102,8 @@ def begin_files(folder):
     """From now on files below the folder are noted; nothing is where it is None."""
     global _below
     _below = os.path.join(folder, "") if folder else None
+    if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_LastFinder())
 
 
 def end_files():
@@ -99,7 +112,64 @@ def end_files():
     folder, _below = _below, None
     if folder is None:
         return []
-    return sorted(path[len(folder) :] for path in _opened if path.startswith(folder) and os.path.isfile(path))
+    inside = {path for path in _opened if path.startswith(folder)}
+    read = {path for path in inside if os.path.isfile(path)}
+    _missing.update(path[len(folder) :] for path in inside - read if not os.path.exists(path))
+    return sorted(path[len(folder) :] for path in read)
+
+
+def missing():
+    """What was opened, or imported, below the folder and was not there: `src/pkg/generated`."""
+    return sorted(_missing)
+
+
+class _LastFinder:
+    """Is asked for the modules that no other finder has."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if _below is not None:
+            end = name.rpartition(".")[2]
+            places = [os.path.abspath(os.path.join(folder, end)) for folder in path or sys.path]
+            _missing.update(place[len(_below) :] for place in places if place.startswith(_below))
+
+
+def begin_stages(folder):
+    """From now on a file `opened` of the folder lists what is opened outside of the toolchain, a line of JSON
+    each: ["r", path] what is read and was not written before, ["w", path] what of these is written later.
+    """
+    global _stages
+    _stages = os.open(os.path.join(folder, "opened"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    _seen_by_stages.clear()
+
+
+def end_stages():
+    global _stages
+    descriptor, _stages = _stages, None
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def _on_stage_event(event, arguments):
+    if event == "os.rename":
+        _list("w", arguments[1])
+    elif event == "open" and not isinstance(arguments[0], int) and arguments[0] is not None:
+        frame = sys._getframe(2)
+        by = frame.f_code.co_filename
+        above = frame.f_back.f_code.co_filename if frame.f_back is not None else ""
+        # a module that is imported is known by `outside`; what irdiff keeps is no input of a stage
+        if not by.startswith(_OWN[1]) and not (by.startswith(_IMPORT) and above.startswith(_IMPORT)):
+            _list("w" if arguments[2] & _WRITING else "r", arguments[0])
+
+
+def _list(kind, path):
+    path = os.path.abspath(os.fsdecode(path))
+    is_new = ("w", path) not in _seen_by_stages and (kind, path) not in _seen_by_stages
+    is_input = kind == "r" or ("r", path) in _seen_by_stages
+    _seen_by_stages.add((kind, path))
+    is_outside = not path.startswith(_OWN[0]) and not is_standard(path)
+    if _stages is not None and is_new and is_input and is_outside:
+        os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
 
 
 def caveat(what):
@@ -125,6 +195,8 @@ def caveats():
 
 
 def _on_event(event, arguments):
+    if _stages is not None:
+        _on_stage_event(event, arguments)
     if _below is None:
         return
     if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):

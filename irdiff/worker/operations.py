@@ -70,11 +70,15 @@ def prepare(request):
     mark()
     extra_packages.answer_as(request["target"])
     noted.begin_files(request.get("below"))
+    if request["op"] == "catalog" and not request.get("below"):
+        noted.begin_stages(request["folder"])  # one of those that are kept
     try:
         if _has_backend(request["target"]):
             _prepared = _entries(request)
     except BaseException:
         return False  # each request comes to the same error in its own child, which reports it
+    finally:
+        noted.end_stages()
     _read = noted.end_files()
     if len(os.listdir("/proc/self/task")) > 1:
         # a forked child would lack the threads: it makes its IR again, the same as before
@@ -141,6 +145,7 @@ def _catalog(request, recorder):
                 }
             )
     rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
+    rest["missing"] = noted.missing()
     recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
 
 

@@ -65,7 +65,14 @@ class Worker:
             self._process.wait()
             text = "\n".join(log.read_text(errors="replace").strip().splitlines()[-4:])
             raise ToolchainError(f"{toolchain.spec}: its worker did not start:\n{text}", log_path=str(log))
-        self.addresses_fixed: bool = json.loads(hello)["addresses_fixed"]
+        greeting = json.loads(hello)
+        if identity.own_variables(greeting["environment"], environment) != toolchain.variables:
+            self._process.kill()
+            raise ToolchainError(
+                f"{toolchain.spec}: {toolchain.python} sets other variables each time it is started",
+                hint="name the interpreter itself, not a script that starts it",
+            )
+        self.addresses_fixed: bool = greeting["addresses_fixed"]
         threading.Thread(target=self._read_replies, daemon=True).start()
 
     def request(self, row: Mapping[str, Any]) -> EndedChild:

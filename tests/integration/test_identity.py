@@ -43,6 +43,21 @@ def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(newest, con
     assert identified(tmp_path / "one", config).digest != first.digest
 
 
+def test_what_starts_an_interpreter_may_set_a_variable_and_is_another_toolchain(irdiff, newest, tmp_path):
+    """Its code is never taken for the release's, whichever of the two comes first."""
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\nexport DISABLE_LLVM_OPT=1\nexec {newest.python} "$@"\n')
+    script.chmod(0o755)
+    words = ("--case", "elementwise/vector_add:fp32-16m", "--target", "gfx942", "--no-recheck")
+    results = [
+        irdiff("compare", *sides, *words)
+        for sides in ((f"python:{script}", newest.spec), (newest.spec, f"python:{script}"))
+    ]
+    assert [result.verdicts() for result in results] == [{"changed": 1}] * 2
+    first, second = (result.run["cases"][0]["artifacts"] for result in results)
+    assert (first["base"], first["head"]) == (second["head"], second["base"])
+
+
 def test_a_wrapped_assembler_is_another_one(irdiff, newest, tmp_path):
     """The same release, once with its assembler replaced by one of the same name that adds a flag."""
     real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")

@@ -95,6 +95,38 @@ def test_what_reaches_a_later_stage_past_the_ir(newest, cache, tmp_path):
     }
 
 
+READING = """def make_ttgir(mod, metadata, opt, capability):
+        import dataclasses
+        if open({!r}).read() == "1": opt = dataclasses.replace(opt, num_stages=1)"""
+MAKE = "def make_ttgir(mod, metadata, opt, capability):"
+PINNED = ("knobs.py", '"TRITON_DEFAULT_FP_FUSION", True', '"TRITON_DEFAULT_FP_FUSION", False')
+
+
+def test_a_file_that_a_stage_reads_is_a_part_of_what_it_makes(irdiff, newest, tmp_path):
+    """The file changes, and nothing else does."""
+    path = tmp_path / "outside.txt"
+    edit = {NVIDIA: (MAKE, READING.format(str(path)))}
+    side = edited_toolchain.make(newest, tmp_path / "side", {NVIDIA: ""}, edit)
+    words = (newest.spec, side, "--case", "matmul/pointer:fp16-4096", *WORDS)
+    for content, verdict in (("0", "unchanged"), ("1", "changed"), ("0", "unchanged")):
+        path.write_text(content)
+        assert irdiff("compare", *words).verdicts() == {verdict: 1}
+
+
+def test_each_side_has_the_defaults_of_its_release_and_variables_of_the_shell_are_named(
+    irdiff, newest, tmp_path
+):
+    edit = {f"triton/{PINNED[0]}": PINNED[1:]}
+    side = edited_toolchain.make(newest, tmp_path / "side", {f"triton/{PINNED[0]}": ""}, edit)
+    words = (newest.spec, side, "--case", "normalization/softmax:bf16*", *WORDS)
+    done = irdiff(
+        "compare", *words, TRITON_DEFAULT_FP_FUSION="0", DISABLE_LLVM_OPT="1", TRITON_CACHE_DIR="/x"
+    )
+    assert "changed" in done.verdicts()
+    note = "variables of the shell that no compiler saw: DISABLE_LLVM_OPT, TRITON_DEFAULT_FP_FUSION"
+    assert [row for row in done.run["notes"] if row.startswith(f"{note};")]
+
+
 DUMPING = 'os.environ["TRITON_KERNEL_DUMP"] = "1"\nos.environ["TRITON_DUMP_DIR"] = {!r}\n'
 TWICE = "\ndef run(x, y):\n    plain(x, y)\n    plain(x, y, BLOCK=512)\n"
 RUN = "\ndef run(x, y):\n    plain(x, y)\n"

@@ -1,7 +1,9 @@
 """What makes a toolchain what it is: the content of every file that its worker has loaded or may load.
 
 The worker names the files as it starts (`irdiff/worker/loaded.py`). All of them, with the interpreter that
-runs them, make the one digest of the toolchain; no rule leaves any out.
+runs them, make the one digest of the toolchain; no rule leaves any out. So do variables that the worker finds
+and that irdiff did not set, and switches of its interpreter: a script that starts it may set them, or a
+`.pth` file. Each worker says again what it finds, and is not used where that is another environment.
 
 Hashing a gigabyte takes a second, so the digest of a file is kept under (device, inode, size, mtime, ctime):
 the kernel sets ctime whenever content or metadata changes, and no program can set it back.
@@ -26,14 +28,19 @@ from irdiff.resolve.toolchains import environments
 from irdiff.store import Store, key_of, sha256_of_file
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
+_OF_SHELLS = frozenset({"_", "OLDPWD", "PWD", "SHLVL"})
+"""A shell sets them, wherever it is started."""
 _GONE = "absent"
 _MACHINE_CODE = b"\x7fELF"
-_RUNTIME = re.compile(
-    r"triton/(?:compiler/compiler\.py|runtime/(?:jit|autotuner|driver|build|_allocation)\.py"
-    r"|backends/driver\.py|backends/[^/]+/(?:driver\.(?:py|c)|include/.+))"
-    r"|package:[^/]+/(?:.+/)?driver\.(?:py|c)"
+_COMPILE_ONLY = re.compile(
+    r"triton/(?:_C/libtriton.*|include/.+|(?:plugins|instrumentation|language|experimental/gluon/language)/.+"
+    r"|FileCheck|compiler/(?:code_generator|errors)\.py|backends/compiler\.py"
+    r"|backends/[^/]+/(?:compiler\.py|bin/.+|lib/[^/]+|codegen/.+))"
+    r"|package:[^/]+/(?:.+/)?compiler\.py|(?:library|program|record):.+|interpreter|.+\.(?:pyi|md)"
 )
-"""Files of Triton that run between `kernel[grid]` and the driver."""
+"""Files that make code and do nothing else: what differs in them is compared as code. All others, and those
+of a later release, may run between `kernel[grid]` and the driver.
+"""
 
 
 def worker_command(python: str, operation: str) -> list[str]:
@@ -55,7 +62,9 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
     rows = {name: digests[place] for name, place in files.items()}
     scripts = [place for place in programs if not _is_machine_code(place)]
     # a script may run anything: what such a toolchain makes is never taken for what another one made
-    once = [uuid.uuid4().hex] if scripts else []
+    once: list[object] = [uuid.uuid4().hex] if scripts else []
+    variables = own_variables(reply["environment"], config.compiler_environment)
+    once += [variables, reply["switches"]] if variables or reply["switches"] else []
     interpreter = (reply["implementation"], reply["python"])
     return Toolchain(
         spec=spec,
@@ -67,8 +76,9 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
         runtime={
             name: RuntimeFile(digest, str(files[name]))
             for name, digest in rows.items()
-            if _RUNTIME.fullmatch(name)
+            if not _COMPILE_ONLY.fullmatch(name)
         },
+        variables=variables,
         programs={str(place.resolve()): digests[place] for place in programs if place not in scripts},
         notes=tuple(
             f"{spec}: {script.name} is a script ({script}): nobody knows what it runs, so everything is "
@@ -76,6 +86,12 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             for script in scripts
         ),
     )
+
+
+def own_variables(environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """What a worker finds in its environment and was not given; empty values where something is gone."""
+    names = sorted({*environment, *given} - _OF_SHELLS)
+    return {name: environment.get(name, "") for name in names if environment.get(name) != given.get(name)}
 
 
 def made(

@@ -27,6 +27,7 @@ from irdiff import config as configuration
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import UsageError
+from irdiff.resolve.corpus import IgnoredFiles
 
 WORKING_TREE = "."
 _GITLINK = "160000"
@@ -294,6 +295,15 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
             contents[entry.path] = output[end + 1 : end + 1 + size]
             position = end + 1 + size + 1
     return contents
+
+
+def ignored(store: GitStore) -> IgnoredFiles | None:
+    """What git ignores in the working tree of a repository, if it has one."""
+    if store.worktree is None:
+        return None
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    names = filter(None, store.git(*words).split(b"\0"))
+    return IgnoredFiles(worktree=store.worktree, names=frozenset(map(os.fsdecode, names)))
 
 
 def export(snap: Snapshot, folder: Path, config: Config) -> None:

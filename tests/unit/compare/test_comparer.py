@@ -91,7 +91,7 @@ class FakeCompiler:
         )
         launches = {"base": self.launch, "head": self.launch, **dict(pair)}
         whole = runs.pair(f"a/b:c@{self.target.name}", **launches, target=self.target)
-        return comparer.uncompiled(whole) or comparer.compare(whole, comparer.compiled(whole))[0]
+        return comparer.settled(whole) or comparer.compare(whole, comparer.compiled(whole))[0]
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_another_specialization_is_a_finding(compiler):
 @pytest.mark.parametrize("same_toolchain", [True, False])
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("digest", ["0" * 64, None])
-def test_only_equal_launches_under_equal_toolchains_need_no_compiler(
+def test_only_equal_launches_under_equal_toolchains_are_compiled_once(
     compiler, same_toolchain, use_cache, digest
 ):
     compiler.launch = replace(compiler.launch, digest=digest)
@@ -173,7 +173,15 @@ def test_only_equal_launches_under_equal_toolchains_need_no_compiler(
     assert case.verdict is Verdict.UNCHANGED
     skips = same_toolchain and use_cache and digest is not None
     assert told(case.findings) == (("not-compiled:same-input",) if skips else ())
-    assert (compiler.asked == []) == skips
+    assert (compiler.asked == ["base"]) == skips
+
+
+def test_equal_launches_whose_stages_read_a_file_are_compared(compiler):
+    """Each side has files of its own, and may have other content there."""
+    reading = {**WHOLE, "opened": {"tuned.json": "d" * 64}}
+    case = compiler.case(reading, sides=("base", "base"))
+    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ())
+    assert compiler.asked == ["base"] * 3
 
 
 def test_a_side_that_fails_breaks_or_fixes(compiler):
@@ -182,9 +190,8 @@ def test_a_side_that_fails_breaks_or_fixes(compiler):
     assert set(case.artifacts.base) == {"launch", *WHOLE}
     assert compiler.case(FAILS, WHOLE).verdict is Verdict.FIXED
     assert compiler.case(FAILS, FAILS).verdict is Verdict.FAILING
-    compiler.launch = replace(compiler.launch, expected=False)
     case = compiler.case(FAILS, FAILS, sides=("base", "base"))
-    assert case.verdict is Verdict.FAILING, "what is expected to fail is not unchanged without compiling"
+    assert case.verdict is Verdict.FAILING, "without machine code nothing is unchanged, though the input is"
 
 
 @pytest.mark.parametrize("row", GOLDEN["one_side"], ids=str)
@@ -195,6 +202,8 @@ def test_what_one_side_alone_launches_is_compiled_there(compiler, row):
     assert (case.verdict, case.error) == (row["verdict"], row.get("error"))
     assert compiler.asked == ([] if compiles is None else [*({"base", "head"} - {*launches})])
     assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
+    assert bool(case.facts.head) is (case.verdict is Verdict.ADDED), "it is new, and has its figures"
+    assert set(case.artifacts.head) == ({"launch", *WHOLE} if case.facts.head else set())
 
 
 def test_a_damaged_artifact_is_compiled_again(compiler):

@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import json
+import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -130,6 +132,34 @@ def test_the_dead_leave_what_they_had_finished(case):
     case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
     made = case.compile()
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
+
+
+def test_a_result_holds_while_the_files_that_its_stages_opened_have_the_same_content(case, tmp_path):
+    outside, root = tmp_path / "conf.txt", tmp_path / "root"
+    root.mkdir()
+    (root / "tuned.json").write_text("1")
+    opened = [["r", str(outside)], ["r", str(root / "tuned.json")], ["r", str(root / "not_there")]]
+    case.requests.files = {
+        **case.requests.files,
+        "opened": "".join(f"{json.dumps(row)}\n" for row in opened).encode(),
+    }
+    words = {"corpus": Corpus(root=root, workloads=("a/b",), digest="d")}
+
+    def asks(change=lambda: None):
+        change()
+        return case.asked(lambda: case.compile(**words)) == [1]
+
+    assert asks() and not asks()
+    assert asks(lambda: outside.write_text("0")) and not asks(), "it was not there"
+    assert asks(lambda: outside.write_text("1"))
+    assert asks((root / "not_there").touch)
+    other = tmp_path / "other"
+    shutil.copytree(root, other)
+    words["corpus"] = replace(words["corpus"], root=other)
+    assert not asks(), "another side has the same files"
+    assert asks(lambda: (other / "tuned.json").write_text("2"))
+    case.requests.files["opened"] += json.dumps(["w", str(outside)]).encode() + b"\n"
+    assert asks(lambda: outside.write_text("2")) and asks(), "what a stage reads and writes has no digest"
 
 
 def lose_artifact(store, made):

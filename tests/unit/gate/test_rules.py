@@ -67,9 +67,10 @@ def written(row):
     launches = {
         key: replace(launch, expected=row.get("expected", True)) for key, launch in of.launches.items()
     }
+    targets = tuple(replace(target, facts={"shared_memory_bytes": 232448}) for target in of.targets)
     same = Edited(files=(), of_kernels=False, identical=True) if "identical" in row else None
     options = replace(DEFAULT_OPTIONS, recheck=row.get("recheck", True))
-    return replace(of, launches=launches, edited=same, options=options)
+    return replace(of, launches=launches, edited=same, options=options, targets=targets)
 
 
 def test_what_rules_object_to():
@@ -152,6 +153,19 @@ def test_a_waiver_covers_what_it_names_until_its_last_day():
         assert any("by jane ended on 2026-01-01" in note for note in outcome.notes) is ended
         unused = "the waiver of rule-0 by jane settles nothing in this run" in outcome.notes
         assert unused is (outcome.rules[0].word == "deny" and not ended)
+
+
+def test_a_waiver_of_a_case_s_own_name_covers_no_other_case():
+    """`n[1]` is a glob that means `n1` only where no case is called so."""
+    bracket = waiver(cases=["a:n[1]@sm_90"])
+    for broken, other, passes in (
+        ("a:n[1]@sm_90", "a:n1@sm_90", True),
+        ("a:n1@sm_90", "a:n[1]@sm_90", False),
+        ("a:n1@sm_90", "a:n2@sm_90", True),
+    ):
+        assert (
+            gated(run(case(broken, Verdict.BROKEN), case(other)), BROKEN, waivers=[bracket]).passed is passes
+        )
 
 
 def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived():

@@ -7,8 +7,9 @@ import pytest
 
 from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.replayer import Replayed
+from irdiff.capture.catalogs import NOTHING
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import FailureKind, Outcome, Sides, Verdict
+from irdiff.model import Artifact, CaptureFailure, FailureKind, Outcome, Sides, StageStatus, Verdict
 from irdiff.recheck.rechecker import Answer, Answers, Depth, Rechecker, Rounds, UnstableAssemblers
 from irdiff.store import Store
 from tests.unit import runs
@@ -17,6 +18,7 @@ from tests.unit.compiled import CUBIN, DEBUG_CUBIN, OTHER_CUBIN, OTHER_PTX, PTX,
 SOURCE, TTIR, TTGIR = (f"module {{\n  tt.func @k() {{\n    tt.{n}\n    tt.return\n  }}\n}}\n" for n in "abc")
 BASE = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 HEAD = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+CASE = "a/b:c@sm_90"
 MADE = {"base": BASE, "head": HEAD}
 AGREES = Answers(disagreeing=(), unanswered=())
 
@@ -32,6 +34,8 @@ class Stages:
     late: tuple[str, str] | None = None
     """A side and a stage whose time runs out."""
     reuse: bool = True
+    again: dict[str, Any] = field(default_factory=dict)
+    """Of a side, the fields of what it captures when its workload runs again."""
     asked: list[str] = field(default_factory=list)
 
     def run(self, replay):
@@ -50,12 +54,17 @@ class Stages:
         self.asked.append(f"{side} compiled")
         return found or self.whole.get(side) or self.compiled(MADE[side])
 
+    def captured_again(self, asked, workload, target):
+        side = asked.toolchain.spec
+        self.asked.append(f"{side} captured")
+        return replace(NOTHING, **self.again.get(side, {"launches": (runs.launch(CASE, side),)}))
+
     def compiled(self, texts):
         return runs.compiled(runs.kept(self.store, texts))
 
     def ask(self, depth=Depth.WHOLE, base=BASE, head=HEAD, stage="ptx"):
         artifacts = Sides(base=runs.kept(self.store, base), head=runs.kept(self.store, head))
-        case = runs.case("a/b:c@sm_90", Verdict.CHANGED, origin=runs.origin(stage), artifacts=artifacts)
+        case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin(stage), artifacts=artifacts)
         subject = CaseToReplay(
             case=case,
             sides=Sides(base=runs.side("base"), head=runs.side("head")),
@@ -134,6 +143,22 @@ def test_agreement_is_kept_and_nothing_else(stages):
 def test_what_no_stage_makes_is_compiled_whole(stages, stage):
     stages.ask(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage)
     assert sorted(stages.asked) == ["base compiled", "head compiled"]
+
+
+def test_what_is_launched_is_captured_again(stages):
+    launch = runs.launch(CASE, "head")
+    address = replace(launch, launched=Artifact(stage="launch", digest="a" * 64, size_bytes=6))
+    failure = CaptureFailure(id="a/b:*", expected=True, failure=runs.failed(FailureKind.TIMEOUT).failure)
+    for again, expected in (
+        ({"launches": (launch,)}, AGREES),
+        ({"launches": (address,)}, replace(AGREES, disagreeing=("head",))),
+        ({"launches": (replace(launch, digest="d" * 64),)}, replace(AGREES, disagreeing=("head",))),
+        ({"launches": (replace(launch, digest=None),), "undigested": "it died"}, AGREES),
+        ({}, replace(AGREES, disagreeing=("head",))),
+        ({"failures": (failure,)}, replace(AGREES, unanswered=("head",))),
+    ):
+        stages.again["head"] = again
+        assert stages.ask(Depth.CAPTURE) == expected
 
 
 def test_a_compilation_whose_artifacts_are_damaged_is_made_again(stages):
@@ -220,6 +245,17 @@ def test_a_group_with_a_doubtful_member_is_asked_whole(questions, says, suspecte
     assert {row for row in questions.asked if row[1] is WHOLE} == {
         *((case_id, WHOLE) for case_id in IDS), (OTHERS[1], WHOLE)
     }  # fmt: skip
+
+
+def test_a_case_whose_launch_differs_is_captured_again_and_compiled_where_it_was(questions):
+    launches = {"stages": {"launch": StageStatus.CHANGED}}
+    alone = {**launches, "findings": runs.findings("not-compiled:same-input")}
+    questions.says[IDS[1], Depth.CAPTURE] = ("head",)
+    cases = [replace(FIRST, **launches), replace(REST[0], **alone), *REST[1:4]]
+    rounds = questions.run(cases, [runs.group("one", IDS[0]), runs.group("two", IDS[1])])
+    assert questions.asked == [(IDS[0], Depth.CAPTURE), (IDS[0], WHOLE), (IDS[1], Depth.CAPTURE)]
+    assert rounds.disagreeing() == {IDS[1]: ("head",)}
+    assert "were compiled or captured again" in rounds.notes()[0]
 
 
 def test_an_assembler_that_disagrees_with_itself_is_asked_of_every_case_of_its_target(questions):

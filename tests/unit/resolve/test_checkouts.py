@@ -1,13 +1,11 @@
 """What the files of a checkout of Triton, or of a repository of kernels, are for, and what an edit of them can change."""
 
 from operator import itemgetter
-from pathlib import PurePosixPath
 
 import pytest
 
 from irdiff.model import Sides
 from irdiff.resolve import pins, remote_repositories, tree_edits
-from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout
 from tests.texts import text_of
 from tests.unit.golden import golden
@@ -143,12 +141,6 @@ def test_an_edit_of_a_table_is_of_its_definition():
 
 
 KERNELS = golden("kernel-repositories")
-
-
-def test_what_no_kernel_is_made_of():
-    plan = Plan(workloads="bench", pin=".pins/lock.txt")  # imports from the root, as by default
-    for path, word in KERNELS["purpose"]:
-        assert (tree_edits.purpose_without_kernels(PurePosixPath(path), [plan]) or "") == word, path
 
 
 @pytest.mark.parametrize("row", KERNELS["pin"], ids=itemgetter("name"))

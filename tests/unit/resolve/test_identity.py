@@ -44,6 +44,9 @@ class Installation:
     """Name → file of what was imported."""
     libraries: list[Path] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
+    own: dict[str, str] = field(default_factory=dict)
+    """What its worker finds in its environment, and irdiff has not set."""
+    switches: list[str] = field(default_factory=list)
     interpreter: Path | None = None
 
     @classmethod
@@ -103,8 +106,10 @@ def made(tmp_path):
 @pytest.fixture
 def identify(tmp_path, monkeypatch):
     def call(made):
-        monkeypatch.setattr(identity, "_asked", lambda *_: made.described())
         config = configuration.load(cache=tmp_path / "cache")
+        environment = {**config.compiler_environment, **made.own}
+        reply = {**made.described(), "environment": environment, "switches": made.switches}
+        monkeypatch.setattr(identity, "_asked", lambda *_: reply)
         return identity.identify("spec", str(made.interpreter), made.site, config)
 
     return call
@@ -119,8 +124,14 @@ def test_two_installations_at_other_paths_are_one_toolchain(made, tmp_path, iden
     assert set(here.runtime) == {
         "triton/compiler/compiler.py",
         "triton/runtime/jit.py",
+        "triton/__init__.py",
         "triton/backends/nvidia/driver.c",
+        "package:tiny/__init__.py",
+        "package:tiny/backend/__init__.py",
         "package:tiny/backend/driver.py",
+        "package:tiny/passes/one.py",
+        "distribution:tiny/tiny_tables/table.json",
+        "module:patched/__init__.py",
     }
 
 
@@ -146,6 +157,19 @@ def test_what_is_loaded_at_startup_is_another_toolchain(made, identify):
     assert patched.digest != before.digest
     made.write("patch.pth", b"import json; json.x = 1\n")
     assert identify(made).digest != patched.digest
+
+
+def test_what_starts_the_interpreter_may_set_variables_and_switches(made, identify):
+    before = identify(made)
+    made.own |= {"PWD": "/anywhere", "SHLVL": "2"}
+    assert identify(made).digest == before.digest
+    made.own["DISABLE_LLVM_OPT"] = "1"
+    setting = identify(made)
+    assert (setting.variables, before.variables) == ({"DISABLE_LLVM_OPT": "1"}, {})
+    made.own["LC_ALL"] = "de_DE.UTF-8"
+    others = identify(made)
+    made.switches = ["-O1"]
+    assert len({found.digest for found in (before, setting, others, identify(made))}) == 4
 
 
 def test_a_program_that_a_variable_names_counts(made, identify):

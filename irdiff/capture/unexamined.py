@@ -1,0 +1,47 @@
+"""Says what the sides have, or may have, that no case looked at: it belongs into the first sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irdiff.capture.pairing import CapturedWorkload
+from irdiff.model import Sides
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
+from irdiff.words import first_few
+
+_SHOWN = 3
+
+
+def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[str, ...]:
+    """`the content of src/tuned.json was not compared: …`, a clause for each kind."""
+    corpora = sides.map(lambda side: side.corpus)
+    return (*_pointers(corpora, captured), *_ignored(corpora, captured), *_pins(sides))
+
+
+def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """Pointers that differ, and those that a workload read in place of the content."""
+    base, head = (corpus.pointers for corpus in corpora)
+    differing = {path for path, _ in base.items() ^ head.items()}
+    read = {path for row in captured for catalog in row.catalogs for path in catalog.read}
+    if names := sorted(differing | (read & (base.keys() | head.keys()))):
+        stands = "a pointer of git-lfs stands" if len(names) == 1 else "pointers of git-lfs stand"
+        yield f"the content of {first_few(names, _SHOWN)} was not compared: {stands} for it"
+
+
+def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """Files that programs looked for, and that lie in the working tree alone."""
+    found = {
+        name
+        for row in captured
+        for corpus, catalog in corpora.zip(row.catalogs)
+        for place in (catalog.missing if corpus.ignored else ())
+        if corpus.ignored and (name := corpus.ignored.at(place))
+    }
+    if found:
+        yield f"programs looked for {first_few(sorted(found), _SHOWN)}, which git ignores: no side had it"
+
+
+def _pins(sides: Sides[Side]) -> Iterator[str]:
+    if pins := sides.head.unfollowed_pins:
+        yield f"the pin of {'; '.join(pins)} differs and was not followed"
