@@ -10,7 +10,7 @@ from irdiff.compare import edits, line_forms
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.errors import NormalizeError
-from irdiff.normalize.compressed_text import PackedLines
+from irdiff.ir.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
 
 _KEPT = 8

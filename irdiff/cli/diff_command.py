@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import normalize, process
+from irdiff import process
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
@@ -27,6 +27,7 @@ from irdiff.report import commands, escape, phrases
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
+from irdiff.texts import canonicalize, equivalent
 from irdiff.words import counted
 
 
@@ -72,7 +73,7 @@ def diff_command(
         if name == Stage.SASS:
             texts = disassembled(given.folder, chosen, config)
             diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
-            findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
+            findings = equivalent(Stage.SASS, texts.base, texts.head).findings
         else:
             diff = _read(given, chosen, name)
         screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
@@ -215,7 +216,7 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
-    canonical = normalize.canonicalize(name, text)
+    canonical = canonicalize(name, text)
     rows = zip(canonical.numbers, canonical.lines, strict=True)
     click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))
 

@@ -11,7 +11,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
@@ -30,6 +29,7 @@ from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 from irdiff.stages import Stage, in_stage_order
 from irdiff.store import Store
+from irdiff.texts import canonicalize, equivalent
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -271,7 +271,7 @@ class CaseStory:
             return
         try:
             texts = diff_command.disassembled(self.given.folder, self.case, config)
-            found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
+            found = equivalent(Stage.SASS, texts.base, texts.head)
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
             return
@@ -301,6 +301,6 @@ def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> I
     for text, root, kind in zip(texts, corpora, (Kind.REMOVED, Kind.ADDED), strict=True):
         rows = [row for row in diff.rows if row.kind is kind]
         places = [row.base if kind is Kind.REMOVED else row.head for row in rows]
-        numbers = normalize.canonicalize(diff.stage, text).numbers
+        numbers = canonicalize(diff.stage, text).numbers
         raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
         yield from explanation.source_lines(text, raw, root)

@@ -19,8 +19,8 @@ from pydantic import TypeAdapter
 from irdiff.codegen.readable import ReadableTexts, rewritten
 from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
 from irdiff.config import Config
+from irdiff.ir.lexing import UnclearError
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
-from irdiff.normalize.lexing import UnclearError
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.stages import Stage

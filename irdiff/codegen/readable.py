@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irdiff.codegen.tool_runner import LlvmCall, Runner, unknown_intrinsics
-from irdiff.normalize.lexing import LLVM_IR, Strings
-from irdiff.normalize.llvm_floats import spell_floats
+from irdiff.ir.lexing import LLVM_IR, Strings
+from irdiff.ir.llir.llvm_floats import spell_floats
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store, sha256
 
@@ -115,7 +115,7 @@ SPELLINGS = (
 def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """The text without these constructs, and those that it had. A text that has none stays as it is.
 
-    Raises `normalize.lexing.UnclearError` for a text whose strings cannot be separated from the rest.
+    Raises `ir.lexing.UnclearError` for a text whose strings cannot be separated from the rest.
     """
     wanted = set(names)
     strings = Strings(LLVM_IR)

@@ -130,7 +130,7 @@ _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
 
 
-CODE = digest_of_folders("codegen", "normalize")
+CODE = digest_of_folders("codegen", "ir")
 """Of this folder and of what it rewrites texts with: after an edit of these, tools run again."""
 
 

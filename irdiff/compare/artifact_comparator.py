@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from irdiff import binaries, normalize
+from irdiff import binaries, texts
 from irdiff.errors import NormalizeError, StoreError
 from irdiff.findings import Finding, FindingKind
-from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
+from irdiff.ir.canonical import CanonicalText, Reprint, TextEquality
+from irdiff.ir.llir import llvm_process
 from irdiff.parallel import LARGE_TEXT
 from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store, digest_of_folders
@@ -50,7 +51,7 @@ def made_by() -> str:
     """The digest of the modules that read and compare artifacts, part of the key of everything they found:
     after an edit of a rule, all is compared anew.
     """
-    return digest_of_folders("", "normalize", "binaries", "compare")
+    return digest_of_folders("", "ir", "binaries", "compare")
 
 
 class ArtifactComparator:
@@ -84,8 +85,8 @@ class ArtifactComparator:
         raw = content.decode()
         if len(raw) > _LARGE:
             with LARGE_TEXT:
-                return normalize.canonicalize(stage, raw)
-        made = normalize.canonicalize(stage, raw)
+                return texts.canonicalize(stage, raw)
+        made = texts.canonicalize(stage, raw)
         with self._lock:
             if (stage, digest) not in self._texts:  # another thread may have made it
                 self._texts[stage, digest] = made
@@ -125,7 +126,7 @@ class ArtifactComparator:
 
     def _compared(self, stage: str, base: str, head: str) -> TextEquality:
         try:
-            return normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
+            return texts.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except NormalizeError as error:
             # the texts are not of their stage's IR: only their bytes can be compared, and these differ
             finding = Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from irdiff import binaries, normalize
+from irdiff import binaries
 from irdiff.compare import occupancy
+from irdiff.ir.histogram import instruction_facts
 from irdiff.model import Compiled, Fact, Target
 from irdiff.stages import Stage
 
@@ -30,7 +31,7 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -
             facts["binary_bytes"] = len(contents[stage])
     for stage in _COUNTED_STAGES:
         if stage in contents:
-            counts = normalize.instruction_facts(stage, contents[stage].decode(errors="replace"))
+            counts = instruction_facts(stage, contents[stage].decode(errors="replace"))
             facts.update({f"{stage}.{name}": count for name, count in counts.items()})
     facts.update(_from_metadata(compiled.metadata))
     facts.update(_from_assembler(compiled.assembler_log))

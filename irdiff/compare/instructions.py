@@ -1,7 +1,7 @@
 """The opcode of an instruction's line, and its class where edits are compared. Pure.
 
 Instructions that a reader must see by name (synchronization, atomics, matrix units, memory by width) keep
-it; the rest has its class (`normalize.opcode_classes`).
+it; the rest has its class (`ir.opcode_classes`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from irdiff.normalize import opcode_classes
-from irdiff.normalize.opcode_classes import BY_NAME
+from irdiff.ir import opcode_classes
+from irdiff.ir.opcode_classes import BY_NAME
 from irdiff.stages import Stage
 
 _LLVM_OPCODE = re.compile(

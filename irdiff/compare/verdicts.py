@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from irdiff.findings import Finding, FindingKind
+from irdiff.ir.canonical import TextEquality
 from irdiff.model import Compiled, StageStatus, Verdict
-from irdiff.normalize import TextEquality
 from irdiff.stages import MACHINE_STAGES, Stage
 
 NO_LINKER = "no-linker"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from irdiff import normalize
 from irdiff.compare import line_forms
 from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
@@ -20,6 +19,7 @@ from irdiff.errors import IrdiffError
 from irdiff.model import Case
 from irdiff.run import run_folder
 from irdiff.stages import Stage
+from irdiff.texts import canonicalize
 
 BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
@@ -150,7 +150,7 @@ def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
 
 def compare(stage: str, base: str, head: str) -> StageDiff:
     """Raises NormalizeError where a text is not of the stage's IR."""
-    canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
+    canonical = [canonicalize(stage, text) for text in (base, head)]
     texts = [text.lines for text in canonical]
     shown, legend = _abbreviate(texts)
     return StageDiff(

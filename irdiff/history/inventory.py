@@ -11,18 +11,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff import normalize
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts, loops
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
+from irdiff.ir.histogram import instruction_facts
 from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.texts import canonicalize
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 """Texts that have no facts."""
@@ -120,11 +121,11 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
 def in_loops(stage: str, text: str) -> dict[str, int]:
     """Instructions by class that lie in a loop: those that run more than once."""
     try:
-        lines = normalize.canonicalize(stage, text).lines
+        lines = canonicalize(stage, text).lines
     except NormalizeError:
         return {}
     inside = "\n".join(f"\t{line}" for line, depth in zip(lines, loops.depths(lines), strict=True) if depth)
-    counts = normalize.instruction_facts(stage, inside)
+    counts = instruction_facts(stage, inside)
     return {f"{stage}.loop.{name}": count for name, count in counts.items()}
 
 

@@ -36,8 +36,8 @@ from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
+from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, ChangeGroup, Failed, FailureKind, Sides, StageStatus, Verdict
-from irdiff.normalize import llvm_process
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
@@ -103,7 +103,7 @@ class Rechecker:
             return None
         return key_of(
             "rechecked/2",
-            digest_of_folders("", "attribute", "binaries", "compare", "normalize", "recheck"),
+            digest_of_folders("", "attribute", "binaries", "compare", "ir", "recheck"),
             llvm_process.version(),
             subject.made_of,
             inputs,

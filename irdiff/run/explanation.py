@@ -24,8 +24,8 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
+from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, Launch, Revision, Run, Sides
-from irdiff.normalize import llvm_process
 from irdiff.resolve import packs, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments

@@ -28,12 +28,13 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irdiff import binaries, case_ids, normalize
+from irdiff import binaries, case_ids
 from irdiff import config as configuration
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launchers, verdicts
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
+from irdiff.ir.canonical import TextEquality
 from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
 from irdiff.resolve import corpus as corpora
@@ -149,12 +150,12 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
         same = type(ours) is type(theirs)
         return {"failure": StageStatus.EQUIVALENT if same else StageStatus.CHANGED}
 
-    def equivalent(stage: str, *digests: str) -> normalize.TextEquality:
+    def equivalent(stage: str, *digests: str) -> TextEquality:
         texts = [
             (store.get(digest) or b"").decode(errors="replace")
             for store, digest in zip(stores, digests, strict=True)
         ]
-        return normalize.equivalent(stage, *texts)
+        return texts.equivalent(stage, *texts)
 
     stages = dict(verdicts.compare_texts(ours, theirs, equivalent)[0])
     for binary, stage in MACHINE_STAGES.items():

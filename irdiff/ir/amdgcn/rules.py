@@ -27,9 +27,9 @@ from __future__ import annotations
 
 import re
 
-from irdiff.normalize.amdgcn_sections import drop_unloaded_sections
-from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import (
+from irdiff.ir.amdgcn.sections import drop_unloaded_sections
+from irdiff.ir.canonical import Numbering, Rows, unrecognized
+from irdiff.ir.lexing import (
     AMDGCN,
     HIDDEN,
     KERNEL,
@@ -38,7 +38,7 @@ from irdiff.normalize.lexing import (
     collapse_spaces,
     drop_unused_labels,
 )
-from irdiff.normalize.symbols import Renamed, rename_functions
+from irdiff.ir.symbols import Renamed, rename_functions
 
 _STRING = f"[{HIDDEN}]"
 _QUOTED_TARGET = re.compile(rf"(\n\.amdgcn_target )({_STRING})(?=\n)")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from irdiff.normalize.lexing import HIDDEN, Strings
+from irdiff.ir.lexing import HIDDEN, Strings
 
 _SWITCH = re.compile(r"(\n\.(?:section|text|data|bss|rodata)\b[^\n]*)")
 _GOES_BACK = re.compile(r"\n\.(?:previous|popsection|pushsection|subsection)\b")

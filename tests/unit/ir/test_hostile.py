@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
-from irdiff.normalize.canonical import MAX_TEXT_BYTES
+from irdiff.ir.canonical import MAX_TEXT_BYTES
+from irdiff.ir.histogram import instruction_facts
+from irdiff.ir.llir import llvm_reader
+from irdiff.texts import canonicalize, equivalent
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.golden import golden
 

@@ -1,4 +1,13 @@
-"""Which normalizer an IR goes through, and the comparison of two texts by their canonical forms."""
+"""Canonical text of every stage: the only judge of `equivalent`, and what every diff shows.
+
+    canonicalize(ir, text) -> CanonicalText    the canonical form, with the raw line of each line
+    compare(base, head) -> TextEquality        equal canonical forms, or how they differ
+    equivalent(ir, base, head) -> TextEquality equal bytes or equal canonical forms
+    lines(ir, text) -> canonical lines         the same one after another, for large texts
+
+These are functions without effects. What reads LLVM IR with LLVM runs elsewhere (`llvm_reader`) and is
+handed in.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +16,16 @@ from dataclasses import replace
 
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
-from irdiff.normalize import amdgcn, llir, mlir, ptx, sass, sass_registers
-from irdiff.normalize.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text, unrecognized
-from irdiff.normalize.inferred_attributes import differs_in_inferred_only
-from irdiff.normalize.lexing import UnclearError
-from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
+from irdiff.ir.amdgcn import rules as amdgcn
+from irdiff.ir.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text, unrecognized
+from irdiff.ir.lexing import UnclearError
+from irdiff.ir.llir import rules as llir
+from irdiff.ir.llir.inferred_attributes import differs_in_inferred_only
+from irdiff.ir.llir.llvm_upgrades import has_same_operations, may_be_made_equal
+from irdiff.ir.mlir import rules as mlir
+from irdiff.ir.ptx import rules as ptx
+from irdiff.ir.sass import registers as sass_registers
+from irdiff.ir.sass import rules as sass
 from irdiff.stages import MLIR, Stage
 
 _ASSEMBLY: dict[str, Callable[[str], Rows]] = {

@@ -4,9 +4,10 @@ import time
 
 import pytest
 
-from irdiff.normalize import Printed, equivalent
-from irdiff.normalize.llvm_reader import reprint
-from irdiff.normalize.llvm_upgrades import may_be_made_equal
+from irdiff.ir.canonical import Printed
+from irdiff.ir.llir.llvm_reader import reprint
+from irdiff.ir.llir.llvm_upgrades import may_be_made_equal
+from irdiff.texts import equivalent
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.golden import GOLDEN, golden
 from tests.unit.runs import told

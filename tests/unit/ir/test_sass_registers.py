@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from irdiff.normalize import canonicalize, equivalent
-from irdiff.normalize.sass_registers import same_up_to_registers
+from irdiff.ir.sass.registers import same_up_to_registers
+from irdiff.texts import canonicalize, equivalent
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.runs import told
 

@@ -4,7 +4,9 @@ import pytest
 
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
+from irdiff.ir.histogram import instruction_facts
+from irdiff.ir.llir import llvm_reader
+from irdiff.texts import canonicalize, equivalent
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
 from tests.texts import text_of
 from tests.unit.runs import told
@@ -79,7 +81,7 @@ def test_machine_code_sees_each_byte_of_the_code_and_refuses_damage(stage):
             machine_code(stage, damaged)
 
 
-LOOP = text_of("normalize/loop.ttgir.template")
+LOOP = text_of("ir/loop.ttgir.template")
 
 
 def test_dialects_of_3_2_are_counted_by_their_names_of_today():

@@ -38,10 +38,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize.canonical import Rows, unrecognized
-from irdiff.normalize.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
-from irdiff.normalize.mlir_names import Names
-from irdiff.normalize.symbols import rename_functions, words
+from irdiff.ir.canonical import Rows, unrecognized
+from irdiff.ir.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
+from irdiff.ir.mlir.names import Names
+from irdiff.ir.symbols import rename_functions, words
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""

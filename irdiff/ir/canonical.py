@@ -10,10 +10,14 @@ from hashlib import sha256
 
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding
-from irdiff.normalize.lexing import HIDDEN, Strings
+from irdiff.ir.lexing import HIDDEN, Strings
 
 MAX_TEXT_BYTES = 64 << 20
 """Longer texts are refused: ten times the longest IR seen, and still normalized within seconds."""
+
+NORMALIZER_VERSION = "9"
+"""Raised with any change of any rule: runs of different versions are not merged, and not known to each other.
+What is kept in the store is kept by the content of these modules."""
 
 _CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f{HIDDEN}]")
 _ASCII_CONTROL = bytes([*range(0x09), *range(0x0E, 0x20)])

@@ -20,9 +20,9 @@ from pathlib import Path
 import irdiff
 from irdiff import process
 from irdiff.config import Config
-from irdiff.normalize import Printed
+from irdiff.ir.canonical import Printed
 
-CHILD = (sys.executable, "-P", "-s", "-m", "irdiff.normalize.llvm_reader")
+CHILD = (sys.executable, "-P", "-s", "-m", "irdiff.ir.llir.llvm_reader")
 TRANSIENT = frozenset({"died", "timeout", "unavailable"})
 """Reasons that may have nothing to do with the text: such an answer is not kept."""
 MAX_LENGTH = 8 << 20

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from irdiff.normalize.lexing import UnclearError
+from irdiff.ir.lexing import UnclearError
 
 _NAME = re.compile(r"(%[\w.$-]+|\^[\w.$-]+)")
 _RESULTS = re.compile(r"%[\w.$-]+(?::\d+)?(?:, %[\w.$-]+(?::\d+)?)* = ")

@@ -37,10 +37,10 @@ from dataclasses import asdict
 
 import llvmlite.binding as llvm
 
-from irdiff.normalize.canonical import Printed
-from irdiff.normalize.lexing import UnclearError
-from irdiff.normalize.llir import without_debug
-from irdiff.normalize.llvm_upgrades import INTRINSIC
+from irdiff.ir.canonical import Printed
+from irdiff.ir.lexing import UnclearError
+from irdiff.ir.llir.llvm_upgrades import INTRINSIC
+from irdiff.ir.llir.rules import without_debug
 
 MAX_DEPTH = 64
 _MEMORY_BYTES = 2 << 30

@@ -32,8 +32,8 @@ import re
 from collections import Counter
 from itertools import count
 
-from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import (
+from irdiff.ir.canonical import Numbering, Rows, unrecognized
+from irdiff.ir.lexing import (
     HIDDEN,
     KERNEL,
     PTX,
@@ -42,7 +42,7 @@ from irdiff.normalize.lexing import (
     collapse_spaces,
     drop_unused_labels,
 )
-from irdiff.normalize.symbols import Renamed, rename_functions
+from irdiff.ir.symbols import Renamed, rename_functions
 
 _LINE_TABLE = re.compile(
     r"\n\.(?:loc \d+ \d+(?: \d+)?(?: ?, ?function_name [\w$]+(?: ?\+ ?\d+)? ?, ?inlined_at \d+ \d+ \d+)?"

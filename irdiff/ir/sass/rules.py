@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 
-from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import SASS, Strings, collapse_spaces, drop_unused_labels
+from irdiff.ir.canonical import Numbering, Rows, unrecognized
+from irdiff.ir.lexing import SASS, Strings, collapse_spaces, drop_unused_labels
 
 _ADDRESS = re.compile(r"^[ \t]*/\*([0-9a-f]{4,})\*/([^\n]*)$", re.M)
 _BRANCH = re.compile(

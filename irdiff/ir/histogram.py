@@ -11,8 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from irdiff.normalize.lexing import AMDGCN, PTX, without_comments
-from irdiff.normalize.opcode_classes import counted
+from irdiff.ir.lexing import AMDGCN, PTX, without_comments
+from irdiff.ir.opcode_classes import counted
 from irdiff.stages import Stage
 
 _PTX_OPCODE = re.compile(

@@ -35,10 +35,10 @@ from collections import deque
 from collections.abc import Container, Set
 from hashlib import sha256
 
-from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_IR, Strings, UnclearError, collapse_spaces
-from irdiff.normalize.llvm_floats import spell_floats
-from irdiff.normalize.symbols import rename_functions, words
+from irdiff.ir.canonical import Numbering, Rows, unrecognized
+from irdiff.ir.lexing import HIDDEN, KERNEL, LLVM_IR, Strings, UnclearError, collapse_spaces
+from irdiff.ir.llir.llvm_floats import spell_floats
+from irdiff.ir.symbols import rename_functions, words
 
 _DEBUG = re.compile(r", !dbg !\d+")
 _OTHER_DEBUG = tuple(re.compile(rf"{before} !(?:dbg|DIAssignID) !\d+") for before in (",", ""))

@@ -1,6 +1,6 @@
 """Every rule: texts that must become equal, and nearest neighbours that must stay different.
 
-A case is a folder `tests/golden/normalize/IR/RULE` with `base.IR` and any number of `equal-WHY.IR` and
+A case is a folder `tests/golden/ir/IR/RULE` with `base.IR` and any number of `equal-WHY.IR` and
 `differ-WHY.IR`. Adding one needs no Python. In `tests/golden/pairs` are texts that no compiler prints: nothing is taken
 for the same of which that is not certain.
 """
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.normalize import canonicalize, equivalent, mlir
-from irdiff.normalize.lexing import AMDGCN, LLVM_IR, MLIR, PTX, Strings, UnclearError
+from irdiff.ir.lexing import AMDGCN, LLVM_IR, MLIR, PTX, Strings, UnclearError
+from irdiff.ir.mlir import rules as mlir
+from irdiff.texts import canonicalize, equivalent
 from tests.unit.golden import golden
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "normalize"
+GOLDEN = Path(__file__).parents[2] / "golden" / "ir"
 NEIGHBOURS = sorted(path for path in GOLDEN.glob("*/*/*") if not path.name.startswith("base."))
 BASES = sorted(GOLDEN.glob("*/*/base.*"))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from irdiff.normalize.canonical import Reprint
+from irdiff.ir.canonical import Reprint
 
 INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 _DECLARATION = re.compile(r"^declare [^@\n]*@(llvm\.[\w.]+)\([^\n]*\)", re.M)
