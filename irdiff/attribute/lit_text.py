@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irdiff.compare import alignment
-from irdiff.compare.line_forms import blanking
+from irdiff.ir.mlir.lines import blank
 from irdiff.stages import Stage
 from irdiff.texts import canonicalize
 
@@ -197,7 +197,7 @@ def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     texts = [canonicalize(Stage.TTGIR, text) for text in (base, head)]
     canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
-    pairs = alignment.matching(*(map(blanking(Stage.TTGIR), lines) for lines in canonical))
+    pairs = alignment.matching(*(map(blank, lines) for lines in canonical))
     found = [_label(raw)]
     i = j = 0
     last = 0

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from irdiff import binaries
 from irdiff.compare import occupancy
-from irdiff.ir.histogram import instruction_facts
 from irdiff.model import Compiled, Fact, Target
 from irdiff.stages import Stage
+from irdiff.texts import instruction_facts
 
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _COUNTED_STAGES = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from irdiff.compare import line_forms
 from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
+from irdiff.ir.mlir.lines import closing
 from irdiff.model import Case
 from irdiff.run import run_folder
 from irdiff.stages import Stage
@@ -123,7 +123,7 @@ class StageDiff:
     def _text(self, side: int, place: int) -> str:
         text = self._texts[side][place]
         if side == 0 and self._aligned.names:  # a diff has one numbering
-            text = in_numbering_of_head(text, self._aligned.names)
+            text = in_numbering_of_head(self.stage, text, self._aligned.names)
         return visible.clean(text, limit=_LONGEST)
 
 
@@ -212,7 +212,7 @@ def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
     parts: list[str] = []
     position = 0
     while found := _ATTRIBUTE.search(line, position):
-        end = line_forms.closing(line, found.end())
+        end = closing(line, found.end())
         if end - found.start() < _LONG_ATTRIBUTE:
             parts.append(line[position : found.end()])
             position = found.end()

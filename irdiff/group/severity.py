@@ -14,10 +14,11 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from irdiff.compare import cases, loops, statistics
+from irdiff.compare import cases, statistics
 from irdiff.compare.edits import Edit
 from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
+from irdiff.ir import loops
 from irdiff.model import Case, CaseSummary, ChangeGroup, EffectClass, Effects, Fact, StageStatus, Verdict
 from irdiff.stages import Stage
 

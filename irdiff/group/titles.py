@@ -8,7 +8,7 @@ have says how many have it. Code stands in backticks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from irdiff.compare import cases
@@ -18,6 +18,7 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
+from irdiff.texts import title
 from irdiff.words import shortened
 
 MAX_TITLE = 160
@@ -32,12 +33,6 @@ _CODE = re.compile(r"`[^`]*`")
 _MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """Of an operand without a name: what a constant of the program was, and is."""
-_STAGE_WORDS: Mapping[str, str] = {
-    Stage.LLIR: "LLVM IR",
-    Stage.PTX: "PTX",
-    Stage.AMDGCN: "assembly",
-    Stage.SASS: "machine code",
-}
 
 CaseCauses = tuple[Case, tuple[Cause, ...]]
 """A case with its causes."""
@@ -143,8 +138,7 @@ def _unknown(case: Case) -> Cause:
         same = case.stages.get(Stage.PTX) is not StageStatus.CHANGED
         words = "same PTX, other" if same else "what differs in PTX has no effect; other"
         return Cause.uncounted(CauseKind.STATE, f"{words} machine code from `ptxas`")
-    words = _STAGE_WORDS.get(stage, stage if stage == "code" else stage.upper())
-    return Cause.uncounted(CauseKind.STATE, f"other {words}")
+    return Cause.uncounted(CauseKind.STATE, f"other {stage if stage == 'code' else title(stage)}")
 
 
 # causes of several cases

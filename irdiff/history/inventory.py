@@ -12,18 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare import facts, loops
+from irdiff.compare import facts
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
-from irdiff.ir.histogram import instruction_facts
 from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
-from irdiff.texts import canonicalize
+from irdiff.texts import canonicalize, instruction_facts, ir_of
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 """Texts that have no facts."""
@@ -124,7 +123,9 @@ def in_loops(stage: str, text: str) -> dict[str, int]:
         lines = canonicalize(stage, text).lines
     except NormalizeError:
         return {}
-    inside = "\n".join(f"\t{line}" for line, depth in zip(lines, loops.depths(lines), strict=True) if depth)
+    inside = "\n".join(
+        f"\t{line}" for line, depth in zip(lines, ir_of(stage).depths(lines), strict=True) if depth
+    )
     counts = instruction_facts(stage, inside)
     return {f"{stage}.loop.{name}": count for name, count in counts.items()}
 

@@ -71,7 +71,7 @@ _RECOGNIZED = re.compile(
 )
 
 
-def rows(text: str) -> Rows:
+def rows(stage: str, text: str) -> Rows:
     strings = Strings(AMDGCN)
     text = f"\n{collapse_spaces(strings.read(text))}\n"  # makes searches begin with constant text
     if _PUTS_TOGETHER.search(text):
@@ -79,7 +79,7 @@ def rows(text: str) -> Rows:
     _check_quoted(text, strings)
     text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
     if not _RECOGNIZED.search(text):
-        raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
+        raise unrecognized(stage, "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
     text = _take_target(_QUOTED_TARGET.sub(lambda m: m[1] + strings.restore(m[2]).strip('"'), text), header)
     text = _take_resources(_rename_functions(_rename_kernel(text)), header)

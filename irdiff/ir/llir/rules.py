@@ -85,11 +85,11 @@ _RECOGNIZED = re.compile(
 )
 
 
-def rows(text: str) -> Rows:
+def rows(stage: str, text: str) -> Rows:
     strings = Strings(LLVM_IR)
     text = _strip(strings.read(text))
     if not _RECOGNIZED.search(text):
-        raise unrecognized("llir", "a definition, a declaration or a target")
+        raise unrecognized(stage, "a definition, a declaration or a target")
     _check_names(text, strings)
     return _Module(spell_floats(text), strings).rows()
 

@@ -81,13 +81,13 @@ _POINTER_TO_ELEMENT = re.compile(r"^!tt\.ptr<(\w+)> -> (?=tensor<(?:\d+x)++\1[,>
 _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
-def rows(ir: str, text: str) -> Rows:
+def rows(stage: str, text: str) -> Rows:
     header: dict[str, str] = {}
-    body = [row for block in blocks(ir, text, header=header) for row in block]
+    body = [row for block in blocks(stage, text, header=header) for row in block]
     return Rows(body=body, tail=[], header=header)
 
 
-def blocks(ir: str, text: str, *, header: dict[str, str]) -> Iterator[list[str]]:
+def blocks(stage: str, text: str, *, header: dict[str, str]) -> Iterator[list[str]]:
     """The rows block by block; what belongs to the header is put into it on the way.
 
     A block is taken through every rule before the next one, for texts of 20 MB are met and each rule makes
@@ -97,7 +97,7 @@ def blocks(ir: str, text: str, *, header: dict[str, str]) -> Iterator[list[str]]
     strings = Strings(MLIR)
     parts = [_strip(strings.read(part)) for part in _cut(text)]
     if not any(map(_RECOGNIZED.search, parts)):
-        raise unrecognized(ir, "a module or a function")
+        raise unrecognized(stage, "a module or a function")
     symbols, names = _symbols(parts, strings), Names()
     for number, part in enumerate(parts):
         spelled = _sort_dictionaries(_respell_buffers(part), strings)

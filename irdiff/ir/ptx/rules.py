@@ -65,12 +65,12 @@ _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
 
-def rows(text: str) -> Rows:
+def rows(stage: str, text: str) -> Rows:
     strings = Strings(PTX)
     text = collapse_spaces(strings.read(text))
     text = _DEBUG_SECTION.sub(blank_out, _LINE_TABLE.sub("\n", text))
     if not _RECOGNIZED.search(text):
-        raise unrecognized("ptx", "`.version`, `.target`, `.entry` or `.func`")
+        raise unrecognized(stage, "`.version`, `.target`, `.entry` or `.func`")
     header: dict[str, str] = {}
     version = _VERSION.search(text)
     if version:

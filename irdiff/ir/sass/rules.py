@@ -31,11 +31,11 @@ _KEPT_HEADER = re.compile(r"^(?:\.text\.([\w.$]+):|Function : ([\w.$]+)|\.sectio
 _INSTRUCTION = re.compile(r"^(?:\{ )?(?:@!?U?P[T\d]\w* )?[A-Z][A-Z0-9_]+(?:[. ;]|$)")
 
 
-def rows(text: str) -> Rows:
+def rows(stage: str, text: str) -> Rows:
     bare = Strings(SASS).read(_ADDRESS.sub(_make_relative, text))
     body = [_keep(line) for line in collapse_spaces(bare).split("\n")]
     if not any(_INSTRUCTION.match(line) for line in body):
-        raise unrecognized("sass", "an instruction")
+        raise unrecognized(stage, "an instruction")
     _drop_padding(body)
     labels = Numbering(".L")
     used = drop_unused_labels("\n".join(body), _LABEL)

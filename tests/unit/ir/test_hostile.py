@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.ir.canonical import MAX_TEXT_BYTES
-from irdiff.ir.histogram import instruction_facts
 from irdiff.ir.llir import llvm_reader
-from irdiff.texts import canonicalize, equivalent
+from irdiff.texts import canonicalize, equivalent, instruction_facts
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit.golden import golden
 

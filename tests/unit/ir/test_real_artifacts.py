@@ -4,9 +4,8 @@ import pytest
 
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.ir.histogram import instruction_facts
 from irdiff.ir.llir import llvm_reader
-from irdiff.texts import canonicalize, equivalent
+from irdiff.texts import canonicalize, equivalent, instruction_facts
 from tests.programs.mutation.artifacts import TEXT_STAGES, all_artifacts, of_stage
 from tests.texts import text_of
 from tests.unit.runs import told

@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-_STRUCTURED = re.compile(r"(?:%[^=]*= )?(?:scf\.(?:for|while|parallel|forall)|affine\.for)\b")
-_LABEL = re.compile(r"(\^\w+|%?[\w.$-]+|\$L\d+|\.L\w+)(?=[:(])")
-_JUMP = re.compile(r"\bbra\b|\bbr\b|\bcond_br\b|s_c?branch|llvm\.br|cf\.|llvm\.cond_br|\bswitch\b|BRA\b")
-_DESTINATION = re.compile(r"label (%[\w.$-]+)|(\^\w+)|(\$L\w+)|(\.L\w+)")
+
+@dataclass(frozen=True, kw_only=True)
+class Jumps:
+    """How an IR spells control flow."""
+
+    label: re.Pattern[str]
+    """A line that is a label; its first group is the name."""
+    jump: re.Pattern[str]
+    destination: re.Pattern[str]
+    """A label in a jump; its first group is the name."""
+    marks: tuple[str, ...]
+    """A line in which `destination` finds anything has one of these: a quick test."""
 
 
-def depths(lines: Sequence[str]) -> list[int]:
-    """One number a line, 0 outside of every loop."""
+def depths(lines: Sequence[str], jumps: Jumps, loop: re.Pattern[str] | None = None) -> list[int]:
+    """One number a line, 0 outside of every loop. `loop` matches operations whose regions are loops."""
     change = [0] * (len(lines) + 1)
-    _structured(lines, change)
-    _jumps(lines, change)
+    if loop:
+        _structured(lines, loop, change)
+    _jumps(lines, jumps, change)
     return list(accumulate(change))[: len(lines)]
 
 
@@ -31,7 +41,7 @@ def weight(depths_of_lines: Iterable[int]) -> float:
     return 0.5 + 0.25 * min(max(depths_of_lines), 2)
 
 
-def _structured(lines: Sequence[str], change: list[int]) -> None:
+def _structured(lines: Sequence[str], loop: re.Pattern[str], change: list[int]) -> None:
     regions: list[bool] = []
     for number, line in enumerate(lines):
         if line.startswith("}") and regions:
@@ -41,29 +51,24 @@ def _structured(lines: Sequence[str], change: list[int]) -> None:
                 regions.append(is_loop)
                 change[number + 1] += is_loop
         elif line.endswith("{"):
-            is_loop = _STRUCTURED.match(line) is not None
+            is_loop = loop.match(line) is not None
             regions.append(is_loop)
             if is_loop:
                 change[number + 1] += 1
 
 
-def _jumps(lines: Sequence[str], change: list[int]) -> None:
+def _jumps(lines: Sequence[str], jumps: Jumps, change: list[int]) -> None:
     labels: dict[str, int] = {}
     ends: dict[int, int] = {}
     for number, line in enumerate(lines):
-        label = _LABEL.match(line) if line.endswith(":") or line.startswith("^") else None
+        label = jumps.label.match(line) if line.endswith(":") else None
         if label:
             labels[label.group(1)] = number
-        elif _may_name_a_label(line) and _JUMP.search(line):
-            for found in _DESTINATION.finditer(line):
-                target = labels.get(next(text for text in found.groups() if text))
+        elif any(mark in line for mark in jumps.marks) and jumps.jump.search(line):
+            for found in jumps.destination.finditer(line):
+                target = labels.get(found.group(1))
                 if target is not None:
                     ends[target] = number
     for start, end in ends.items():
         change[start] += 1
         change[end + 1] -= 1
-
-
-def _may_name_a_label(line: str) -> bool:
-    """A quick test that is true of every line in which `_DESTINATION` finds anything."""
-    return "label %" in line or "^" in line or "$L" in line or ".L" in line
