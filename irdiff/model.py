@@ -105,6 +105,8 @@ class Component(StrEnum):
     LLVM_LOWERING = "llvm lowering"
     LLVM_CODEGEN = "llvm codegen"
     PTXAS = "ptxas"
+    LLD = "lld"
+    """LLVM's assembler and linker, which make a binary of AMD's assembly."""
     NOT_SEPARABLE = "not separable"
 
 

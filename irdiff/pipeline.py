@@ -23,6 +23,7 @@ from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
+from irdiff.backends.stages import check_compared
 from irdiff.capture import (
     catalogs,
     changed_files,
@@ -71,7 +72,6 @@ from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, Unstab
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
-from irdiff.stages import check_compared
 from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests

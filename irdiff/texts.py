@@ -15,16 +15,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from irdiff import ir
+from irdiff.backends import BACKENDS
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
-from irdiff.ir import Ir, amdgcn, ptx, sass
+from irdiff.ir import Ir
 from irdiff.ir.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text
 from irdiff.ir.lexing import UnclearError
 from irdiff.ir.llir.llvm_upgrades import has_same_operations, may_be_made_equal
 from irdiff.ir.mlir import rules as mlir_rules
 from irdiff.stages import MLIR, Stage
 
-_IRS: Mapping[str, Ir] = {**ir.SHARED, Stage.PTX: ptx, Stage.AMDGCN: amdgcn, Stage.SASS: sass}
+_IRS: Mapping[str, Ir] = {
+    **ir.SHARED,
+    **{stage: each for backend in BACKENDS.values() for stage, each in backend.IRS.items()},
+}
 
 
 def ir_of(stage: str) -> Ir:

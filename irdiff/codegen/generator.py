@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from irdiff.backends import amd, nvidia
 from irdiff.codegen.readable import ReadableTexts, rewritten
 from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
 from irdiff.config import Config
@@ -73,11 +74,11 @@ class Generator:
     ) -> Outcome:
         """`start` with the assembly of its LLVM IR, and for AMD the binary; `above` has the release's PTX."""
         tool = substitute.tool
-        stage = Stage.PTX if target.backend == "cuda" else Stage.AMDGCN
+        stage = nvidia.ASSEMBLY if target.backend == nvidia.NAME else amd.ASSEMBLY
         text = self._text(start, Stage.LLIR)
         able = self.texts.abilities(tool)
         try:
-            call = llvm_call(launch, target, substitute.version, self._text(above, Stage.PTX))
+            call = llvm_call(launch, target, substitute.version, self._text(above, nvidia.ASSEMBLY))
         except ValueError as error:
             return failed(start, Failure(kind=FailureKind.ERROR, stage=stage, message=str(error)))
         # what Triton asks for, as far as this LLVM has it
@@ -93,7 +94,7 @@ class Generator:
         self.texts.note(kept.respelled, digest)
         if kept.failure:
             return failed(start, kept.failure)
-        linked = stage == Stage.PTX or Stage.HSACO in kept.artifacts
+        linked = stage == nvidia.ASSEMBLY or amd.HSACO in kept.artifacts
         return replace(
             start,
             artifacts={**start.artifacts, **kept.artifacts},
@@ -102,7 +103,7 @@ class Generator:
         )
 
     def _generate(
-        self, tool: Tool, stage: Stage, text: str, names: Sequence[str], call: LlvmCall, attempt: str
+        self, tool: Tool, stage: str, text: str, names: Sequence[str], call: LlvmCall, attempt: str
     ) -> _Made:
         runner = self._runner.at(attempt)
         try:
@@ -111,13 +112,13 @@ class Generator:
             raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=str(error))) from error
         with self._store.scratch() as folder:
             outputs: dict[str, bytes] = {stage: runner.generate(tool, readable, call, folder)}
-            if stage == Stage.AMDGCN and tool.links:
-                outputs[Stage.HSACO] = runner.link(tool, call, folder)
+            if stage == amd.ASSEMBLY and tool.links:
+                outputs[amd.HSACO] = runner.link(tool, call, folder)
         return outputs, {"respelled": respelled}
 
     def assembled(self, substitute: Substitute, compiled: Compiled, attempt: str) -> Outcome:
         """With the machine code of its PTX; as it is where no assembler is at hand."""
-        ptx = compiled.artifacts.get(Stage.PTX)
+        ptx = compiled.artifacts.get(nvidia.ASSEMBLY)
         tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
         program = tool.programs["ptxas"] if tool else _ptxas_of_release(substitute, compiled)
         if ptx is None or program is None or compiled.assembler is None:
@@ -130,7 +131,7 @@ class Generator:
             name = tool.version if tool else program.name
             with self._store.scratch() as folder:
                 code, log = self._runner.at(attempt).assemble(program, name, text, flags, folder)
-            return {Stage.CUBIN: code}, {"log": log}
+            return {nvidia.CUBIN: code}, {"log": log}
 
         kept = self._kept((digest, sha256(text), flags), attempt, make)
         if kept.failure:
@@ -138,7 +139,7 @@ class Generator:
         return replace(
             compiled,
             artifacts={**compiled.artifacts, **kept.artifacts},
-            stage_times_s={**compiled.stage_times_s, str(Stage.CUBIN): kept.seconds},
+            stage_times_s={**compiled.stage_times_s, nvidia.CUBIN: kept.seconds},
             assembler_log=kept.log,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from irdiff.backends import amd, nvidia
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
 from irdiff.codegen.tool_runner import ptxas_flags
@@ -104,7 +105,7 @@ class ToolCompiler:
             return above
         start = _above_stage(above, STARTS_AT[tool.kind])
         if target.backend not in tool.backends:
-            stage = Stage.AMDGCN if target.backend == "hip" else Stage.PTX
+            stage = nvidia.ASSEMBLY if target.backend == nvidia.NAME else amd.ASSEMBLY
             message = f"{tool.version} has no backend for {target.name}"
             return failed(start, Failure(kind=FailureKind.UNSUPPORTED, stage=stage, message=message))
         if tool.kind is ToolKind.LLVM:
@@ -126,7 +127,7 @@ class ToolCompiler:
         case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
-        wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
+        wanted = (Stage.LLIR, nvidia.ASSEMBLY) if target.backend == nvidia.NAME else (Stage.LLIR,)
         missing = [stage for stage in wanted if stage not in kept]
         if case is None or missing:
             message = f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed"
@@ -135,8 +136,8 @@ class ToolCompiler:
             failure = (case.failures.of(recorded.side) if case else None) or gone
             return Failed(failure=failure, transient=True, artifacts=kept, stage_times_s={})
         flags: tuple[str, ...] = ()
-        if Stage.PTX in kept:
-            ptx = self._store.get(kept[Stage.PTX].digest) or b""
+        if nvidia.ASSEMBLY in kept:
+            ptx = self._store.get(kept[nvidia.ASSEMBLY].digest) or b""
             flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
         digest = substitute.ptxas.digest if substitute.ptxas else None
         return Compiled(
@@ -166,12 +167,12 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
-        given = STARTS_AT[substitute.tool.kind] if stage != Stage.CUBIN else Stage.PTX
+        given = STARTS_AT[substitute.tool.kind] if stage != nvidia.CUBIN else nvidia.ASSEMBLY
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())
-        if stage == Stage.CUBIN:
+        if stage == nvidia.CUBIN:
             return self._generator.assembled(substitute, start, attempt)
-        if stage in (Stage.PTX, Stage.AMDGCN) and substitute.tool.kind is ToolKind.LLVM:
+        if stage in (nvidia.ASSEMBLY, amd.ASSEMBLY) and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
 
@@ -183,7 +184,7 @@ randomized."""
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:
     """Without what was made of the text of `stage`: the tool makes that."""
-    kept = (*MLIR, Stage.LLIR, *((Stage.PTX,) if stage == Stage.PTX else ()))
+    kept = (*MLIR, Stage.LLIR, *((nvidia.ASSEMBLY,) if stage == nvidia.ASSEMBLY else ()))
     return replace(
         compiled,
         artifacts={name: row for name, row in compiled.artifacts.items() if name in kept},

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
 from irdiff.ir.mlir.lines import closing
 from irdiff.model import Case
 from irdiff.run import run_folder
-from irdiff.stages import Stage
 from irdiff.texts import canonicalize
 
-BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
+_NO_TEXTS = frozenset({*BINARIES, *WITHOUT_TEXT})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
 """The most characters of a line that are shown. One of inline assembly with 256 operands has 5,000."""
@@ -130,7 +130,7 @@ class StageDiff:
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
     """The raw artifact of one side. None where the run does not hold it, or it is not a text."""
     artifact = case.artifacts.of(side).get(stage)
-    if artifact is None or stage in BINARY_STAGES:
+    if artifact is None or stage in _NO_TEXTS:
         return None
     content = run_folder.artifact(folder, artifact.digest)
     return None if content is None else content.decode("utf-8", "replace")

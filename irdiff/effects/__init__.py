@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from irdiff.backends import amd, nvidia
 from irdiff.effects import amdgcn, blocks, difference, llir, ptx, waits
 from irdiff.effects.difference import EffectDiffers
 from irdiff.effects.numbering import NumberedFunction, number
@@ -15,8 +16,8 @@ from irdiff.model import Bits, EffectClass
 from irdiff.stages import Stage
 
 READERS: Mapping[str, Callable[[Sequence[str]], Program]] = {
-    Stage.PTX: ptx.read,
-    Stage.AMDGCN: amdgcn.read,
+    nvidia.ASSEMBLY: ptx.read,
+    amd.ASSEMBLY: amdgcn.read,
     Stage.LLIR: llir.read,
 }
 
@@ -80,7 +81,7 @@ def _of_functions(stage: str, values: Values, base: Function, head: Function) ->
     if not blocks.same_shape(*graphs):
         return list(difference.of_shapes(*graphs))
     ours, theirs = (
-        NumberedFunction(values, waits.marked(graph) if stage == Stage.AMDGCN else graph, function)
+        NumberedFunction(values, waits.marked(graph) if stage == amd.ASSEMBLY else graph, function)
         for graph, function in zip(graphs, (base, head), strict=True)
     )
     number(ours, theirs)
@@ -93,7 +94,7 @@ def _bits(stage: str, values: Values, said: Sequence[tuple[EffectClass, str, int
         return Bits.MAY_DIFFER
     if not kinds <= {EffectClass.COST}:
         return Bits.UNKNOWN
-    is_final = stage == Stage.AMDGCN or (stage == Stage.PTX and not _may_be_contracted(values))
+    is_final = stage == amd.ASSEMBLY or (stage == nvidia.ASSEMBLY and not _may_be_contracted(values))
     has_order = not any(operation.sums_up for operation in values.made_by.values())
     return Bits.SAME if is_final and has_order else Bits.UNKNOWN
 

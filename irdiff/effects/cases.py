@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irdiff import effects
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.effects.wording import detail_of
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Cause, CauseKind, EffectClass, Effects, Verdict
@@ -21,7 +22,7 @@ def of_case(case: Case, text_of: TextOf) -> tuple[Effects, Cause] | None:
     if case.verdict is not Verdict.CHANGED:
         return None
     base, head = case.artifacts
-    stages = (Stage.PTX, Stage.AMDGCN, Stage.LLIR)
+    stages = (*ASSEMBLIES, Stage.LLIR)
     stage = next((stage for stage in stages if stage in base and stage in head), None)
     if stage is None:
         return None

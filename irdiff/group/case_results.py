@@ -121,7 +121,7 @@ def _made_of(side: Compiled) -> list[object]:
 def _digest_of_code() -> str:
     """The digest of the modules that make a judgement: another irdiff judges anew."""
     return digest_of_folders(
-        "", "store", "compile", "ir", "binaries", "compare", "attribute", "effects", "group"
+        "", "store", "compile", "ir", "backends", "compare", "attribute", "effects", "group"
     )
 
 

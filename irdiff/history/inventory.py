@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts
 from irdiff.compile import corpus_check
@@ -26,7 +27,6 @@ from irdiff.texts import canonicalize, instruction_facts, ir_of
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 """Texts that have no facts."""
-_LOOPED = (Stage.PTX, Stage.AMDGCN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
         if name not in _UNREAD and (content := store.get(artifact.digest)) is not None
     }
     found = facts.of_side(compiled, contents, target)
-    for stage in _LOOPED:
+    for stage in ASSEMBLIES:
         if stage in contents:
             found.update(in_loops(stage, contents[stage].decode(errors="replace")))
     return found

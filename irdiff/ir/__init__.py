@@ -12,6 +12,7 @@ from typing import Protocol
 from irdiff.findings import Finding
 from irdiff.ir import generic, llir, mlir
 from irdiff.ir.canonical import Rows
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import ParsedLine
 from irdiff.stages import Stage
 
@@ -27,6 +28,9 @@ class Ir(Protocol):
     """A value, label or register in a line."""
     WIDE_ACCESSES: tuple[str, ...]
     """The counts of accesses to memory that are as wide as they can be."""
+
+    SYNCHRONIZATION: tuple[CountedSynchronization, ...]
+    """The counts of instructions that synchronize, as titles say them."""
 
     def rows(self, stage: str, text: str) -> Rows:
         """The canonical form of a text that is not empty.

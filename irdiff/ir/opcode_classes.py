@@ -24,6 +24,15 @@ class OpcodeClass(NamedTuple):
     """The class in an edit; empty where the row has none: an edit then has the opcode itself."""
 
 
+class CountedSynchronization(NamedTuple):
+    counted: str
+    """The name of the fact."""
+    name: str
+    """The instructions that it counts: "`s_barrier`"."""
+    kept: str
+    """What a title says where there are as many as before."""
+
+
 Table = tuple[OpcodeClass, ...]
 
 BY_NAME = re.compile(

@@ -16,15 +16,15 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "ir",
-    "texts",
+    "backends", "texts",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "codegen", "binaries", "compare",
+    "resolve", "worker_client", "capture", "compile", "codegen", "compare",
     "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
-PURE = {"ir", "texts", "binaries", "effects", "group"}
+PURE = {"ir", "texts", "backends", "effects", "group"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py", "group/case_results.py",
 }  # fmt: skip

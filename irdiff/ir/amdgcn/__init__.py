@@ -12,11 +12,13 @@ from irdiff.ir.amdgcn.opcodes import TABLE, class_of
 from irdiff.ir.amdgcn.rules import rows
 from irdiff.ir.lexing import AMDGCN
 from irdiff.ir.loops import Jumps
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
     "blank",
@@ -31,6 +33,10 @@ TITLE = "assembly"
 HAS_REGISTERS = True
 NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
 WIDE_ACCESSES: tuple[str, ...] = ("load_global_128", "store_global_128", "load_shared_128")
+SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
+    CountedSynchronization("barrier", "`s_barrier`", "as many `s_barrier` in the assembly"),
+    CountedSynchronization("wait", "`s_waitcnt`", "as many `s_waitcnt` in the assembly"),
+)
 _BLANKED = re.compile(r"\b([avs])(?:\d+\b|\[\d+:\d+\])|\.L\d+")
 _FIRST_WORD = re.compile(r"\S+")
 _RAW_OPCODE = re.compile(r"^[ \t]+((?:s|v|ds|global|buffer|flat|scratch|tensor)_[a-z0-9_]+)", re.M)

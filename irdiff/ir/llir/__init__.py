@@ -12,11 +12,13 @@ from irdiff.ir.llir.inferred_attributes import differs_in_inferred_only
 from irdiff.ir.llir.opcodes import class_of
 from irdiff.ir.llir.rules import rows
 from irdiff.ir.loops import Jumps
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
     "blank",
@@ -31,6 +33,7 @@ TITLE = "LLVM IR"
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"%[\w.$-]+(?:#\d+)?|![0-9]+\b")
 _OPCODE = re.compile(
     r"(?:%[\w.$-]+ = )?(?:(?:tail|musttail|notail) )?([a-z]\w*)"

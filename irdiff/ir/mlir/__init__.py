@@ -14,12 +14,14 @@ from irdiff.ir.mlir import lines as parts
 from irdiff.ir.mlir.counts import operations_by_class
 from irdiff.ir.mlir.lines import blank
 from irdiff.ir.mlir.rules import rows
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 from irdiff.stages import Stage
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
     "blank",
@@ -34,6 +36,7 @@ TITLE = ""
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 ON_THE_WAY = "mlir"
 """Stands for the stage of a text between two passes on the way to LLVM IR."""
 _COUNTED = (Stage.TTGIR, Stage.GLIR)

@@ -10,6 +10,7 @@ from irdiff.findings import Finding
 from irdiff.ir import loops, opcode_classes
 from irdiff.ir.lexing import PTX
 from irdiff.ir.loops import Jumps
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 from irdiff.ir.ptx.opcodes import TABLE, class_of
 from irdiff.ir.ptx.rules import rows
@@ -17,6 +18,7 @@ from irdiff.ir.ptx.rules import rows
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
     "blank",
@@ -36,6 +38,10 @@ WIDE_ACCESSES: tuple[str, ...] = (
     "store_global_128",
     "load_shared_128",
     "store_shared_128",
+)
+SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
+    CountedSynchronization("barrier", "PTX `bar` and `mbarrier`", "as many `bar` and `mbarrier` in PTX"),
+    CountedSynchronization("fence", "PTX `fence`", "as many `fence` in PTX"),
 )
 _BLANKED = re.compile(r"%(?:[a-z]+)\d+|\$L\d+")
 _OPCODE = re.compile(r"(?:\{\s*)?(?:@!?%\w+ )?([a-z]\w*(?:[.:][\w:]+)*)")

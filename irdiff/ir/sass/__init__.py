@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from irdiff.findings import Finding, FindingKind
 from irdiff.ir import loops, opcode_classes
 from irdiff.ir.loops import Jumps
+from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 from irdiff.ir.sass.registers import same_up_to_registers
 from irdiff.ir.sass.rules import rows
@@ -16,6 +17,7 @@ from irdiff.ir.sass.rules import rows
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
     "blank",
@@ -30,6 +32,7 @@ TITLE = "machine code"
 HAS_REGISTERS = True
 NAMES = re.compile(r"\bU?[RP]\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"\b(UR|UP|R|P|B)\d+\b|\.L\d+")
 _FIRST_WORD = re.compile(r"\S+")
 _JUMPS = Jumps(

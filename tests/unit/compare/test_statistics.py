@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.compare import occupancy
-from irdiff.compare.statistics import STATISTICS
+from irdiff.backends import BACKENDS, occupancy
 from irdiff.resolve import targets
 from tests.unit.golden import golden
 from tests.unit.report.test_recorded_runs import recorded
@@ -15,9 +14,10 @@ from tests.unit.report.test_recorded_runs import recorded
 def test_real_compilations_have_the_facts_of_every_row():
     run = recorded("release")
     backends = {target.name: target.backend for target in run.targets}
-    for row in STATISTICS:
-        facts = [case.facts.head for case in run.cases if backends[case.target] == row.backend]
-        assert any(row.of(side) is not None for side in facts), row
+    for name, backend in BACKENDS.items():
+        facts = [case.facts.head for case in run.cases if backends[case.target] == name]
+        for row in backend.STATISTICS:
+            assert any(row.of(side) is not None for side in facts), row
 
 
 TARGETS = targets.load_all([Path(__file__).parents[3] / "targets"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irdiff.binaries import machine_code
+from irdiff.backends.machine_code import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.ir.canonical import MAX_TEXT_BYTES
 from irdiff.ir.llir import llvm_reader

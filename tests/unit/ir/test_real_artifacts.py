@@ -2,7 +2,7 @@
 
 import pytest
 
-from irdiff.binaries import machine_code
+from irdiff.backends.machine_code import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.ir.llir import llvm_reader
 from irdiff.texts import canonicalize, equivalent, instruction_facts

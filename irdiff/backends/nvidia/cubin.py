@@ -29,8 +29,9 @@ import math
 import struct
 from collections.abc import Iterator, Mapping
 
-from irdiff.binaries import elf
-from irdiff.binaries.elf import EXECUTED, KERNEL, LOCAL, NOBITS, STRTAB, SYMTAB, Elf, Section, Symbol
+from irdiff.backends import elf
+from irdiff.backends.elf import EXECUTED, KERNEL, LOCAL, NOBITS, STRTAB, SYMTAB, Elf, Section, Symbol
+from irdiff.backends.kernel_entry import EntryError, EntryParameter, KernelEntry
 from irdiff.errors import NormalizeError
 
 _MAX_THREADS = 0x05
@@ -39,6 +40,7 @@ _EXTERNS = 0x0F
 _REQNTID = 0x10
 _FRAME_SIZE = 0x11
 _MIN_STACK_SIZE = 0x12
+_PARAM_INFO = 0x17
 _MAX_STACK_SIZE = 0x23
 _REGCOUNT = 0x2F
 _CUDA_API_VERSION = 0x37
@@ -97,6 +99,35 @@ def attributes(content: bytes) -> Iterator[tuple[int, bytes]]:
             position += value
         else:
             yield number, struct.pack("<H", value)
+
+
+# the entry
+
+
+def entry(binary: bytes, name: str) -> KernelEntry:
+    """Parameters are listed in `.nv.info.NAME`, one EIATTR_KPARAM_INFO each: index (4 bytes), ordinal (2),
+    offset (2), and a word whose upper 14 bits are the size in bytes (layout as `cuobjdump -elf` prints it).
+    """
+    file = elf.read(binary, name)
+    content = next((s.content for s in file.sections if s.name == f".nv.info.{name}"), None)
+    if content is None:
+        raise EntryError(f"the cubin has no kernel {name!r}")
+    found: dict[int, EntryParameter] = {}
+    threads = bank_bytes = None
+    for number, value in attributes(content):
+        if number == _PARAM_INFO and len(value) == 12:
+            _, ordinal, offset, word = struct.unpack("<IHHI", value)
+            found[ordinal] = EntryParameter(offset_bytes=offset, size_bytes=word >> 18)
+        elif number == _REQNTID and len(value) == 12:
+            threads = math.prod(struct.unpack("<III", value))
+        elif number == _PARAM_CBANK and len(value) == 8:
+            bank_bytes = struct.unpack("<IHH", value)[2]
+    parameters = tuple(found[key] for key in sorted(found))
+    kernel = KernelEntry(name=name, parameters=parameters, required_threads=threads)
+    if bank_bytes is not None and bank_bytes != kernel.size_bytes:
+        listed = f"the listed parameters {kernel.size_bytes}"
+        raise EntryError(f"{name}: the parameter bank has {bank_bytes} bytes, {listed}")
+    return kernel
 
 
 # the contract

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 
-from irdiff.binaries import cubin, elf, hsaco
+from irdiff.backends import BACKENDS, elf
 from irdiff.errors import NormalizeError
-from irdiff.stages import Stage
 
-_READERS = {Stage.CUBIN: cubin.read, Stage.HSACO: hsaco.read}
+_READERS = {each.BINARY.artifact: each.read for each in BACKENDS.values() if each.BINARY}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +25,12 @@ class MachineCode:
 
 
 def machine_code(stage: str, binary: bytes) -> MachineCode:
-    """The executable contract of a `cubin` or `hsaco` (see there), its digest, and resource facts.
+    """The executable contract of a binary (see the reader of its backend), its digest, and resource facts.
 
     Raises NormalizeError for a binary that is damaged, or holds no code.
     """
     with _damage_of(stage):
-        sections, facts = _READERS[Stage(stage)](binary)
+        sections, facts = _READERS[stage](binary)
     digest = sha256()
     for name in sorted(sections):
         digest.update(f"{name}\0{len(sections[name])}\0".encode())
@@ -40,7 +39,7 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
 
 
 def symbols(stage: str, binary: bytes) -> frozenset[str]:
-    """Names under which a driver finds functions in a `cubin` or `hsaco`. Raises NormalizeError for a damaged
+    """Names under which a driver finds functions in a binary. Raises NormalizeError for a damaged
     binary.
     """
     with _damage_of(stage):

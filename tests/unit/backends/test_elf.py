@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from irdiff.binaries import elf
-from irdiff.binaries.elf import DYNSYM, NOBITS, NULL, SYMTAB
+from irdiff.backends import elf
+from irdiff.backends.elf import DYNSYM, NOBITS, NULL, SYMTAB
 from tests.programs.mutation.artifacts import of_stage
 
 elffile = pytest.importorskip(

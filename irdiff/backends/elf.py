@@ -4,7 +4,7 @@ What is read is bounded by the size of the file: "Sections in a file may not ove
 two share their bytes (the PTX text, and the same next to the capsule) all are still shorter than two files. A
 file whose sections, or whose names, are longer is refused.
 
-pyelftools 0.33 reads the same of every binary in the tests (`tests/unit/binaries/test_elf.py`), but for two
+pyelftools 0.33 reads the same of every binary in the tests (`tests/unit/backends/test_elf.py`), but for two
 bits of `st_other` that it drops: one of them marks the kernels of a cubin. It trusts the file,
 too: sections that overlap, symbols with one long name, or a section that says it is compressed make it take
 gigabytes for a file of 4 MB. And it takes ten times as long, more where there are many symbols.

@@ -9,8 +9,10 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from irdiff.binaries import cubin, elf, machine_code, symbols
-from irdiff.binaries.elf import Section
+from irdiff.backends import elf
+from irdiff.backends.elf import Section
+from irdiff.backends.machine_code import machine_code, symbols
+from irdiff.backends.nvidia import cubin
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, assembled, content, named, rebuilt
 from tests.programs.mutation.artifacts import of_stage

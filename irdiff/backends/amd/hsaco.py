@@ -26,8 +26,9 @@ from typing import Any
 
 import msgpack
 
-from irdiff.binaries import elf
-from irdiff.binaries.elf import DYNSYM, EXECUTED, KERNEL, LOCAL, STRTAB, SYMTAB, Elf, Section, Symbol
+from irdiff.backends import elf
+from irdiff.backends.elf import DYNSYM, EXECUTED, KERNEL, LOCAL, STRTAB, SYMTAB, Elf, Section, Symbol
+from irdiff.backends.kernel_entry import EntryError, EntryParameter, KernelEntry
 from irdiff.errors import NormalizeError
 
 _NOT_READ = frozenset({".comment", ".dynamic", ".hash", ".gnu.hash", ".relro_padding"})
@@ -74,6 +75,25 @@ def kernels(file: Elf) -> list[dict[str, Any]]:
     """What the metadata says of each kernel. Raises ValueError where it is damaged."""
     found = [msgpack.unpackb(content) for _, kind, content in _notes(file) if kind == _NOTE_METADATA]
     return [row for metadata in found for row in _kernels(metadata)]
+
+
+def entry(binary: bytes, name: str) -> KernelEntry:
+    """Parameters are listed in the note NT_AMDGPU_METADATA under `.args`; the runtime fills `hidden_*` (LLVM,
+    "User Guide for AMDGPU Backend", Code Object V3 Metadata).
+    """
+    file = elf.read(binary, name)
+    row = next((row for row in kernels(file) if row.get(".name") == name), None)
+    if row is None:
+        raise EntryError(f"the code object has no kernel {name!r}")
+    parameters = [
+        EntryParameter(offset_bytes=int(arg[".offset"]), size_bytes=int(arg[".size"]))
+        for arg in row.get(".args", ())
+        if not str(arg.get(".value_kind", "")).startswith("hidden_")
+    ]
+    # Triton states the work-group size as the limit, so the limit is taken as exact.
+    threads = int(row.get(".max_flat_workgroup_size") or 0) or None
+    ordered = tuple(sorted(parameters, key=lambda p: p.offset_bytes))
+    return KernelEntry(name=name, parameters=ordered, required_threads=threads)
 
 
 # sections and symbols
