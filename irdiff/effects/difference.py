@@ -15,9 +15,9 @@ from typing import NamedTuple
 from irdiff.effects import order, pairing, separation, waits, wording
 from irdiff.effects.blocks import Graph
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.program import Act, Operation, Verbatim
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.waits import MARK
+from irdiff.ir.program import Act, Operation, Verbatim
 from irdiff.model import EffectClass
 
 SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from irdiff.effects.blocks import EXEC, BlockNode, Graph
 from irdiff.effects.lanes import Lanes
-from irdiff.effects.program import COPY, Act, Effect, Function, Operand, Operation, ReadError, Slot
 from irdiff.effects.values import Values
+from irdiff.ir.program import COPY, Act, Effect, Function, Operand, Operation, ReadError, Slot
 
 _MAX_ROUNDS = 60
 _OF_PTX = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from irdiff.effects.blocks import BlockNode, Graph
-from irdiff.effects.program import Act, Instruction, Operation
+from irdiff.ir.amdgcn.program_reader import WAIT
+from irdiff.ir.program import Act, Instruction, Operation
 
-WAIT = "s_waitcnt "
-"""Begins the name of a wait; the counts follow."""
 MARK = "‼"
 """Stands between the name of an instruction that comes too early, and why it does."""
 UNFINISHED = "not waited for"

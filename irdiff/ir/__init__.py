@@ -14,6 +14,7 @@ from irdiff.ir import generic, llir, mlir
 from irdiff.ir.canonical import Rows
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import ParsedLine
+from irdiff.ir.program import ProgramReader
 from irdiff.stages import Stage
 
 
@@ -29,6 +30,8 @@ class Ir(Protocol):
     WIDE_ACCESSES: tuple[str, ...]
     """The counts of accesses to memory that are as wide as they can be."""
 
+    PROGRAM: ProgramReader | None
+    """How a text is read as a program; None where it cannot be."""
     SYNCHRONIZATION: tuple[CountedSynchronization, ...]
     """The counts of instructions that synchronize, as titles say them."""
 

@@ -17,11 +17,13 @@ from irdiff.ir.canonical import Rows, unrecognized
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
+from irdiff.ir.program import ProgramReader
 
 TITLE = ""
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+PROGRAM: ProgramReader | None = None
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"[%^][\w.$-]+(?:#\d+)?|![0-9]+\b")
 _FIRST_WORD = re.compile(r"\S+")

@@ -10,14 +10,17 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.ir import loops
 from irdiff.ir.llir.inferred_attributes import differs_in_inferred_only
 from irdiff.ir.llir.opcodes import class_of
+from irdiff.ir.llir.program_reader import read
 from irdiff.ir.llir.rules import rows
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
+from irdiff.ir.program import ProgramReader
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "PROGRAM",
     "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
@@ -33,6 +36,9 @@ TITLE = "LLVM IR"
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+PROGRAM: ProgramReader | None = ProgramReader(
+    read=read, is_final=False, may_contract=True, awaits_loads=False
+)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"%[\w.$-]+(?:#\d+)?|![0-9]+\b")
 _OPCODE = re.compile(

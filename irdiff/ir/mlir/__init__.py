@@ -16,11 +16,14 @@ from irdiff.ir.mlir.lines import blank
 from irdiff.ir.mlir.rules import rows
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
+from irdiff.ir.program import ProgramReader
 from irdiff.stages import Stage
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "NAMESPACES",
+    "PROGRAM",
     "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
@@ -36,9 +39,12 @@ TITLE = ""
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+PROGRAM: ProgramReader | None = None
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 ON_THE_WAY = "mlir"
 """Stands for the stage of a text between two passes on the way to LLVM IR."""
+NAMESPACES = {"tt": rb"", "ttg": rb"gpu::", "ttng": rb"nvidia_gpu::", "amdg": rb"amdgpu::"}
+"""Triton's dialects, and where below `mlir::triton` their C++ classes are."""
 _COUNTED = (Stage.TTGIR, Stage.GLIR)
 _TRANSLATED = ("llvm.", "nvvm.", "rocdl.")
 _QUOTED_OR_CALLED = re.compile(r'"([^"]*)"|@([\w.$-]+)')

@@ -12,12 +12,15 @@ from irdiff.ir.lexing import PTX
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
+from irdiff.ir.program import ProgramReader
 from irdiff.ir.ptx.opcodes import TABLE, class_of
+from irdiff.ir.ptx.program_reader import read
 from irdiff.ir.ptx.rules import rows
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "PROGRAM",
     "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
@@ -39,6 +42,7 @@ WIDE_ACCESSES: tuple[str, ...] = (
     "load_shared_128",
     "store_shared_128",
 )
+PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=True, awaits_loads=False)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
     CountedSynchronization("barrier", "PTX `bar` and `mbarrier`", "as many `bar` and `mbarrier` in PTX"),
     CountedSynchronization("fence", "PTX `fence`", "as many `fence` in PTX"),

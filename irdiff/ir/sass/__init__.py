@@ -11,12 +11,14 @@ from irdiff.ir import loops, opcode_classes
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
+from irdiff.ir.program import ProgramReader
 from irdiff.ir.sass.registers import same_up_to_registers
 from irdiff.ir.sass.rules import rows
 
 __all__ = [
     "HAS_REGISTERS",
     "NAMES",
+    "PROGRAM",
     "SYNCHRONIZATION",
     "TITLE",
     "WIDE_ACCESSES",
@@ -32,6 +34,7 @@ TITLE = "machine code"
 HAS_REGISTERS = True
 NAMES = re.compile(r"\bU?[RP]\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
+PROGRAM: ProgramReader | None = None
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"\b(UR|UP|R|P|B)\d+\b|\.L\d+")
 _FIRST_WORD = re.compile(r"\S+")

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from irdiff.effects import waits
-from irdiff.effects.blocks import JUMP, Body
-from irdiff.effects.program import (
+from irdiff.ir.body import JUMP, Body
+from irdiff.ir.program import (
     COPY,
     Act,
     CodeBlock,
@@ -33,8 +32,10 @@ from irdiff.effects.program import (
     Verbatim,
     instruction,
 )
-from irdiff.effects.ptx import split
+from irdiff.ir.ptx.program_reader import split
 
+WAIT = "s_waitcnt "
+"""Begins the name of a wait; the counts follow."""
 _REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
 _LABEL = re.compile(r"([.\w$]+):$")
 _RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
@@ -253,7 +254,7 @@ class _Reader:
         opcode, _, rest = code.partition(" ")
         name = re.sub(r"_e(?:32|64)$", "", opcode)
         if opcode.startswith("s_waitcnt"):
-            self._add(f"{waits.WAIT}{rest.strip()}", (), ())
+            self._add(f"{WAIT}{rest.strip()}", (), ())
         elif opcode == "s_nop":
             self._add(code, (), (), effect=Effect(Act.STATES))
         elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):

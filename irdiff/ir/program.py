@@ -61,6 +61,8 @@ class Effect(NamedTuple):
 
 
 COPY = "copy", 0
+PIECES = 64
+"""`piece` takes the place of a part times this, and how many parts there are."""
 CACHE_POLICY = "cache policy "
 """What a declaration begins with that stands for the hint of an access."""
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
@@ -201,3 +203,16 @@ class Program(NamedTuple):
     """How many a block has; 0 where the text does not say."""
     unknown: tuple[str, ...]
     """Operations that no rule names. They are compared as they stand."""
+
+
+class ProgramReader(NamedTuple):
+    """How an IR whose canonical text can be read as a program is read."""
+
+    read: Callable[[Sequence[str]], Program]
+    """Raises ReadError; IndexError, ValueError or TypeError for a line of a form that it does not expect."""
+    is_final: bool
+    """Whether its operations are those that execute: no later step is free to round otherwise."""
+    may_contract: bool
+    """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
+    awaits_loads: bool
+    """Whether instructions of its own wait for what loads write to registers."""

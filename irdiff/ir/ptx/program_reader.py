@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from irdiff.effects.blocks import JUMP, Body
-from irdiff.effects.program import (
+from irdiff.ir.body import JUMP, Body
+from irdiff.ir.program import (
     CACHE_POLICY,
     COPY,
+    PIECES,
     Act,
     CodeBlock,
     Effect,
@@ -32,7 +33,6 @@ from irdiff.effects.program import (
     Verbatim,
     instruction,
 )
-from irdiff.effects.values import PIECES
 
 _REGISTER = re.compile(r"(%(?:p|r[dqs]?|fd?))(\d+)(?![\w.])")
 _STATEMENT = re.compile(r"(?:@(!?)\s*([%$\w.]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)

@@ -11,8 +11,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects.blocks import BRANCH, JUMP, Body, Phis, with_copies
-from irdiff.effects.program import (
+from irdiff.ir.body import BRANCH, JUMP, Body, Phis, with_copies
+from irdiff.ir.program import (
     COPY,
     Act,
     Effect,
@@ -23,7 +23,7 @@ from irdiff.effects.program import (
     Verbatim,
     instruction,
 )
-from irdiff.effects.ptx import PtxReader, split
+from irdiff.ir.ptx.program_reader import PtxReader, split
 
 _DEFINE = re.compile(r"define .*?(\S+ @[\w.$\"]+)\((.*)\)")
 _LABEL = re.compile(r"%?([-\w.$]+):$")
