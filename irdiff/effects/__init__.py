@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from irdiff.effects import blocks, difference, waits
+from irdiff.effects import blocks, difference
 from irdiff.effects.difference import EffectDiffers
 from irdiff.effects.numbering import NumberedFunction, number
 from irdiff.effects.values import Values
@@ -83,7 +83,7 @@ def _of_functions(
     if not blocks.same_shape(*graphs):
         return list(difference.of_shapes(*graphs))
     ours, theirs = (
-        NumberedFunction(values, waits.marked(graph) if reader.awaits_loads else graph, function)
+        NumberedFunction(values, reader.marked(graph) if reader.marked else graph, function)
         for graph, function in zip(graphs, (base, head), strict=True)
     )
     number(ours, theirs)

@@ -11,29 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from irdiff.ir.body import BRANCH, JUMP
-from irdiff.ir.program import CodeBlock, Function, ReadError
+from irdiff.ir.program import BlockNode, CodeBlock, Function, Graph, ReadError
 
 EXEC = "exec"
 """The register of the lanes that act, which each block reads."""
 _NEAR = 6
 """Over how many edges two blocks have to look alike."""
-
-
-class BlockNode(NamedTuple):
-    block: CodeBlock
-    is_turned: bool
-    """Whether its branch is taken by the opposite condition."""
-    targets: tuple[int, ...]
-    sources: tuple[int, ...]
-    """The blocks that lead here, by number, each as often as it does."""
-    live: tuple[str, ...]
-    """The registers that are read after it is entered, before they are written."""
-
-
-Graph = tuple[BlockNode, ...]
 
 
 def graphs(base: Function, head: Function) -> tuple[Graph, Graph]:

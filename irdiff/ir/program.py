@@ -61,6 +61,10 @@ class Effect(NamedTuple):
 
 
 COPY = "copy", 0
+MARK = "‼"
+"""Stands between the name of an instruction that comes too early, and why it does."""
+UNFINISHED = "not waited for"
+"""Ends the reason where it is memory, and no register."""
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
 CACHE_POLICY = "cache policy "
@@ -205,6 +209,20 @@ class Program(NamedTuple):
     """Operations that no rule names. They are compared as they stand."""
 
 
+class BlockNode(NamedTuple):
+    block: CodeBlock
+    is_turned: bool
+    """Whether its branch is taken by the opposite condition."""
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+    """The blocks that lead here, by number, each as often as it does."""
+    live: tuple[str, ...]
+    """The registers that are read after it is entered, before they are written."""
+
+
+Graph = tuple[BlockNode, ...]
+
+
 class ProgramReader(NamedTuple):
     """How an IR whose canonical text can be read as a program is read."""
 
@@ -214,5 +232,6 @@ class ProgramReader(NamedTuple):
     """Whether its operations are those that execute: no later step is free to round otherwise."""
     may_contract: bool
     """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
-    awaits_loads: bool
-    """Whether instructions of its own wait for what loads write to registers."""
+    marked: Callable[[Graph], Graph] | None
+    """Where instructions of its own wait for loads: leaves these out, and gives what comes too early another
+    name, in which `MARK` follows the instruction's own."""

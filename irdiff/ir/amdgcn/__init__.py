@@ -11,6 +11,7 @@ from irdiff.ir import loops, opcode_classes
 from irdiff.ir.amdgcn.opcodes import TABLE, class_of
 from irdiff.ir.amdgcn.program_reader import read
 from irdiff.ir.amdgcn.rules import rows
+from irdiff.ir.amdgcn.waits import marked
 from irdiff.ir.lexing import AMDGCN
 from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
@@ -36,7 +37,7 @@ TITLE = "assembly"
 HAS_REGISTERS = True
 NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
 WIDE_ACCESSES: tuple[str, ...] = ("load_global_128", "store_global_128", "load_shared_128")
-PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=False, awaits_loads=True)
+PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=False, marked=marked)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
     CountedSynchronization("barrier", "`s_barrier`", "as many `s_barrier` in the assembly"),
     CountedSynchronization("wait", "`s_waitcnt`", "as many `s_waitcnt` in the assembly"),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from irdiff.ir.amdgcn.waits import WAIT
 from irdiff.ir.body import JUMP, Body
 from irdiff.ir.program import (
     COPY,
@@ -34,8 +35,6 @@ from irdiff.ir.program import (
 )
 from irdiff.ir.ptx.program_reader import split
 
-WAIT = "s_waitcnt "
-"""Begins the name of a wait; the counts follow."""
 _REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
 _LABEL = re.compile(r"([.\w$]+):$")
 _RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")

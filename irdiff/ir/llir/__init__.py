@@ -36,9 +36,7 @@ TITLE = "LLVM IR"
 HAS_REGISTERS = False
 NAMES = re.compile(r"%[a-z]*\d+(?![\w.])|!\d+\b")
 WIDE_ACCESSES: tuple[str, ...] = ()
-PROGRAM: ProgramReader | None = ProgramReader(
-    read=read, is_final=False, may_contract=True, awaits_loads=False
-)
+PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=False, may_contract=True, marked=None)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"%[\w.$-]+(?:#\d+)?|![0-9]+\b")
 _OPCODE = re.compile(

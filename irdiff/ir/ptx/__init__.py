@@ -42,7 +42,7 @@ WIDE_ACCESSES: tuple[str, ...] = (
     "load_shared_128",
     "store_shared_128",
 )
-PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=True, awaits_loads=False)
+PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=True, marked=None)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
     CountedSynchronization("barrier", "PTX `bar` and `mbarrier`", "as many `bar` and `mbarrier` in PTX"),
     CountedSynchronization("fence", "PTX `fence`", "as many `fence` in PTX"),

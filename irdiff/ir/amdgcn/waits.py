@@ -13,14 +13,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from irdiff.effects.blocks import BlockNode, Graph
-from irdiff.ir.amdgcn.program_reader import WAIT
-from irdiff.ir.program import Act, Instruction, Operation
+from irdiff.ir.program import MARK, UNFINISHED, Act, BlockNode, Graph, Instruction, Operation
 
-MARK = "‼"
-"""Stands between the name of an instruction that comes too early, and why it does."""
-UNFINISHED = "not waited for"
-"""Ends the reason where it is memory, and no register."""
+WAIT = "s_waitcnt "
+"""Begins the name of a wait; the counts follow."""
 _COUNTERS = {
     "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),
     "lgkmcnt": re.compile(r"ds_|flat_"),
