@@ -105,8 +105,8 @@ class Component(StrEnum):
     LLVM_LOWERING = "llvm lowering"
     LLVM_CODEGEN = "llvm codegen"
     PTXAS = "ptxas"
-    LLD = "lld"
-    """LLVM's assembler and linker, which make a binary of AMD's assembly."""
+    ASSEMBLER = "assembler"
+    """Any other program that makes the binary of the assembly, its linker with it."""
     NOT_SEPARABLE = "not separable"
 
 

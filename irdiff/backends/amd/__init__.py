@@ -41,7 +41,7 @@ HSACO = "hsaco"
 STAGES: tuple[str, ...] = (Stage.LAUNCH, Stage.TTIR, Stage.TTGIR, Stage.LLIR, ASSEMBLY)
 IRS: Mapping[str, Ir] = {ASSEMBLY: amdgcn}
 BINARY: BinaryKind | None = BinaryKind(
-    artifact=HSACO, status=ASSEMBLY, assembly=ASSEMBLY, made_by=Component.LLD
+    artifact=HSACO, status=ASSEMBLY, assembly=ASSEMBLY, made_by=Component.ASSEMBLER
 )
 METADATA: Mapping[str, str] = {}
 NEUTRAL = frozenset({

@@ -24,6 +24,8 @@ _CDNA: Mapping[str, int] = {
 """The most work-groups are those of several waves: each of them needs a barrier."""
 _SCALAR_REGISTERS = ((80, 10), (88, 9), (100, 8), (1 << 20, 7))
 """Scalar registers of a wave, at most → waves of a SIMD."""
+_SHARE_SCALAR_REGISTERS = 64
+"""Lanes of a wave until GFX9; later generations have waves of 32, and give each all that it may have (LLVM)."""
 
 
 def occupancy(
@@ -32,22 +34,25 @@ def occupancy(
     """`workgroups_per_compute_unit` and `waves_per_simd`."""
     if kernel.get("vgprs", 0) < 1:
         return {}
-    groups, limit = least(_allowed(kernel, {**_CDNA, **limits}, warps))
+    groups, limit = least(_allowed(kernel, {**_CDNA, **limits}, warps, warp_size))
     waves = -(-groups * warps // limits["simds_per_multiprocessor"])
     return {"workgroups_per_compute_unit": groups, "waves_per_simd": waves, "occupancy_limit": limit}
 
 
-def _allowed(kernel: Mapping[str, int], limits: Mapping[str, int], waves: int) -> dict[str, int]:
+def _allowed(
+    kernel: Mapping[str, int], limits: Mapping[str, int], waves: int, warp_size: int
+) -> dict[str, int]:
     """Work-groups that each resource allows."""
     simds = limits["simds_per_multiprocessor"]
     lds = kernel.get("shared_bytes", 0) + kernel.get("lds_bytes", 0)
     vector = rounded(kernel["vgprs"], limits["vgpr_granule"])
-    by_scalar = next(most for up_to, most in _SCALAR_REGISTERS if kernel.get("sgprs", 0) <= up_to)
     most = {
         "waves": limits["max_waves_per_simd"] * simds // waves,
         "VGPRs": limits["vgprs_per_simd"] // vector * simds // waves,
-        "SGPRs": by_scalar * simds // waves,
     }
+    if warp_size == _SHARE_SCALAR_REGISTERS:
+        by_scalar = next(most for up_to, most in _SCALAR_REGISTERS if kernel.get("sgprs", 0) <= up_to)
+        most["SGPRs"] = by_scalar * simds // waves
     if lds:
         most["LDS"] = limits["shared_memory_bytes"] // rounded(lds, limits["lds_granule_bytes"])
     if waves > 1:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from irdiff.ir.amdgcn.waits import WAIT
+from irdiff.ir.amdgcn import waits
 from irdiff.ir.body import JUMP, Body
 from irdiff.ir.program import (
     COPY,
@@ -252,8 +252,8 @@ class _Reader:
     def _read(self, code: str) -> None:
         opcode, _, rest = code.partition(" ")
         name = re.sub(r"_e(?:32|64)$", "", opcode)
-        if opcode.startswith("s_waitcnt"):
-            self._add(f"{WAIT}{rest.strip()}", (), ())
+        if wait := waits.name_of(opcode, rest):
+            self._add(wait, (), ())
         elif opcode == "s_nop":
             self._add(code, (), (), effect=Effect(Act.STATES))
         elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):

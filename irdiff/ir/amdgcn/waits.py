@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from irdiff.ir.program import MARK, UNFINISHED, Act, BlockNode, Graph, Instruction, Operation
 
-WAIT = "s_waitcnt "
+_WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
 _COUNTERS = {
     "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),
@@ -27,6 +27,11 @@ _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 63
 """More of a counter are not told apart."""
 _STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
+
+
+def name_of(opcode: str, rest: str) -> str | None:
+    """The name of a wait, as `marked` takes it apart; None for what is no wait."""
+    return f"{_WAIT}{rest.strip()}" if opcode.startswith("s_waitcnt") else None
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -82,8 +87,8 @@ class _Pending:
 
     def advance(self, each: Instruction) -> None:
         name = each.operation.name
-        if name.startswith(WAIT):
-            self.wait(name.removeprefix(WAIT))
+        if name.startswith(_WAIT):
+            self.wait(name.removeprefix(_WAIT))
             return
         if name.startswith("buffer_wbl2"):
             self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
@@ -123,7 +128,7 @@ def marked(graph: Graph) -> Graph:
 
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
     for each in node.block.instructions:
-        if not each.operation.name.startswith(WAIT):
+        if not each.operation.name.startswith(_WAIT):
             mark = state.mark(each)
             yield each._replace(operation=_early(each.operation, mark)) if mark else each
         state.advance(each)
