@@ -25,7 +25,7 @@ _CDNA: Mapping[str, int] = {
 _SCALAR_REGISTERS = ((80, 10), (88, 9), (100, 8), (1 << 20, 7))
 """Scalar registers of a wave, at most → waves of a SIMD."""
 _SHARE_SCALAR_REGISTERS = 64
-"""Lanes of a wave until GFX9; later generations have waves of 32, and give each all that it may have (LLVM)."""
+"""Lanes of a wave until GFX9; later generations have 32, and give each wave all that it may have (LLVM)."""
 
 
 def occupancy(
