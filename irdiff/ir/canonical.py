@@ -114,7 +114,8 @@ def check_text(ir: str, text: str) -> None:
         )
     if _is_binary(text):
         raise NormalizeError(
-            f"{ir}: this is binary, not text", hint="pass a text artifact; binaries go to `irdiff.binaries`"
+            f"{ir}: this is binary, not text",
+            hint="pass a text artifact; `irdiff.backends` reads binaries",
         )
 
 

@@ -13,7 +13,7 @@ from irdiff.ir.loops import Jumps
 from irdiff.ir.opcode_classes import CountedSynchronization
 from irdiff.ir.parsed_line import LineKind, ParsedLine
 from irdiff.ir.program import ProgramReader
-from irdiff.ir.ptx.opcodes import TABLE, class_of
+from irdiff.ir.ptx.opcodes import OPCODE, TABLE, class_of
 from irdiff.ir.ptx.program_reader import read
 from irdiff.ir.ptx.rules import rows
 
@@ -48,10 +48,8 @@ SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
     CountedSynchronization("fence", "PTX `fence`", "as many `fence` in PTX"),
 )
 _BLANKED = re.compile(r"%(?:[a-z]+)\d+|\$L\d+")
-_OPCODE = re.compile(r"(?:\{\s*)?(?:@!?%\w+ )?([a-z]\w*(?:[.:][\w:]+)*)")
-_RAW_OPCODE = re.compile(
-    r"^[ \t{]*+(?:@!?%?\w++[ \t]++)?([a-z][a-z0-9_]*+(?:[.:][a-zA-Z0-9_:]++)*+)[ \t;]", re.M
-)
+_OPCODE = re.compile(rf"(?:\{{\s*)?(?:@!?%\w+ )?({OPCODE})")
+_RAW_OPCODE = re.compile(rf"^[ \t{{]*+(?:@!?%?\w++[ \t]++)?({OPCODE})[ \t;]", re.M)
 _FLAGS = frozenset({"rn", "rz", "rm", "rp", "rni", "rzi", "ftz", "sat", "approx", "full", "relu"})
 _JUMPS = Jumps(
     label=re.compile(r"([%$\w.-]+)(?=:)"),

@@ -7,6 +7,8 @@ import re
 
 from irdiff.ir.opcode_classes import INTEGER, OpcodeClass, counted
 
+OPCODE = r"[a-z]\w*+(?:[.:][\w:]++)*+"
+"""How an opcode is spelled with its modifiers."""
 TABLE = (
     OpcodeClass(r"tcgen05\.mma", "tcgen05_mma", ""),
     OpcodeClass(r"tcgen05\.", "tcgen05_other", ""),

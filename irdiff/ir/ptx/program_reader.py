@@ -33,9 +33,10 @@ from irdiff.ir.program import (
     Verbatim,
     instruction,
 )
+from irdiff.ir.ptx.opcodes import OPCODE
 
 _REGISTER = re.compile(r"(%(?:p|r[dqs]?|fd?))(\d+)(?![\w.])")
-_STATEMENT = re.compile(r"(?:@(!?)\s*([%$\w.]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
+_STATEMENT = re.compile(rf"(?:@(!?)\s*([%$\w.]+)\s+)?({OPCODE})\s*(.*)", re.S)
 _PARTS = re.compile(r"[{}]|(?:[^;{}]|(?<=[\s,|(])\{[^{};]*\})+;?")
 _LABEL = re.compile(r"([$%\w]+)\s*:(?!:)\s*")
 _NAME = re.compile(r"(?<![\w.$%])[%$]?[A-Za-z_$][\w$]*")
