@@ -51,7 +51,7 @@ class LlvmCall:
     features: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     """Switches of LLVM's, without dashes."""
-    ptx: int | None = None
+    newest_isa: int | None = None
     """The newest PTX that may be written, as 86 for 8.6."""
     header: tuple[str, str] | None = None
     """What Triton writes over the `.version` and `.target` of PTX."""
@@ -78,7 +78,7 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
     return LlvmCall(
         triple="nvptx64-nvidia-cuda",
         processor=found[3],
-        ptx=min(new if release >= since else old_limit, int(found[1] + found[2])),
+        newest_isa=min(new if release >= since else old_limit, int(found[1] + found[2])),
         flags=tuple(flags),
         fuses=fuses,
         header=(f"{found[1]}.{found[2]}", found[3]),
@@ -242,7 +242,7 @@ def llc_words(call: LlvmCall) -> list[str]:
 
 
 def _features(call: LlvmCall) -> str:
-    return ",".join((*call.features, *((f"+ptx{call.ptx}",) if call.ptx else ())))
+    return ",".join((*call.features, *((f"+ptx{call.newest_isa}",) if call.newest_isa else ())))
 
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
