@@ -18,7 +18,7 @@ class FindingKind(StrEnum):
     OPAQUE_INTRINSIC = "opaque-intrinsic"
     """Its name."""
     LEXICAL_LLIR = "lexical-llir"
-    """Why LLVM did not read both sides, as in `normalize.Printed`."""
+    """Why LLVM did not read both sides, as in `ir.canonical.Printed`."""
     GENERIC_NORMALIZER = "generic-normalizer"
     """The stage."""
     COMPARED_AS_BYTES = "compared-as-bytes"

@@ -105,6 +105,8 @@ class Component(StrEnum):
     LLVM_LOWERING = "llvm lowering"
     LLVM_CODEGEN = "llvm codegen"
     PTXAS = "ptxas"
+    ASSEMBLER = "assembler"
+    """Any other program that makes the binary of the assembly, its linker with it."""
     NOT_SEPARABLE = "not separable"
 
 

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
-from irdiff import case_ids, normalize
+from irdiff import case_ids
 from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
+from irdiff.backends.stages import check_compared
 from irdiff.capture import (
     catalogs,
     changed_files,
@@ -46,6 +47,8 @@ from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
 from irdiff.group.case_results import CaseResult, CaseResults
 from irdiff.group.describer import CaseDescriber
+from irdiff.ir.canonical import NORMALIZER_VERSION
+from irdiff.ir.llir import llvm_process
 from irdiff.model import (
     GROUPED_VERDICTS,
     SCHEMA,
@@ -64,13 +67,11 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
-from irdiff.stages import check_compared
 from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
@@ -286,7 +287,7 @@ def _blank(asked: Comparison | SameCompiler) -> Run:
     return Run(
         schema=SCHEMA,
         irdiff_version=irdiff.__version__,
-        normalizer_version=normalize.NORMALIZER_VERSION,
+        normalizer_version=NORMALIZER_VERSION,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         command=asked.command,
         options=asked.options,

@@ -4,8 +4,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 
-from irdiff.binaries import elf
-from irdiff.binaries.elf import NOBITS, Section
+from irdiff.backends import elf
+from irdiff.backends.elf import NOBITS, Section
 
 HEADER_BYTES = 64
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from irdiff.attribute.replayer import Dump, Replay
+from irdiff.backends.stages import BINARIES, INPUT, ORDER, TEXTS
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import EditSource
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Launch, Origin, Sides, Target, Verdict
 from irdiff.resolve.sides import Side
-from irdiff.stages import INPUT, MACHINE_STAGES, TEXTS, Stage
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
-_ORDER = tuple(stage for stage in Stage if stage in TEXTS or stage in MACHINE_STAGES)
+_ORDER = tuple(stage for stage in ORDER if stage in TEXTS or stage in BINARIES)
 
 
 @dataclass(frozen=True, kw_only=True)

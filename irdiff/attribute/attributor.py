@@ -12,7 +12,7 @@ the stage from TTGIR to LLVM IR it also separates lowering (MLIR passes) from LL
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from pydantic import TypeAdapter
@@ -24,26 +24,18 @@ from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.backends.stages import BINARIES, COMPONENTS, INPUT, reported
 from irdiff.compare import launchers
 from irdiff.compare.artifact_comparator import made_by
 from irdiff.findings import FindingKind
 from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
 from irdiff.parallel import of_both
-from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
+from irdiff.stages import MLIR, Stage
 from irdiff.store import key_of
 
 _VERSION = "origin/17"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
-_COMPONENTS: Mapping[str, Component] = {
-    Stage.TTIR: Component.TTIR_PASSES,
-    Stage.GLIR: Component.TTIR_PASSES,
-    Stage.TTGIR: Component.TTGIR_PASSES,
-    Stage.LLIR: Component.LLVM_LOWERING,
-    Stage.PTX: Component.LLVM_CODEGEN,
-    Stage.AMDGCN: Component.LLVM_CODEGEN,
-    Stage.CUBIN: Component.PTXAS,
-    Stage.HSACO: Component.PTXAS,
-}
+_WITH_STATUS_OF_CODE = [kind.assembly for kind in BINARIES.values() if kind.is_reported_as_text]
 _BY_PASSES = (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
 
 Charge = tuple[Component | None, str]
@@ -155,7 +147,7 @@ class _CaseAttribution:
             gone = self._without_effect
             edit = f"the edit of {gone.name}" if gone else f"what differs in {stage}"
             notes.insert(0, f"{edit} has no effect: head's {self._cause} stage makes the same of base's text")
-            stage = MACHINE_STAGES.get(self._cause, self._cause)
+            stage = reported(self._cause)
         culprit = self._culprit
         charged = {component for component, _ in charges if component is not None}
         return Origin(
@@ -196,7 +188,7 @@ class _CaseAttribution:
             return self._by_passes(stage)
         # Of a tool's call nothing is recorded, so it is not made again here.
         has_tool = any(side.substitute for side in self.subject.sides)
-        return _COMPONENTS[stage], "" if has_tool else settings_change(*self._both(stage, Dump.NONE))
+        return COMPONENTS[stage], "" if has_tool else settings_change(*self._both(stage, Dump.NONE))
 
     def _swapped(self, before: str, stage: str) -> Charge:
         """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
@@ -211,8 +203,8 @@ class _CaseAttribution:
                 return _INNOCENT
             if compiler == "head" and self._is_artifact(stage, swapped, "head"):
                 return self._sole_cause(stage)
-            if stage == Stage.CUBIN:
-                return _COMPONENTS[stage], ""
+            if stage in BINARIES:
+                return COMPONENTS[stage], ""
             own = self._replay(text, text, stage, dump)
             if not self._is_artifact(stage, own, text):
                 note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
@@ -228,12 +220,12 @@ class _CaseAttribution:
         """The stage makes head's output of base's text: whatever differs before it has no effect."""
         self._without_effect = self._without_effect or self._culprit
         self._cause, self._culprit, self._step = stage, None, None
-        return self._by_passes(stage, text="base") if stage == Stage.LLIR else (_COMPONENTS[stage], "")
+        return self._by_passes(stage, text="base") if stage == Stage.LLIR else (COMPONENTS[stage], "")
 
     def _by_passes(self, stage: str, *, text: str = "") -> Charge:
         """The stage did it: which of its passes began it? On each side's own text, or on that of one side."""
         found = self._both(stage, Dump.ALL, text)
-        component = _COMPONENTS[stage]
+        component = COMPONENTS[stage]
         for side, row in found.items():
             if row.error:
                 note = f"passes of {stage} not seen: {side} cannot run the stage alone: {row.error}"
@@ -257,7 +249,7 @@ class _CaseAttribution:
         """Where the IR that enters LLVM's optimizer is the same, that made the difference."""
         finals = base.final, head.final
         if stage != Stage.LLIR or not all(finals) or not self._states.same_below_mlir(*finals):  # type: ignore[arg-type]
-            return _COMPONENTS[stage], ""
+            return COMPONENTS[stage], ""
         change = settings_change(base, head)
         note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
         return Component.LLVM_CODEGEN, note
@@ -294,12 +286,11 @@ class _CaseAttribution:
 
     def _is_equal(self, stage: str) -> bool:
         """By the case's own statuses; the text that enters the first pass has none and is compared here."""
-        status = self.case.stages.get(Stage.SASS if stage == Stage.CUBIN else stage)
-        if stage == Stage.HSACO:
+        status, kind = self.case.stages.get(reported(stage)), BINARIES.get(stage)
+        if kind and kind.is_reported_as_text:
             # The assembly's status is that of machine code: linking is at fault where the text is the same.
-            status = self.case.stages.get(Stage.AMDGCN)
-            return status is not StageStatus.CHANGED or not self._are_same_artifacts(Stage.AMDGCN)
-        if status is None or stage in (Stage.SOURCE, Stage.AMDGCN):
+            return status is not StageStatus.CHANGED or not self._are_same_artifacts(kind.assembly)
+        if status is None or stage in (Stage.SOURCE, *_WITH_STATUS_OF_CODE):
             return self._are_same_artifacts(stage)
         if status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT):
             return True
@@ -318,9 +309,9 @@ class _CaseAttribution:
             )
         return self._spelling[stage]
 
-    def _first_stage(self, reported: str) -> str:
+    def _first_stage(self, stage: str) -> str:
         """The first changed stage, or the next one that differs in more than spelling."""
-        if reported not in MLIR or reported not in self.stages or not self._is_equal(reported):
-            return reported
-        later = [stage for stage in self.stages[1:] if not self._is_equal(stage)]
-        return MACHINE_STAGES.get(later[0], later[0]) if later else reported
+        if stage not in MLIR or stage not in self.stages or not self._is_equal(stage):
+            return stage
+        later = [name for name in self.stages[1:] if not self._is_equal(name)]
+        return reported(later[0]) if later else stage

@@ -6,12 +6,13 @@ import functools
 from collections.abc import Iterable
 
 from irdiff.attribute import syntax_drift
-from irdiff.compare import edits, line_forms
+from irdiff.compare import edits
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.errors import NormalizeError
-from irdiff.normalize.compressed_text import PackedLines
+from irdiff.ir.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
+from irdiff.stages import MLIR
 
 _KEPT = 8
 """The steps of one case ask for its edit one after another, while a few threads have a case each."""
@@ -43,4 +44,4 @@ class EditReader:
         if ir == "mlir":
             return syntax_drift.canonical(ir, self.comparator.content(digest).decode())
         lines = self.comparator.text(ir, digest).lines
-        return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
+        return map(syntax_drift.undone, lines) if ir in MLIR else lines

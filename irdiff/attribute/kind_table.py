@@ -13,12 +13,11 @@ from pathlib import Path
 
 from irdiff.attribute.operation_kinds import MASKABLE, OperationKind, class_of, kinds
 from irdiff.compile.worker_compiler import WorkerCompiler
+from irdiff.ir.mlir import NAMESPACES
 from irdiff.model import Compiled, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 
-_NAMESPACES = {"tt": rb"", "ttg": rb"gpu::", "ttng": rb"nvidia_gpu::", "amdg": rb"amdgpu::"}
-"""The dialects that are listed, and where below `mlir::triton` their C++ classes are."""
 _INTEGERS = ("i8", "i16", "i32", "i64")
 _FLOATS = ("f16", "bf16", "f32", "f64")
 _FLOAT8 = ("f8E4M3FN", "f8E5M2")
@@ -99,7 +98,7 @@ def registered(package: str) -> set[str]:
     content = library.read_bytes() if library.exists() else b""
     found = set()
     classes = set(re.findall(rb"mlir::triton::((?:\w+::)?)(\w+)Op\b", content))
-    for dialect, namespace in _NAMESPACES.items():
+    for dialect, namespace in NAMESPACES.items():
         known = {name.decode().lower() for within, name in classes if within == namespace}
         # a pattern that begins with fixed bytes is found ten times faster
         names = set(re.findall(rb"\0" + dialect.encode() + rb"\.([a-z][a-z0-9_.]+)(?=\0)", content))
@@ -113,7 +112,7 @@ def table(found: Iterable[tuple[str, set[OperationKind]]], operations: Iterable[
     """One row for each operation that a case has or the toolchain knows; two where a mask may guard it."""
     cases = list(found)
     gate = set[OperationKind]().union(*(had for tier, had in cases if tier == "gate"))
-    every = {kind for _, had in cases for kind in had if kind.operation.partition(".")[0] in _NAMESPACES}
+    every = {kind for _, had in cases for kind in had if kind.operation.partition(".")[0] in NAMESPACES}
     elements: dict[str, set[str]] = defaultdict(set)
     for kind in every:
         elements[kind.operation].add(kind.element)

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff import normalize, process
+from irdiff import process
 from irdiff.attribute import lit_text
 from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
 from irdiff.attribute.lit_text import Reduction
@@ -27,6 +27,7 @@ from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.texts import canonicalize
 from irdiff.worker_client.worker_requests import Requests, read_result
 from irdiff.worker_client.workers import Workers
 
@@ -157,7 +158,7 @@ def _edit(outputs: Outputs) -> frozenset[str]:
     if outputs.base is None or outputs.head is None:
         return frozenset()
     try:
-        lines = [normalize.canonicalize(Stage.TTGIR, text or "").lines for text in outputs]
+        lines = [canonicalize(Stage.TTGIR, text or "").lines for text in outputs]
     except NormalizeError:
         return frozenset()
     return frozenset(abstraction.abstract(edits.between(Stage.TTGIR, *lines)))

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from irdiff import normalize
 from irdiff.compare import alignment
-from irdiff.compare.line_forms import blanking
+from irdiff.ir.mlir.lines import blank
 from irdiff.stages import Stage
+from irdiff.texts import canonicalize
 
 _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)
 _LOCATION = re.compile(r" loc\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
@@ -194,10 +194,10 @@ def _uses(name: str, text: str) -> list[str]:
 
 def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     """CHECK lines for the places where the outputs differ: head's lines, the one after, `before` ahead."""
-    texts = [normalize.canonicalize(Stage.TTGIR, text) for text in (base, head)]
+    texts = [canonicalize(Stage.TTGIR, text) for text in (base, head)]
     canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
-    pairs = alignment.matching(*(map(blanking(Stage.TTGIR), lines) for lines in canonical))
+    pairs = alignment.matching(*(map(blank, lines) for lines in canonical))
     found = [_label(raw)]
     i = j = 0
     last = 0

@@ -16,8 +16,9 @@ from irdiff.attribute.attribution import Attribution, CaseToReplay
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayer
 from irdiff.attribute.responsible_pass import Culprit
-from irdiff.compare import abstraction, instructions
+from irdiff.compare import abstraction
 from irdiff.compare.edits import Edit
+from irdiff.ir import opcode_classes
 from irdiff.model import Component
 from irdiff.parallel import of_both
 from irdiff.stages import Stage
@@ -26,7 +27,7 @@ _PRINTS_FAST = (3, 7)
 """Releases before this one print to an unbuffered stream: it takes minutes."""
 _INFERRED = re.compile(r"\b(?:nofree|readnone|readonly|writeonly|nocapture|noundef)\b ?|captures\(none\) ?")
 _QUIET = frozenset(
-    sign + name for sign in "+-" for name in (*instructions.UNTELLING, instructions.OTHERS, "ttg.warp_id")
+    sign + name for sign in "+-" for name in (*opcode_classes.UNTELLING, opcode_classes.OTHERS, "ttg.warp_id")
 )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import zstandard
 
-from irdiff.normalize.compressed_text import pack, unpack
+from irdiff.ir.compressed_text import pack, unpack
 
 END = "the end of the stage"
 _PART_BYTES = 1 << 20

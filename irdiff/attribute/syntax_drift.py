@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from irdiff import normalize
+from irdiff import texts
 from irdiff.stages import Stage
 
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
@@ -60,7 +60,7 @@ def canonical(ir: str, text: str) -> Iterator[str]:
     The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is left out.
     Raises NormalizeError, some of it only on the way.
     """
-    lines = map(undone, normalize.lines(Stage.TTGIR if ir == "mlir" else ir, text))
+    lines = map(undone, texts.lines(Stage.TTGIR if ir == "mlir" else ir, text))
     return translated(lines) if ir == "mlir" else lines
 
 

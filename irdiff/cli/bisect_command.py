@@ -14,6 +14,7 @@ from rich.text import Text
 
 from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
+from irdiff.backends.stages import WITHOUT_TEXT
 from irdiff.cli import diff_command, options, screen, tool_sides
 from irdiff.cli.bisect_time import CommitComparisons
 from irdiff.cli.diff_command import View
@@ -24,7 +25,6 @@ from irdiff.errors import NormalizeError, UsageError
 from irdiff.report import escape
 from irdiff.resolve.sides import Resolver, Side, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
-from irdiff.stages import Stage
 
 _MAX_LINES = 80
 _VIEW = View(context=3, raw=False, side_by_side=False, width=0)
@@ -182,7 +182,7 @@ def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[Tex
     """As `irdiff diff` shows it; or what a compiler that failed said."""
     case = finding.case
     shown = (case.origin.stage if case.origin else stage) or ""
-    shown = Stage.PTX if shown == Stage.SASS else shown  # which has no text
+    shown = WITHOUT_TEXT[shown].assembly if shown in WITHOUT_TEXT else shown
     base, head = (stage_diff.read_text(folder, case, side, shown) for side in ("base", "head"))
     if base is None or head is None:
         failure = case.failures.head or case.failures.base

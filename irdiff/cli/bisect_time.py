@@ -9,9 +9,11 @@ from pathlib import Path
 
 import click
 
-from irdiff import binaries, pipeline, timing
+from irdiff import pipeline, timing
 from irdiff.attribute.commit_search import History, ends, short
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
+from irdiff.backends.machine_code import machine_code
+from irdiff.backends.stages import BINARIES
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError
 from irdiff.model import COMPARED_VERDICTS, DEFAULT_OPTIONS, Case, Sides, Target, Verdict
@@ -19,7 +21,6 @@ from irdiff.report import escape
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import checkout, commits, native, repository
 from irdiff.run import run_folder
-from irdiff.stages import MACHINE_STAGES
 from irdiff.store import key_of
 from irdiff.timing.results import TimingProtocol
 from irdiff.timing.schedule import TimingOptions
@@ -56,11 +57,11 @@ class CommitClock:
             return None
         if case.verdict is not Verdict.CHANGED:
             return _SAME
-        for stage in MACHINE_STAGES:
+        for stage in BINARIES:
             if stage in case.artifacts.head:
                 folder = self.comparisons.folder_of(self.good, commit)
                 content = run_folder.artifact(folder, case.artifacts.head[stage].digest)
-                return binaries.machine_code(stage, content).digest if content else None
+                return machine_code(stage, content).digest if content else None
         return None
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:

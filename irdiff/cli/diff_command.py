@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -13,20 +11,19 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import normalize, process
+from irdiff.backends.stages import BY_SUFFIX, COMPARED, ORDER, WITHOUT_TEXT, in_stage_order
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
-from irdiff.diffs import stage_diff
+from irdiff.diffs import disassembly, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
-from irdiff.errors import RunFolderError, ToolchainError, UsageError
+from irdiff.errors import RunFolderError, UsageError
 from irdiff.findings import Finding
-from irdiff.model import Case, Launch, Run, Sides, StageStatus
+from irdiff.model import Case, Launch, Run, StageStatus
 from irdiff.report import commands, escape, phrases
-from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
-from irdiff.stages import Stage, in_stage_order
+from irdiff.texts import canonicalize, equivalent
 from irdiff.words import counted
 
 
@@ -69,10 +66,10 @@ def diff_command(
         chosen = run_argument.find_case(given.run, case)
         name = stage or _first_stage(chosen)
         findings: Sequence[Finding] = ()
-        if name == Stage.SASS:
-            texts = disassembled(given.folder, chosen, config)
-            diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
-            findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
+        if name in WITHOUT_TEXT:
+            texts = disassembly.disassembled(given.folder, chosen, config)
+            diff = stage_diff.compare(name, texts.base, texts.head)
+            findings = equivalent(name, texts.base, texts.head).findings
         else:
             diff = _read(given, chosen, name)
         screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
@@ -148,74 +145,26 @@ def _lines(
     yield from (line(finding.words) for finding in findings)
 
 
-# machine code as text
-
-
-def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
-    """SASS of both sides, by the nvdisasm of an installed toolchain.
-
-    Raises RunFolderError (no cubin in the run) and ToolchainError (no nvdisasm).
-    """
-    return Sides(base="base", head="head").map(lambda side: _disassembled(folder, case, side, config))
-
-
-def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
-    artifact = case.artifacts.of(side).get(Stage.CUBIN)
-    content = run_folder.artifact(folder, artifact.digest) if artifact else None
-    if content is None:
-        raise RunFolderError(
-            f"the run folder holds no cubin of {side} for {escape.terminal(case.id)}",
-            hint="equal PTX counts as equal machine code: see --stage ptx",
-        )
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(content)
-        file.flush()
-        try:
-            command: list[str | Path] = [_disassembler(config), "-c", file.name]
-            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=120)
-        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
-            raise ToolchainError(
-                f"nvdisasm cannot read the cubin of {side}: {escape.terminal(error)}",
-                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
-            ) from error
-
-
-def _disassembler(config: Config) -> Path:
-    """That of the newest installed release that has one: it knows the architectures of older ones, too."""
-
-    def age(environment: environments.Environment) -> tuple[bool, list[int]]:
-        numbers = re.findall(r"\d+", environment.name)
-        return environment.name.startswith("triton-"), [int(number) for number in numbers]
-
-    for environment in sorted(environments.list_all(config), key=age, reverse=True):
-        for path in environment.path.glob("lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"):
-            return path
-    raise ToolchainError(
-        "no installed toolchain has nvdisasm",
-        hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
-    )
-
-
 # canonical text
 
-_BY_SUFFIX = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": Stage.AMDGCN}
+_READ = [name for name in ORDER if any(name in stages[1:] for stages in COMPARED.values())]
 MAX_FILE_BYTES = 512 << 20
 
 
 @click.command("normalize")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--ir", help="The IR: ttir, ttgir, llir, ptx, amdgcn, sass; default: by the file's suffix.")
+@click.option("--ir", help=f"The IR: {', '.join(_READ)}; default: by the file's suffix.")
 @click.option("--numbers", is_flag=True, help="Begin each line with its line number in FILE.")
 def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     """Print FILE in canonical form, which is what comparisons see."""
     suffix = file.suffix.lower()
-    name = ir or _BY_SUFFIX.get(suffix) or suffix.lstrip(".")
+    name = ir or BY_SUFFIX.get(suffix) or suffix.lstrip(".")
     if not name:
         raise UsageError(f"{file}: its suffix does not say which IR it holds", hint="name it: --ir ttgir")
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
-    canonical = normalize.canonicalize(name, text)
+    canonical = canonicalize(name, text)
     rows = zip(canonical.numbers, canonical.lines, strict=True)
     click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))
 

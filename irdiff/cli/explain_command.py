@@ -11,14 +11,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
+from irdiff.backends.stages import WITHOUT_TEXT, in_stage_order
 from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
 from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
-from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
@@ -28,8 +28,9 @@ from irdiff.report import commands, escape, group_names, phrases, timing_summary
 from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
-from irdiff.stages import Stage, in_stage_order
+from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.texts import canonicalize, equivalent
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -264,14 +265,15 @@ class CaseStory:
         self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
-        """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""
+        """What was seen next to the edit. Machine code is compared here as a disassembler shows it."""
         yield from (row.words for row in self.case.findings)
-        cubin = self.case.artifacts.base.get(Stage.CUBIN)
-        if self.case.stages.get(Stage.SASS) is not StageStatus.CHANGED or not cubin:
+        stages, artifacts = self.case.stages, self.case.artifacts.base
+        kind = next((kind for kind in WITHOUT_TEXT.values() if kind.artifact in artifacts), None)
+        if kind is None or stages.get(kind.status) is not StageStatus.CHANGED:
             return
         try:
-            texts = diff_command.disassembled(self.given.folder, self.case, config)
-            found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
+            texts = disassembly.disassembled(self.given.folder, self.case, config)
+            found = equivalent(kind.status, texts.base, texts.head)
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
             return
@@ -301,6 +303,6 @@ def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> I
     for text, root, kind in zip(texts, corpora, (Kind.REMOVED, Kind.ADDED), strict=True):
         rows = [row for row in diff.rows if row.kind is kind]
         places = [row.base if kind is Kind.REMOVED else row.head for row in rows]
-        numbers = normalize.canonicalize(diff.stage, text).numbers
+        numbers = canonicalize(diff.stage, text).numbers
         raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
         yield from explanation.source_lines(text, raw, root)

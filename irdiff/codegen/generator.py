@@ -16,11 +16,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from irdiff import backends
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.stages import MADE_BY_PTXAS
 from irdiff.codegen.readable import ReadableTexts, rewritten
 from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
 from irdiff.config import Config
+from irdiff.ir.lexing import UnclearError
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
-from irdiff.normalize.lexing import UnclearError
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.stages import Stage
@@ -73,27 +76,30 @@ class Generator:
     ) -> Outcome:
         """`start` with the assembly of its LLVM IR, and for AMD the binary; `above` has the release's PTX."""
         tool = substitute.tool
-        stage = Stage.PTX if target.backend == "cuda" else Stage.AMDGCN
+        kind = backends.of(target.backend).BINARY
+        assert kind is not None, "a tool has backends that irdiff knows"
+        stage = kind.assembly
         text = self._text(start, Stage.LLIR)
         able = self.texts.abilities(tool)
         try:
-            call = llvm_call(launch, target, substitute.version, self._text(above, Stage.PTX))
+            call = llvm_call(launch, target, substitute.version, self._text(above, stage))
         except ValueError as error:
             return failed(start, Failure(kind=FailureKind.ERROR, stage=stage, message=str(error)))
         # what Triton asks for, as far as this LLVM has it
-        newest = min(call.ptx, able.newest_ptx) if call.ptx and able.newest_ptx else call.ptx
-        call = replace(call, ptx=newest, flags=tuple(flag for flag in call.flags if flag in able.flags))
+        asked, known = call.newest_isa, able.newest_isa
+        flags = tuple(flag for flag in call.flags if flag in able.flags)
+        call = replace(call, newest_isa=min(asked, known) if asked and known else asked, flags=flags)
         names = self.texts.spellings(tool)
         digest = sha256(text.encode())
 
         def make() -> _Made:
-            return self._generate(tool, stage, text, names, call, attempt)
+            return self._generate(tool, kind, text, names, call, attempt)
 
         kept = self._kept((tool.digest, digest, names, asdict(call)), attempt, make)
         self.texts.note(kept.respelled, digest)
         if kept.failure:
             return failed(start, kept.failure)
-        linked = stage == Stage.PTX or Stage.HSACO in kept.artifacts
+        linked = not kind.is_reported_as_text or kind.artifact in kept.artifacts
         return replace(
             start,
             artifacts={**start.artifacts, **kept.artifacts},
@@ -102,35 +108,38 @@ class Generator:
         )
 
     def _generate(
-        self, tool: Tool, stage: Stage, text: str, names: Sequence[str], call: LlvmCall, attempt: str
+        self, tool: Tool, kind: BinaryKind, text: str, names: Sequence[str], call: LlvmCall, attempt: str
     ) -> _Made:
         runner = self._runner.at(attempt)
         try:
             readable, respelled = rewritten(text, names) if names else (text, ())
         except UnclearError as error:
-            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=str(error))) from error
+            raise ToolFailed(
+                Failure(kind=FailureKind.ERROR, stage=kind.assembly, message=str(error))
+            ) from error
         with self._store.scratch() as folder:
-            outputs: dict[str, bytes] = {stage: runner.generate(tool, readable, call, folder)}
-            if stage == Stage.AMDGCN and tool.links:
-                outputs[Stage.HSACO] = runner.link(tool, call, folder)
+            outputs: dict[str, bytes] = {kind.assembly: runner.generate(tool, readable, call, folder)}
+            if kind.is_reported_as_text and tool.links:
+                outputs[kind.artifact] = runner.link(tool, call, folder)
         return outputs, {"respelled": respelled}
 
     def assembled(self, substitute: Substitute, compiled: Compiled, attempt: str) -> Outcome:
-        """With the machine code of its PTX; as it is where no assembler is at hand."""
-        ptx = compiled.artifacts.get(Stage.PTX)
+        """With the machine code of its assembly; as it is where no assembler is at hand."""
+        kind = MADE_BY_PTXAS
+        assembly = compiled.artifacts.get(kind.assembly)
         tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
         program = tool.programs["ptxas"] if tool else _ptxas_of_release(substitute, compiled)
-        if ptx is None or program is None or compiled.assembler is None:
+        if assembly is None or program is None or compiled.assembler is None:
             return compiled
         flags, digest = compiled.assembler.flags, compiled.assembler.digest
-        text = self._store.get(ptx.digest) or b""
-        text = self.texts.ptx(text, tool) if tool else text  # a release's ptxas reads the release's PTX
+        text = self._store.get(assembly.digest) or b""
+        text = self.texts.assembly(text, tool) if tool else text  # a release's ptxas reads the release's text
 
         def make() -> _Made:
             name = tool.version if tool else program.name
             with self._store.scratch() as folder:
                 code, log = self._runner.at(attempt).assemble(program, name, text, flags, folder)
-            return {Stage.CUBIN: code}, {"log": log}
+            return {kind.artifact: code}, {"log": log}
 
         kept = self._kept((digest, sha256(text), flags), attempt, make)
         if kept.failure:
@@ -138,7 +147,7 @@ class Generator:
         return replace(
             compiled,
             artifacts={**compiled.artifacts, **kept.artifacts},
-            stage_times_s={**compiled.stage_times_s, str(Stage.CUBIN): kept.seconds},
+            stage_times_s={**compiled.stage_times_s, kind.artifact: kept.seconds},
             assembler_log=kept.log,
         )
 

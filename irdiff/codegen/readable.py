@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irdiff.codegen.tool_runner import LlvmCall, Runner, unknown_intrinsics
-from irdiff.normalize.lexing import LLVM_IR, Strings
-from irdiff.normalize.llvm_floats import spell_floats
+from irdiff.ir.lexing import LLVM_IR, Strings
+from irdiff.ir.llir.llvm_floats import spell_floats
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import Store, sha256
 
@@ -115,7 +115,7 @@ SPELLINGS = (
 def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """The text without these constructs, and those that it had. A text that has none stays as it is.
 
-    Raises `normalize.lexing.UnclearError` for a text whose strings cannot be separated from the rest.
+    Raises `ir.lexing.UnclearError` for a text whose strings cannot be separated from the rest.
     """
     wanted = set(names)
     strings = Strings(LLVM_IR)
@@ -171,9 +171,9 @@ class ReadableTexts:
             for name in names:
                 self._respelled.setdefault(name, set()).add(text)
 
-    def ptx(self, text: bytes, tool: Tool) -> bytes:
+    def assembly(self, text: bytes, tool: Tool) -> bytes:
         """Under an ISA version that an assembler knows."""
-        newest = self.abilities(tool).newest_ptx
+        newest = self.abilities(tool).newest_isa
         before, found, rest = text.partition(b".version ")
         line, end, rest = rest.partition(b"\n")
         asked = line.strip().replace(b".", b"")
@@ -213,7 +213,7 @@ _AMD = LlvmCall(triple="amdgcn-amd-amdhsa", processor="gfx906", fuses=True)
 class Abilities:
     unreadable: tuple[str, ...]
     """Names of the spellings that it does not read."""
-    newest_ptx: int | None
+    newest_isa: int | None
     """As 90 for 9.0: that an LLVM can write, or a ptxas read."""
     flags: tuple[str, ...]
     """Of the switches that Triton sets in LLVM, those that it has."""
@@ -222,7 +222,7 @@ class Abilities:
 def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
     """Found by small texts that the tool compiles."""
     if tool.kind is ToolKind.PTXAS:
-        return Abilities(unreadable=(), newest_ptx=_newest_isa(tool, runner, store), flags=())
+        return Abilities(unreadable=(), newest_isa=_newest_isa(tool, runner, store), flags=())
 
     def reads(text: str, call: LlvmCall) -> bool:
         named = re.search(r'target triple = "(\S+)"', text)
@@ -242,7 +242,7 @@ def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
     tried = range(_NEWEST_PTX, _OLDEST_PTX, -1) if "cuda" in tool.backends else ()
     return Abilities(
         unreadable=tuple(unreadable),
-        newest_ptx=next((ptx for ptx in tried if reads(_EMPTY, replace(_NVIDIA, ptx=ptx))), None),
+        newest_isa=next((isa for isa in tried if reads(_EMPTY, replace(_NVIDIA, newest_isa=isa))), None),
         flags=tuple(flag for flag in FLAGS if tried and reads(_EMPTY, replace(_NVIDIA, flags=(flag,)))),
     )
 

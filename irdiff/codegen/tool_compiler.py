@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from irdiff import backends
+from irdiff.backends.stages import ASSEMBLIES, MADE_BY_PTXAS
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
 from irdiff.codegen.tool_runner import ptxas_flags
@@ -104,7 +106,8 @@ class ToolCompiler:
             return above
         start = _above_stage(above, STARTS_AT[tool.kind])
         if target.backend not in tool.backends:
-            stage = Stage.AMDGCN if target.backend == "hip" else Stage.PTX
+            kind = backends.of(target.backend).BINARY
+            stage = kind.assembly if kind else Stage.LLIR
             message = f"{tool.version} has no backend for {target.name}"
             return failed(start, Failure(kind=FailureKind.UNSUPPORTED, stage=stage, message=message))
         if tool.kind is ToolKind.LLVM:
@@ -126,7 +129,8 @@ class ToolCompiler:
         case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
-        wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
+        of_ptxas = backends.of(target.backend).BINARY == MADE_BY_PTXAS
+        wanted = (Stage.LLIR, MADE_BY_PTXAS.assembly) if of_ptxas else (Stage.LLIR,)
         missing = [stage for stage in wanted if stage not in kept]
         if case is None or missing:
             message = f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed"
@@ -135,9 +139,9 @@ class ToolCompiler:
             failure = (case.failures.of(recorded.side) if case else None) or gone
             return Failed(failure=failure, transient=True, artifacts=kept, stage_times_s={})
         flags: tuple[str, ...] = ()
-        if Stage.PTX in kept:
-            ptx = self._store.get(kept[Stage.PTX].digest) or b""
-            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
+        if MADE_BY_PTXAS.assembly in kept:
+            text = self._store.get(kept[MADE_BY_PTXAS.assembly].digest) or b""
+            flags = ptxas_flags(launch, substitute.version, text.decode(errors="replace"))
         digest = substitute.ptxas.digest if substitute.ptxas else None
         return Compiled(
             artifacts=kept,
@@ -166,12 +170,13 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
-        given = STARTS_AT[substitute.tool.kind] if stage != Stage.CUBIN else Stage.PTX
+        is_binary = stage == MADE_BY_PTXAS.artifact
+        given = MADE_BY_PTXAS.assembly if is_binary else STARTS_AT[substitute.tool.kind]
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())
-        if stage == Stage.CUBIN:
+        if is_binary:
             return self._generator.assembled(substitute, start, attempt)
-        if stage in (Stage.PTX, Stage.AMDGCN) and substitute.tool.kind is ToolKind.LLVM:
+        if stage in ASSEMBLIES and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
 
@@ -183,7 +188,7 @@ randomized."""
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:
     """Without what was made of the text of `stage`: the tool makes that."""
-    kept = (*MLIR, Stage.LLIR, *((Stage.PTX,) if stage == Stage.PTX else ()))
+    kept = (*MLIR, Stage.LLIR, *((stage,) if stage in ASSEMBLIES else ()))
     return replace(
         compiled,
         artifacts={name: row for name, row in compiled.artifacts.items() if name in kept},

@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import process
+from irdiff.backends import amd, nvidia
 from irdiff.config import Limits
 from irdiff.model import Failure, FailureKind, Launch, Target
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools import ENVIRONMENT, Tool
-from irdiff.stages import Stage
 from irdiff.store import digest_of_folders
 
 _HEADER = re.compile(r"^\.version (\d+)\.(\d+)\n\.target (\w+)", re.M)
@@ -51,7 +51,7 @@ class LlvmCall:
     features: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     """Switches of LLVM's, without dashes."""
-    ptx: int | None = None
+    newest_isa: int | None = None
     """The newest PTX that may be written, as 86 for 8.6."""
     header: tuple[str, str] | None = None
     """What Triton writes over the `.version` and `.target` of PTX."""
@@ -64,7 +64,7 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
     """
     release = _release(version)
     fuses = _fuses(launch)
-    if target.backend != "cuda":
+    if target.backend != nvidia.NAME:
         arch = str(target.arch)
         features = ("-real-true16",) if _OLD_AMD.match(arch) and release <= _TRUE16_UNTIL else ()
         return LlvmCall(triple="amdgcn-amd-amdhsa", processor=arch, features=features, fuses=fuses)
@@ -78,7 +78,7 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
     return LlvmCall(
         triple="nvptx64-nvidia-cuda",
         processor=found[3],
-        ptx=min(new if release >= since else old_limit, int(found[1] + found[2])),
+        newest_isa=min(new if release >= since else old_limit, int(found[1] + found[2])),
         flags=tuple(flags),
         fuses=fuses,
         header=(f"{found[1]}.{found[2]}", found[3]),
@@ -130,7 +130,7 @@ _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
 
 
-CODE = digest_of_folders("codegen", "normalize")
+CODE = digest_of_folders("codegen", "ir")
 """Of this folder and of what it rewrites texts with: after an edit of these, tools run again."""
 
 
@@ -168,7 +168,7 @@ class Runner:
 
     def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> bytes:
         """LLVM IR to assembly; with llvmlite, for AMD, to an object in `folder` too. Raises ToolFailed."""
-        stage = Stage.PTX if call.header else Stage.AMDGCN
+        stage = nvidia.ASSEMBLY if call.header else amd.ASSEMBLY
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
         ended = self.translate(tool, call, folder)
         if ended.code or unknown_processor(ended.stderr) or not (folder / "kernel.s").exists():
@@ -207,7 +207,7 @@ class Runner:
         for words in commands:
             ended = self._run(words, folder, tool.programs[words[0]])
             if ended.code:
-                raise failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
+                raise failure_of(ended, tool.version, amd.HSACO, self.limits.timeout_s)
         return (folder / "kernel.hsaco").read_bytes()
 
     def assemble(
@@ -217,7 +217,7 @@ class Runner:
         (folder / "kernel.ptx").write_bytes(text)
         ended = self.run_ptxas(program, flags, folder)
         if ended.code or not (folder / "kernel.cubin").exists():
-            raise failure_of(ended, name, Stage.CUBIN, self.limits.timeout_s)
+            raise failure_of(ended, name, nvidia.CUBIN, self.limits.timeout_s)
         log = ended.stderr.decode(errors="replace")[-_LOG_CHARACTERS:]
         return (folder / "kernel.cubin").read_bytes(), log
 
@@ -242,7 +242,7 @@ def llc_words(call: LlvmCall) -> list[str]:
 
 
 def _features(call: LlvmCall) -> str:
-    return ",".join((*call.features, *((f"+ptx{call.ptx}",) if call.ptx else ())))
+    return ",".join((*call.features, *((f"+ptx{call.newest_isa}",) if call.newest_isa else ())))
 
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")

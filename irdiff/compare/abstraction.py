@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from irdiff.compare import alignment, instructions, line_forms
+from irdiff.compare import alignment
 from irdiff.compare.edits import Edit, EditLine
-from irdiff.compare.line_forms import MLIR_STAGES, layout_kinds, operation, without_parameters
-from irdiff.stages import Stage
+from irdiff.ir import Ir
+from irdiff.ir.opcode_classes import OTHERS, UNTELLING
+from irdiff.ir.parsed_line import LineKind, ParsedLine
 
 # fmt: off
 INDEX_ARITHMETIC = frozenset({
@@ -31,15 +32,14 @@ _WORD = re.compile(r"[\w.@#!%]+|->|\S")
 
 def abstract(edit: Edit) -> Counter[str]:
     """Abstracted edit lines with how often each occurs."""
-    shorten = _mlir_key if edit.stage in MLIR_STAGES else _instruction_key
     counts: Counter[str] = Counter()
     for line in edit.lines:
-        key = shorten(edit.stage, line)
-        if key[1:] in instructions.UNTELLING:
+        key = _key(edit.ir, line)
+        if key in UNTELLING:
             # an optimizer moves all of them at once: which ones moved does not show the cause
-            counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
+            counts.update([f"-{OTHERS}", f"+{OTHERS}"])
         else:
-            counts[key] += 1
+            counts[f"{line.sign}{key}"] += 1
     return counts
 
 
@@ -65,38 +65,31 @@ def _opposite(key: str) -> str:
     return ("-" if key[0] == "+" else "+") + key[1:]
 
 
-def differs_in_layout(line: EditLine) -> bool:
-    """Whether nothing but types differs from the partner's line, and these have layouts."""
-    if line.partner is None or not layout_kinds(line.text + line.partner):
-        return False
-    return without_parameters(line.text) == without_parameters(line.partner)
+def differs_in_layout(mine: ParsedLine, other: ParsedLine) -> bool:
+    """Whether nothing but types differs between two operations, and these have layouts."""
+    return bool(mine.layouts or other.layouts) and mine.form == other.form
 
 
-def _mlir_key(stage: str, line: EditLine) -> str:
-    name = operation(stage, line.text)
-    if name.startswith(("llvm.", "nvvm.", "rocdl.")):
-        return f"{line.sign}{instructions.llvm_dialect(name, line.text)}"
-    if line.partner is None:
-        return f"{line.sign}{name}"
-    mine, other = without_parameters(line.text), without_parameters(line.partner)
-    if mine == other:
-        return f"{line.sign}{_parameters(line)}"
-    return f"{line.sign}{name}: {_differing_part(mine, other)}"
+def _key(ir: Ir, line: EditLine) -> str:
+    mine, other = ir.parse(line.text), ir.parse(line.partner) if line.partner is not None else None
+    if mine.kind is LineKind.INSTRUCTION:
+        return _instruction_key(ir, mine, other)
+    if mine.kind is LineKind.TRANSLATED or other is None:
+        return mine.klass
+    if mine.form != other.form:
+        return f"{mine.operation}: {_differing_part(mine.form, other.form)}"
+    return _parameters(mine, other, SAME_FORM if line.sign == "+" else "")
 
 
-def _parameters(line: EditLine) -> str:
-    """What kind of parameter differs between two lines of the same form."""
-    assert line.partner is not None
-    mark = SAME_FORM if line.sign == "+" else ""
-    kinds, others = sorted(layout_kinds(line.text)), sorted(layout_kinds(line.partner))
-    if kinds != others:
-        only = [kind for kind in kinds if kind not in others and kind != "ttg.slice"]
+def _parameters(mine: ParsedLine, other: ParsedLine, mark: str) -> str:
+    """What kind of parameter differs between two operations of the same form."""
+    if mine.layouts != other.layouts:
+        only = sorted(mine.layouts - other.layouts - {"ttg.slice"})
         return "layout " + (" ".join(f"#{kind}" for kind in only) or "(fewer kinds)")
-    if line_forms.types(line.text) != line_forms.types(line.partner):
-        return ("layout parameters" if kinds else "type") + mark
-    blank = line_forms.blanking("mlir")
-    what = "operands" if blank(line.text) == blank(line.partner) else "value"
-    return f"{operation('mlir', line.text)}: {what}{mark}"
+    if mine.types != other.types:
+        return ("layout parameters" if mine.layouts else "type") + mark
+    what = "operands" if mine.blank == other.blank else "value"
+    return f"{mine.operation}: {what}{mark}"
 
 
 def _differing_part(mine: str, other: str) -> str:
@@ -109,13 +102,9 @@ def _differing_part(mine: str, other: str) -> str:
     return " ".join(left[start : len(left) - end])[:160] or "…"
 
 
-def _instruction_key(stage: str, line: EditLine) -> str:
-    name = instructions.opcode(stage, line.text)
-    blank = line_forms.blanking(stage)
-    if line.partner is not None and blank(line.text) == blank(line.partner):
-        return f"{line.sign}operands" if stage in (Stage.LLIR, Stage.PTX) else f"{line.sign}registers"
-    if line.partner is not None:
-        flags = instructions.flags(stage, line.text), instructions.flags(stage, line.partner)
-        if flags[0] != flags[1]:
-            return f"{line.sign}flags: {' '.join(sorted(flags[0] - flags[1])) or '(none)'}"
-    return f"{line.sign}{instructions.klass(stage, name, line.text)}"
+def _instruction_key(ir: Ir, mine: ParsedLine, other: ParsedLine | None) -> str:
+    if other is not None and mine.blank == other.blank:
+        return "registers" if ir.HAS_REGISTERS else "operands"
+    if other is not None and mine.flags != other.flags:
+        return f"flags: {' '.join(sorted(mine.flags - other.flags)) or '(none)'}"
+    return mine.klass

@@ -12,12 +12,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from irdiff import binaries, normalize
+from irdiff import texts
+from irdiff.backends import machine_code
+from irdiff.backends.stages import BINARIES
 from irdiff.errors import NormalizeError, StoreError
 from irdiff.findings import Finding, FindingKind
-from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
+from irdiff.ir.canonical import CanonicalText, Reprint, TextEquality
+from irdiff.ir.llir import llvm_process
 from irdiff.parallel import LARGE_TEXT
-from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store, digest_of_folders
 
 T = TypeVar("T")
@@ -50,7 +52,7 @@ def made_by() -> str:
     """The digest of the modules that read and compare artifacts, part of the key of everything they found:
     after an edit of a rule, all is compared anew.
     """
-    return digest_of_folders("", "normalize", "binaries", "compare")
+    return digest_of_folders("", "ir", "backends", "compare")
 
 
 class ArtifactComparator:
@@ -84,8 +86,8 @@ class ArtifactComparator:
         raw = content.decode()
         if len(raw) > _LARGE:
             with LARGE_TEXT:
-                return normalize.canonicalize(stage, raw)
-        made = normalize.canonicalize(stage, raw)
+                return texts.canonicalize(stage, raw)
+        made = texts.canonicalize(stage, raw)
         with self._lock:
             if (stage, digest) not in self._texts:  # another thread may have made it
                 self._texts[stage, digest] = made
@@ -100,7 +102,7 @@ class ArtifactComparator:
         """Whether two artifacts, given by their digests, are the same. Raises DamagedArtifactError."""
         if base == head:
             return True
-        if stage in MACHINE_STAGES:
+        if stage in BINARIES:
             return self.code_digest(stage, base) == self.code_digest(stage, head)
         return self.compare(stage, base, head).equal
 
@@ -125,7 +127,7 @@ class ArtifactComparator:
 
     def _compared(self, stage: str, base: str, head: str) -> TextEquality:
         try:
-            return normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
+            return texts.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except NormalizeError as error:
             # the texts are not of their stage's IR: only their bytes can be compared, and these differ
             finding = Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180])
@@ -138,12 +140,12 @@ class ArtifactComparator:
     def code_digest(self, stage: str, digest: str) -> str:
         """Digest of the executable contract of a binary. Raises NormalizeError and DamagedArtifactError."""
         return self._once(
-            ("code", stage, digest), lambda: binaries.machine_code(stage, self.content(digest)).digest
+            ("code", stage, digest), lambda: machine_code.machine_code(stage, self.content(digest)).digest
         )
 
     def symbols(self, stage: str, digest: str) -> frozenset[str]:
         """Names that a driver finds in a binary. Raises NormalizeError and DamagedArtifactError."""
-        return self._once(("symbols", digest), lambda: binaries.symbols(stage, self.content(digest)))
+        return self._once(("symbols", digest), lambda: machine_code.symbols(stage, self.content(digest)))
 
     def text_digest(self, stage: str, digest: str) -> str:
         """Digest of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irdiff import case_ids
+from irdiff import backends, case_ids
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
@@ -24,7 +24,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.stages import COMPARED, Stage
+from irdiff.stages import Stage
 
 MAX_REASON = 300
 _PLACE = re.compile(r"^(?P<type>[A-Za-z_]\w*): (?:at (?P<place>\d+:\d+): ?)?(?P<rest>.*)$", re.DOTALL)
@@ -68,7 +68,9 @@ def same_input(pair: Pair) -> Case:
     """The same compiler on the same input: nothing was compiled, and no stage below the launch is called
     compared.
     """
-    stages: dict[str, StageStatus] = dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT)
+    stages: dict[str, StageStatus] = dict.fromkeys(
+        backends.of(pair.target.backend).STAGES, StageStatus.ABSENT
+    )
     status = launch_status(pair)
     differs = status is StageStatus.CHANGED
     return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from irdiff.backends.stages import BINARIES
 from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases, facts, launchers, verdicts
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, intact
@@ -25,10 +26,9 @@ from irdiff.model import (
 )
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import Stage
 
 _REPEATED_ASSEMBLIES = 4
-_FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
 _SPECIALIZATION = ("signature", "constexprs", "attributes")
 
 
@@ -171,7 +171,7 @@ class CaseComparer:
 
     def _finds_kernel(self, side: Compiled) -> bool:
         """Whether the driver finds the kernel in the binary by the name that the launcher receives."""
-        binary = next((name for name in MACHINE_STAGES if name in side.artifacts), None)
+        binary = next((name for name in BINARIES if name in side.artifacts), None)
         symbol = side.handed.get("symbol")
         if binary is None or symbol is None:
             return True
@@ -185,17 +185,18 @@ class CaseComparer:
         ours, theirs = both
         same = self.comparator.same(binary, *(side.artifacts[binary].digest for side in both))
         findings: tuple[Finding, ...] = ()
-        has_ptx = Stage.PTX in ours.artifacts and Stage.PTX in theirs.artifacts
-        if not same and has_ptx and verdicts.same_assembler(ours, theirs):
+        assembly = BINARIES[binary].assembly
+        has_text = assembly in ours.artifacts and assembly in theirs.artifacts
+        if not same and has_text and verdicts.same_assembler(ours, theirs):
             # Of the same text one assembler makes other code only by its own noise, or by names and numbers.
-            text = self.comparator.compare(Stage.PTX, *(side.artifacts[Stage.PTX].digest for side in both))
-            if text.equal and self._may_make_the_same(pair, both):
+            text = self.comparator.compare(assembly, *(side.artifacts[assembly].digest for side in both))
+            if text.equal and self._may_make_the_same(binary, pair, both):
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
         return verdicts.of_binaries(binary, stages, findings, same=same)
 
-    def _may_make_the_same(self, pair: Pair, both: Sides[Compiled]) -> bool:
+    def _may_make_the_same(self, binary: str, pair: Pair, both: Sides[Compiled]) -> bool:
         """Whether both sides made the same machine code once, in several compilations under randomized
         addresses.
         """
@@ -207,15 +208,15 @@ class CaseComparer:
                 for attempt in range(_REPEATED_ASSEMBLIES)
             )
             for outcome in (both.of(name), *again):
-                if isinstance(outcome, Compiled) and Stage.CUBIN in outcome.artifacts:
-                    cubin = outcome.artifacts[Stage.CUBIN]
-                    codes.of(name).add(self.comparator.code_digest(Stage.CUBIN, cubin.digest))
+                if isinstance(outcome, Compiled) and binary in outcome.artifacts:
+                    digest = outcome.artifacts[binary].digest
+                    codes.of(name).add(self.comparator.code_digest(binary, digest))
         return not codes.base.isdisjoint(codes.head)
 
     # facts
 
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
-        parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
+        parts = {name: compiled.artifacts[name] for name in facts.READ if name in compiled.artifacts}
         contents = {name: self.comparator.content(artifact.digest) for name, artifact in parts.items()}
         return facts.of_side(compiled, contents, target)
 

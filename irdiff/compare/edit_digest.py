@@ -19,11 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from irdiff.backends.stages import BINARIES, reported
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Launch, Pair, StageStatus
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import Stage
 from irdiff.store import key_of
 
 _NO_STAGE = Stage.SOURCE
@@ -40,8 +41,9 @@ def of_case(case: Case, pair: Pair, comparator: ArtifactComparator) -> str | Non
     # The machine code of both sides where it differs; where it is the same it may never have been made.
     code = {
         binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in case.artifacts]
-        for binary, stage in MACHINE_STAGES.items()
-        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in case.artifacts)
+        for binary in BINARIES
+        if case.stages.get(reported(binary)) is StageStatus.CHANGED
+        and all(binary in side for side in case.artifacts)
     }
     texts = [] if code else [_texts(side, comparator) for side in case.artifacts]
     launcher = {
@@ -61,7 +63,7 @@ def _texts(artifacts: Mapping[str, Artifact], comparator: ArtifactComparator) ->
     return {
         stage: _digest(comparator.text_digest, stage, artifact.digest)
         for stage, artifact in artifacts.items()
-        if stage not in MACHINE_STAGES and stage != _NO_STAGE
+        if stage not in BINARIES and stage != _NO_STAGE
     }
 
 

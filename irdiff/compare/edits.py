@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from irdiff.compare import alignment, loops
-from irdiff.compare.line_forms import blanking, operation
+from irdiff.compare import alignment
+from irdiff.ir import Ir
+from irdiff.texts import ir_of
 
 _BLANKED_TOGETHER = 1000
 _SYNCHRONIZES = re.compile(r"fence|barrier|\bbar\b|membar")
@@ -59,6 +60,11 @@ class Edit:
     stage: str
     lines: tuple[EditLine, ...]
 
+    @property
+    def ir(self) -> Ir:
+        """What parses its lines."""
+        return ir_of(self.stage)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _SideLines:
@@ -69,30 +75,31 @@ class _SideLines:
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     """The edit that turns the canonical lines of base into those of head."""
-    pairs = alignment.matching(_blanked_all(stage, base), _blanked_all(stage, head))
-    ours = _SideLines(sign="-", lines=base, depths=loops.depths(base))
-    theirs = _SideLines(sign="+", lines=head, depths=loops.depths(head))
+    ir = ir_of(stage)
+    pairs = alignment.matching(_blanked_all(ir, base), _blanked_all(ir, head))
+    ours = _SideLines(sign="-", lines=base, depths=ir.depths(base))
+    theirs = _SideLines(sign="+", lines=head, depths=ir.depths(head))
     lines: list[EditLine] = []
     if len(pairs) == len(base) == len(head):
         for i, (one, other) in enumerate(zip(base, head, strict=True)):
             if one != other:
-                lines += _hunk(stage, ours, theirs, range(i, i + 1), range(i, i + 1))
+                lines += _hunk(ir, ours, theirs, range(i, i + 1), range(i, i + 1))
     i = j = 0
     for a, b in [*pairs, (len(base), len(head))]:
         if i < a or j < b:
-            lines += _hunk(stage, ours, theirs, range(i, a), range(j, b))
+            lines += _hunk(ir, ours, theirs, range(i, a), range(j, b))
         i, j = a + 1, b + 1
     return Edit(stage=stage, lines=tuple(lines))
 
 
-def _hunk(stage: str, base: _SideLines, head: _SideLines, removed: range, added: range) -> Iterator[EditLine]:
+def _hunk(ir: Ir, base: _SideLines, head: _SideLines, removed: range, added: range) -> Iterator[EditLine]:
     """The lines of one place, each with the next one of the other side that has the same operation."""
     waiting: dict[str, list[int]] = {}
     for j in added:
-        waiting.setdefault(operation(stage, head.lines[j]), []).append(j)
+        waiting.setdefault(ir.parse(head.lines[j]).operation, []).append(j)
     partners: dict[int, int] = {}
     for i in removed:
-        if rows := waiting.get(operation(stage, base.lines[i])):
+        if rows := waiting.get(ir.parse(base.lines[i]).operation):
             partners[i] = rows.pop(0)
     back = {j: i for i, j in partners.items()}
     for side, other, numbers, found in ((base, head, removed, partners), (head, base, added, back)):
@@ -103,20 +110,20 @@ def _hunk(stage: str, base: _SideLines, head: _SideLines, removed: range, added:
                 number=number,
                 depth=side.depths[number],
                 partner=other.lines[found[number]] if number in found else None,
-                ahead=_ahead(stage, side.lines, number),
+                ahead=_ahead(ir, side.lines, number),
             )
 
 
-def _ahead(stage: str, lines: Sequence[str], number: int) -> str:
-    if not _SYNCHRONIZES.search(operation(stage, lines[number])):
+def _ahead(ir: Ir, lines: Sequence[str], number: int) -> str:
+    if not _SYNCHRONIZES.search(ir.parse(lines[number]).operation):
         return ""
-    names = (operation(stage, line) for line in lines[number + 1 : number + 1 + _LOOKED_AHEAD])
+    names = (ir.parse(line).operation for line in lines[number + 1 : number + 1 + _LOOKED_AHEAD])
     return next((name for name in names if _WORKS.search(name)), "")
 
 
-def _blanked_all(stage: str, lines: Iterable[str]) -> Iterator[str]:
+def _blanked_all(ir: Ir, lines: Iterable[str]) -> Iterator[str]:
     """Every line blanked. Many lines are blanked at once: no pattern crosses the end of a line."""
-    blank, rest = blanking(stage), iter(lines)
+    rest = iter(lines)
     while some := list(islice(rest, _BLANKED_TOGETHER)):
-        together = blank("\n".join(some)).split("\n")
-        yield from together if len(together) == len(some) else map(blank, some)
+        together = ir.blank("\n".join(some)).split("\n")
+        yield from together if len(together) == len(some) else map(ir.blank, some)

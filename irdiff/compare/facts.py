@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
-from irdiff import binaries, normalize
-from irdiff.compare import occupancy
+from irdiff import backends
+from irdiff.backends import occupancy
+from irdiff.backends.machine_code import machine_code
+from irdiff.backends.stages import ASSEMBLIES, BINARIES
 from irdiff.model import Compiled, Fact, Target
 from irdiff.stages import Stage
+from irdiff.texts import instruction_facts
 
-_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_COUNTED_STAGES = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)
+_COUNTED = (Stage.TTGIR, *ASSEMBLIES)
+READ = frozenset({*_COUNTED, *BINARIES})
+"""The stages whose artifacts have facts."""
 _METADATA = {
     "shared": "shared_bytes",
     "num_warps": "warps",
     "num_stages": "pipeline_stages",
-    "tmem_size": "tmem_columns",
     "global_scratch_size": "global_scratch_bytes",
 }
 
@@ -24,31 +26,24 @@ _METADATA = {
 def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -> dict[str, Fact]:
     """Everything known of one side. `contents` holds the artifacts that are at hand, by stage."""
     facts: dict[str, Fact] = {}
-    for stage in (Stage.CUBIN, Stage.HSACO):
+    for stage in BINARIES:
         if stage in contents:
-            facts.update(binaries.machine_code(stage, contents[stage]).facts)
+            facts.update(machine_code(stage, contents[stage]).facts)
             facts["binary_bytes"] = len(contents[stage])
-    for stage in _COUNTED_STAGES:
+    for stage in _COUNTED:
         if stage in contents:
-            counts = normalize.instruction_facts(stage, contents[stage].decode(errors="replace"))
+            counts = instruction_facts(stage, contents[stage].decode(errors="replace"))
             facts.update({f"{stage}.{name}": count for name, count in counts.items()})
-    facts.update(_from_metadata(compiled.metadata))
-    facts.update(_from_assembler(compiled.assembler_log))
+    backend = backends.of(target.backend)
+    facts.update(_from_metadata(compiled.metadata, {**_METADATA, **backend.METADATA}))
+    facts.update(backend.log_facts(compiled.assembler_log))
     facts.update(occupancy.facts(facts, target))
     return facts
 
 
-def _from_metadata(metadata: Mapping[str, object]) -> dict[str, Fact]:
+def _from_metadata(metadata: Mapping[str, object], names: Mapping[str, str]) -> dict[str, Fact]:
     return {
         fact: value
-        for name, fact in _METADATA.items()
+        for name, fact in names.items()
         if isinstance(value := metadata.get(name), (int, float)) and not isinstance(value, bool)
     }
-
-
-def _from_assembler(log: str) -> dict[str, Fact]:
-    found = _SPILLS.findall(log)
-    if not found:
-        return {}
-    stack, stores, loads = (sum(int(row[column]) for row in found) for column in range(3))
-    return {"stack_bytes": stack, "spill_store_bytes": stores, "spill_load_bytes": loads}

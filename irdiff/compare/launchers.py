@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from irdiff.backends import BACKENDS
 from irdiff.compare import runtime
 from irdiff.compare.runtime import Runtime
 from irdiff.model import Compiled, Sides
@@ -31,10 +32,9 @@ NEUTRAL = frozenset({
     # what code is made for; `target`, which the launch reads, counts
     "arch", "backend_name", "base_arch",
     # how code is made: it is compared as code
-    "allow_flush_denorm", "clc", "enable_fp_fusion", "enable_reflect_ftz", "fpsan_homomorphic_casts",
-    "instruction_sched_variant", "ir_override", "kpack", "llvm_fn_attrs", "matrix_instr_nonkdim", "maxnreg",
-    "num_buffers_warp_spec", "num_consumer_groups", "num_stages", "ptx_options", "ptx_version",
-    "reg_dec_producer", "reg_inc_consumer", "sched4reg", "schedule_hint", "waves_per_eu", "wgp_cu_mode",
+    "enable_fp_fusion", "fpsan_homomorphic_casts", "ir_override", "llvm_fn_attrs", "num_buffers_warp_spec",
+    "num_consumer_groups", "num_stages", "reg_dec_producer", "reg_inc_consumer",
+    *(name for backend in BACKENDS.values() for name in backend.NEUTRAL),
     "extern_libs",  # linked into the code
     "min_shared_mem",  # raises `shared`, which counts
 })
@@ -104,7 +104,7 @@ def _passed(metadata: Mapping[str, object]) -> dict[str, object]:
     passed = {**_UNWRITTEN, **written}
     # Until 3.5 the cluster has an entry of its own; since then it is `num_ctas` blocks along the first axis.
     passed.setdefault("cluster_dims", [passed["num_ctas"], 1, 1])
-    # Until 3.4 the launcher for NVIDIA has the width of a warp built in.
+    # Until 3.4 some launchers have the width of a warp built in.
     target = passed.get("target")
     if isinstance(target, Mapping) and "warp_size" in target:
         passed.setdefault("warp_size", target["warp_size"])

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from irdiff.backends import BACKENDS
 from irdiff.model import RuntimeEdit, RuntimeFile, Sides
 from irdiff.words import first_few
 
@@ -16,8 +17,6 @@ MAX_LINES = 400
 """Of one file's diff."""
 _MAX_SHOWN = 40
 """Files whose diff is kept."""
-_FOLDERS = {"cuda": "nvidia", "hip": "amd"}
-"""By the name of a target's backend, its folder in Triton."""
 _AT_EACH_LAUNCH = re.compile(r"triton/(?:runtime|compiler|backends/[^/]+)/[^/]+$")
 _SHOWN = 4
 
@@ -34,7 +33,7 @@ def edits(runtimes: Sides[Runtime], backends: Collection[str]) -> tuple[RuntimeE
 def differing(runtimes: Sides[Runtime], backends: Collection[str]) -> list[str]:
     """Names of files that differ, but for those of other backends; what every launch runs comes first."""
     base, head = ({name: file.digest for name, file in side.items()} for side in runtimes)
-    others = {folder for backend, folder in _FOLDERS.items() if backend not in backends}
+    others = {backend.FOLDER for name, backend in BACKENDS.items() if name not in backends}
     names = [
         name
         for name in {*base, *head}

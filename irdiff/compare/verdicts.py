@@ -2,7 +2,7 @@
 
 A verdict that calls the code the same rests on one of two kinds of evidence; there is no third.
 
-*Binaries*: both sides have one, and its executable contract is the same (`binaries.machine_code`).
+*Binaries*: both sides have one, and its executable contract is the same (`backends.machine_code`).
 
 *The last texts*: neither side has a binary that is known here, both end in the same stage, and its text has
 the same canonical form. The normalizers only rename, renumber, reorder what has no order and drop what cannot
@@ -19,15 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
+from irdiff.backends.stages import ASSEMBLIES, BINARIES, MACHINE_CODE, reported
 from irdiff.findings import Finding, FindingKind
+from irdiff.ir.canonical import TextEquality
 from irdiff.model import Compiled, StageStatus, Verdict
-from irdiff.normalize import TextEquality
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import Stage
 
 NO_LINKER = "no-linker"
 """The note of a side that has its code as text, and whose binary could not be linked."""
 
-_NOT_TEXTS = frozenset({Stage.SOURCE, *MACHINE_STAGES})
+_NOT_TEXTS = frozenset({Stage.SOURCE, *BINARIES})
 _SAME = frozenset({StageStatus.IDENTICAL, StageStatus.EQUIVALENT})
 Statuses = Mapping[str, StageStatus]
 
@@ -55,7 +56,7 @@ def compare_texts(
 
 def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Compiled:
     """A side with the stages that a user wants to see and those that the verdict rests on."""
-    kept = {*wanted, *MACHINE_STAGES, *MACHINE_STAGES.values(), Stage.PTX, _ends_in(side), _ends_in(other)}
+    kept = {*wanted, *BINARIES, *MACHINE_CODE, *ASSEMBLIES, _ends_in(side), _ends_in(other)}
     return replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
 
 
@@ -75,11 +76,11 @@ class CodeEquality:
 
 def shared_binary(base: Compiled, head: Compiled) -> str | None:
     """The kind of binary that both sides have."""
-    return next((name for name in MACHINE_STAGES if name in base.artifacts and name in head.artifacts), None)
+    return next((name for name in BINARIES if name in base.artifacts and name in head.artifacts), None)
 
 
 def of_binaries(binary: str, texts: Statuses, findings: tuple[Finding, ...], *, same: bool) -> CodeEquality:
-    stage = MACHINE_STAGES[binary]
+    stage = reported(binary)
     status = texts.get(stage, StageStatus.EQUIVALENT) if same else StageStatus.CHANGED
     return CodeEquality(same=same, statuses={stage: status}, findings=findings)
 
@@ -92,9 +93,7 @@ def of_last_texts(base: Compiled, head: Compiled, texts: Statuses) -> CodeEquali
         finding = Finding(FindingKind.MACHINE_CODE_AS_TEXT, NO_LINKER if unlinked else "no-binary")
         return CodeEquality(same=texts.get(ends[0]) in _SAME, statuses={}, findings=(finding,))
     # what the text of that name says does not hold for the machine code
-    absent: dict[str, StageStatus] = {
-        MACHINE_STAGES[end]: StageStatus.ABSENT for end in ends if end in MACHINE_STAGES
-    }
+    absent = {reported(end): StageStatus.ABSENT for end in ends if end in BINARIES}
     finding = Finding(FindingKind.NOT_COMPARED, ",".join(end or "nothing" for end in ends))
     return CodeEquality(same=None, statuses=absent, findings=(finding,))
 
@@ -108,7 +107,7 @@ def _last_text(side: Compiled) -> str:
 
 
 def same_assembler(base: Compiled, head: Compiled) -> bool:
-    """Whether both sides run the same `ptxas` binary with the same flags."""
+    """Whether both sides run the same assembler with the same flags."""
     ours, theirs = base.assembler, head.assembler
     return ours is not None and theirs is not None and ours.digest is not None and ours == theirs
 
@@ -123,7 +122,7 @@ def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for side in (base, head):
         names = list(side.artifacts)
-        last = max((place for place, name in enumerate(names) if name in MACHINE_STAGES), default=len(names))
+        last = max((place for place, name in enumerate(names) if name in BINARIES), default=len(names))
         found.update(dict.fromkeys(names[last + 1 :]))
     return tuple(found)
 

@@ -19,13 +19,8 @@ from enum import StrEnum
 
 from irdiff.compare import alignment
 from irdiff.compare.alignment import Gap
-from irdiff.stages import Stage
+from irdiff.texts import ir_of
 
-_MACHINE: Mapping[str, re.Pattern[str]] = {
-    Stage.AMDGCN: re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])"),
-    Stage.SASS: re.compile(r"\bU?[RP]\d+\b"),
-}
-_VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
 _WORD = re.compile(r"[\w.]+|\S")
 _DEPTHS = (4, 2, 1, 0)
 _MOST_PAIRS = 10_000
@@ -58,9 +53,9 @@ class Aligned:
     """What head calls a value of base, for the values that both have."""
 
 
-def align(ir: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
+def align(stage: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     """Rows in order; runs of removed lines come before the added lines that replace them."""
-    left, right = _Text(ir, base), _Text(ir, head)
+    left, right = _Text(stage, base), _Text(stage, head)
     interned: dict[object, int] = {}
     rounds = list(zip(_keys(left, interned), _keys(right, interned), strict=True))
     renaming = _Renaming(left, right)
@@ -71,23 +66,22 @@ def align(ir: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     return Aligned(rows=tuple(rows), names={} if left.machine else renaming.to_head)
 
 
-def in_numbering_of_head(line: str, names: Mapping[str, str]) -> str:
+def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str:
     """A line of base as head numbers values. One that head has not keeps base's number, and a `'` behind it:
     the same number without it is another value.
     """
-    return _VALUE.sub(lambda found: names.get(found[0], f"{found[0]}'"), line)
+    return ir_of(stage).NAMES.sub(lambda found: names.get(found[0], f"{found[0]}'"), line)
 
 
 class _Text:
     """Lines split into what is compared and the names in them."""
 
-    def __init__(self, ir: str, lines: Sequence[str]) -> None:
-        machine = _MACHINE.get(ir)
-        pattern = machine or _VALUE
+    def __init__(self, stage: str, lines: Sequence[str]) -> None:
+        ir = ir_of(stage)
         self.lines = lines
-        self.machine = machine is not None
-        self.shapes = [pattern.sub("\0", line) for line in lines]
-        self.names = [pattern.findall(line) for line in lines]
+        self.machine = ir.HAS_REGISTERS
+        self.shapes = [ir.NAMES.sub("\0", line) for line in lines]
+        self.names = [ir.NAMES.findall(line) for line in lines]
         self.defined: dict[str, int] = {}
         for index, names in enumerate(self.names):
             for name in names:

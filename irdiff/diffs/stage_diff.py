@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from irdiff import normalize
-from irdiff.compare import line_forms
+from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
+from irdiff.ir.mlir.lines import closing
 from irdiff.model import Case
 from irdiff.run import run_folder
-from irdiff.stages import Stage
+from irdiff.texts import canonicalize
 
-BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
+_NO_TEXTS = frozenset({*BINARIES, *WITHOUT_TEXT})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
 """The most characters of a line that are shown. One of inline assembly with 256 operands has 5,000."""
@@ -123,14 +123,14 @@ class StageDiff:
     def _text(self, side: int, place: int) -> str:
         text = self._texts[side][place]
         if side == 0 and self._aligned.names:  # a diff has one numbering
-            text = in_numbering_of_head(text, self._aligned.names)
+            text = in_numbering_of_head(self.stage, text, self._aligned.names)
         return visible.clean(text, limit=_LONGEST)
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
     """The raw artifact of one side. None where the run does not hold it, or it is not a text."""
     artifact = case.artifacts.of(side).get(stage)
-    if artifact is None or stage in BINARY_STAGES:
+    if artifact is None or stage in _NO_TEXTS:
         return None
     content = run_folder.artifact(folder, artifact.digest)
     return None if content is None else content.decode("utf-8", "replace")
@@ -150,7 +150,7 @@ def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
 
 def compare(stage: str, base: str, head: str) -> StageDiff:
     """Raises NormalizeError where a text is not of the stage's IR."""
-    canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
+    canonical = [canonicalize(stage, text) for text in (base, head)]
     texts = [text.lines for text in canonical]
     shown, legend = _abbreviate(texts)
     return StageDiff(
@@ -212,7 +212,7 @@ def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
     parts: list[str] = []
     position = 0
     while found := _ATTRIBUTE.search(line, position):
-        end = line_forms.closing(line, found.end())
+        end = closing(line, found.end())
         if end - found.start() < _LONG_ATTRIBUTE:
             parts.append(line[position : found.end()])
             position = found.end()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from irdiff import effects
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.effects.wording import detail_of
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Cause, CauseKind, EffectClass, Effects, Verdict
 from irdiff.stages import Stage
+from irdiff.texts import ir_of
 
 TextOf = Callable[[str, str], Sequence[str]]
 """The canonical lines of a stage's artifact, by its digest."""
@@ -21,7 +23,7 @@ def of_case(case: Case, text_of: TextOf) -> tuple[Effects, Cause] | None:
     if case.verdict is not Verdict.CHANGED:
         return None
     base, head = case.artifacts
-    stages = (Stage.PTX, Stage.AMDGCN, Stage.LLIR)
+    stages = (stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
     stage = next((stage for stage in stages if stage in base and stage in head), None)
     if stage is None:
         return None

@@ -12,12 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from irdiff.effects import order, pairing, separation, waits, wording
-from irdiff.effects.blocks import Graph
+from irdiff.effects import order, pairing, separation, wording
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.program import Act, Operation, Verbatim
 from irdiff.effects.roots import Root, Roots
-from irdiff.effects.waits import MARK
+from irdiff.ir.program import MARK, UNFINISHED, Act, Graph, Operation, Verbatim
 from irdiff.model import EffectClass
 
 SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
@@ -423,7 +421,7 @@ def _early(base: Operation, head: Operation, what: object) -> EffectDiffers:
     copies = [sum(map(int, re.findall(r"(\d+) copies", text))) for text in (before, why)]
     if copies[0] < copies[1] or not {*re.findall("[a-z]+", why)} <= {*re.findall("[a-z]+", before)}:
         return EffectDiffers(SYNC, f"{wording.code(head)} comes too early: {why}", what)
-    kind = COST if before.endswith(waits.UNFINISHED) else UNKNOWN
+    kind = COST if before.endswith(UNFINISHED) else UNKNOWN
     return EffectDiffers(kind, f"{wording.code(head)} waits for more: in base, {before}", what)
 
 

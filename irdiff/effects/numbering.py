@@ -19,13 +19,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from irdiff.effects.blocks import EXEC, BlockNode, Graph
+from irdiff.effects.blocks import EXEC
 from irdiff.effects.lanes import Lanes
-from irdiff.effects.program import COPY, Act, Effect, Function, Operand, Operation, ReadError, Slot
 from irdiff.effects.values import Values
+from irdiff.ir.program import (
+    COPY,
+    Act,
+    BlockNode,
+    Effect,
+    Function,
+    Graph,
+    Operand,
+    Operation,
+    ReadError,
+    Slot,
+)
 
 _MAX_ROUNDS = 60
-_OF_PTX = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")
+_VIRTUAL = re.compile(r"%(?:p|r[dqs]?|fd?)\d+")
 
 
 class Event(NamedTuple):
@@ -132,7 +143,7 @@ class NumberedFunction:
         if isinstance(raw, int):
             return raw
         if isinstance(raw, str):
-            return self.values.node("undefined", "" if _OF_PTX.fullmatch(raw) else raw)
+            return self.values.node("undefined", "" if _VIRTUAL.fullmatch(raw) else raw)
         if raw.flat is None:
             raw.flat = self.values.select(raw.lanes, raw.value, self.flat(raw.below))
         return raw.flat

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from irdiff.effects.numbering import Event
-from irdiff.effects.program import Act
 from irdiff.effects.values import Values
+from irdiff.ir.program import Act
 
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})

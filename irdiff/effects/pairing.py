@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irdiff.compare import alignment
 from irdiff.effects.numbering import Event
-from irdiff.effects.program import Act, Slot
-from irdiff.effects.waits import MARK
+from irdiff.ir.program import MARK, Act, Slot
 
 
 def unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:

@@ -7,8 +7,8 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from irdiff.effects.numbering import NumberedFunction
-from irdiff.effects.program import Operation
 from irdiff.effects.values import WITH_WIDTH, Key, used_bits
+from irdiff.ir.program import Operation
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all, however often."""

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from irdiff.effects import order
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.program import Act
 from irdiff.effects.values import Values
+from irdiff.ir.program import Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
 """And what other synchronization a barrier makes known to other threads, as a wait."""

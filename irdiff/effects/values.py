@@ -15,11 +15,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from irdiff.effects.program import Operation
+from irdiff.ir.program import PIECES, Operation
 
 Key = tuple[Any, ...]
-PIECES = 64
-"""`piece` takes the place of a part times this, and how many parts there are."""
 _SPECIAL = re.compile(
     r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>ctaid\.x)|(?P<block>ctaid\.[yz])|(?P<lane>laneid))$"
 )

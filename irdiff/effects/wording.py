@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from irdiff.effects.numbering import Event
-from irdiff.effects.program import Act, Operation
-from irdiff.effects.waits import MARK
+from irdiff.ir.program import MARK, Act, Operation
 
 _MODIFIERS = re.compile(r"(`(?:cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+))[^`]*`")
 _MAX_CODE = 70

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from irdiff.backends.stages import MACHINE_CODE
 from irdiff.findings import FindingKind
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Action, Rule, Waiver
 from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
 from irdiff.report import edit_coverage
-from irdiff.stages import MACHINE_STAGES
 from irdiff.words import counted
 
 _MAX_GROUPS = 5
@@ -180,7 +180,7 @@ def _evidence(case: Case) -> str:
         return "equal_by_input"
     if FindingKind.MACHINE_CODE_AS_TEXT in found:
         return "as_text"
-    statuses = [case.stages.get(stage, StageStatus.ABSENT) for stage in MACHINE_STAGES.values()]
+    statuses = [case.stages.get(stage, StageStatus.ABSENT) for stage in MACHINE_CODE]
     return "machine_code" if any(row is not StageStatus.ABSENT for row in statuses) else "not_compared"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff import case_ids
+from irdiff.backends.stages import MACHINE_CODE
 from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
@@ -15,7 +16,6 @@ from irdiff.gate.timings import TimedCase
 from irdiff.group import severity
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
 from irdiff.report import edit_coverage
-from irdiff.stages import MACHINE_STAGES
 from irdiff.timing.results import Speed
 
 _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
@@ -166,7 +166,7 @@ def _facts_alone(rule: policy.FactRule, case: Case, run: Run) -> Objection | Non
 
 def _same_code(case: Case) -> bool:
     """Whether both sides have the same code: a case may have changed only in what its launch passes."""
-    statuses = [case.stages[name] for name in MACHINE_STAGES.values() if name in case.stages]
+    statuses = [case.stages[name] for name in MACHINE_CODE if name in case.stages]
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
 

@@ -19,6 +19,7 @@ from irdiff.compare.artifact_comparator import may_be_cured
 from irdiff.compare.edits import EditSource
 from irdiff.findings import Finding
 from irdiff.group.grouping import Description
+from irdiff.ir.llir import llvm_process
 from irdiff.model import (
     COMPARED_VERDICTS,
     Case,
@@ -33,7 +34,6 @@ from irdiff.model import (
     StageStatus,
     Verdict,
 )
-from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, digest_of_folders, key_of
 
@@ -121,7 +121,7 @@ def _made_of(side: Compiled) -> list[object]:
 def _digest_of_code() -> str:
     """The digest of the modules that make a judgement: another irdiff judges anew."""
     return digest_of_folders(
-        "", "store", "compile", "normalize", "binaries", "compare", "attribute", "effects", "group"
+        "", "store", "compile", "ir", "backends", "compare", "attribute", "effects", "group"
     )
 
 

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from irdiff.compare import instructions, line_forms
 from irdiff.compare.abstraction import INDEX_ARITHMETIC
-from irdiff.compare.edits import Edit, EditLine
-from irdiff.compare.line_forms import MLIR_STAGES
+from irdiff.compare.edits import Edit
 from irdiff.group import operation_names, values
+from irdiff.ir.parsed_line import LineKind, ParsedLine
 from irdiff.model import Cause, CauseKind
-from irdiff.stages import Stage
+from irdiff.texts import title
 
 MAX_CAUSES = 12
 """The most causes of one case. A title has three."""
@@ -87,7 +86,7 @@ class _Tally:
 def _tallies(edit: Edit, name_of: operation_names.Name) -> dict[str, _Tally]:
     tallies: dict[str, _Tally] = {}
     for line in edit.lines:
-        name = name_of(edit.stage, line.text)
+        name = name_of(edit.ir.parse(line.text))
         if not name:
             continue
         tally = tallies.setdefault(name, _Tally())
@@ -134,8 +133,8 @@ def _within(in_loops: int, more: int) -> int:
     return max(0, min(in_loops, more)) if more > 0 else -min(0, max(in_loops, more))
 
 
-def _hidden_name(stage: str, text: str) -> str:
-    return "" if operation_names.name_of(stage, text) else operation_names.minor_name_of(stage, text)
+def _hidden_name(each: ParsedLine) -> str:
+    return "" if operation_names.name_of(each) else operation_names.minor_name_of(each)
 
 
 # flags and places
@@ -144,12 +143,12 @@ def _hidden_name(stage: str, text: str) -> str:
 def _flags(edit: Edit) -> Iterator[Cause]:
     """Flags of LLVM IR and modifiers of PTX on instructions, and what LLVM inferred for functions."""
     more: Counter[tuple[bool, str]] = Counter()
-    only = edit.stage in (Stage.LLIR, Stage.PTX)
-    for line in edit.lines if only else ():
+    only = bool(edit.lines)
+    for line in edit.lines:
         if line.partner is None:
             only = False
             continue
-        ours, theirs = (instructions.flags(edit.stage, text) for text in (line.text, line.partner))
+        ours, theirs = (edit.ir.parse(text).flags for text in (line.text, line.partner))
         only = only and ours != theirs
         for flag in ours - theirs:
             more[bool(_DECLARES.match(line.text)), flag] += 1 if line.sign == "+" else -1
@@ -163,10 +162,7 @@ def _flags(edit: Edit) -> Iterator[Cause]:
             row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
             yield replace(row, count=count)
     if only and not all(declared for declared, _ in more):
-        yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")
-
-
-_STAGE_WORDS = {Stage.LLIR: "LLVM IR", Stage.PTX: "PTX"}
+        yield Cause.uncounted(CauseKind.STATE, f"the {title(edit.stage)} is the same otherwise")
 
 
 def _places(edit: Edit) -> Iterator[Cause]:
@@ -174,7 +170,7 @@ def _places(edit: Edit) -> Iterator[Cause]:
     moved: Counter[str] = Counter()
     operands: Counter[str] = Counter()
     for line in edit.lines:
-        name = operation_names.name_of(edit.stage, line.text)
+        name = operation_names.name_of(edit.ir.parse(line.text))
         if name and line.sign == "+":
             (moved if line.partner is None else operands)[name] += 1
     for rows, words in ((moved, "in another place"), (operands, "with other operands")):
@@ -187,7 +183,7 @@ def _places(edit: Edit) -> Iterator[Cause]:
 
 def _classes(edit: Edit) -> Iterator[Cause]:
     """The lines by their classes of instructions."""
-    found = Counter(_class(edit.stage, line) for line in edit.lines)
+    found = Counter(_class(edit.ir.parse(line.text)) for line in edit.lines)
     shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
     if shown:
         yield Cause.uncounted(
@@ -195,10 +191,5 @@ def _classes(edit: Edit) -> Iterator[Cause]:
         )
 
 
-def _class(stage: str, line: EditLine) -> str:
-    name = line_forms.operation(stage, line.text)
-    if stage not in MLIR_STAGES:
-        return instructions.klass(stage, name, line.text)
-    if name.startswith(("llvm.", "nvvm.", "rocdl.")):
-        return instructions.llvm_dialect(name, line.text)
-    return f"`{name}`"
+def _class(each: ParsedLine) -> str:
+    return f"`{each.klass}`" if each.kind is LineKind.OPERATION else each.klass

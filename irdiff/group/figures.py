@@ -10,33 +10,43 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from irdiff.compare.statistics import STATISTICS, Better, Statistic, facts_of
+from irdiff.backends.stages import ASSEMBLIES
+from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.compare.statistics import STATISTICS, facts_of
 from irdiff.model import Case, Fact, Sides, Verdict
+from irdiff.texts import ir_of
 
 Facts = Sides[Mapping[str, Fact]]
 
 
 def _count(fact: str, words: str) -> Statistic:
-    return Statistic(words, "", Better.NEITHER, "", (fact,), "the text of the stage")
+    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), "the text of the stage")
 
 
 _LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")
 _DIRECTED = (row for row in STATISTICS if row.better is not Better.NEITHER and row.name != "instructions")
 _BEFORE_ACCESS = (_LAYOUTS, *(row for row in _DIRECTED if row.name != "code size"))
 _AFTER_ACCESS = (
-    _count("ptx.barrier", "PTX `bar` and `mbarrier`"),
-    _count("ptx.fence", "PTX `fence`"),
-    _count("amdgcn.barrier", "`s_barrier`"),
-    _count("amdgcn.wait", "`s_waitcnt`"),
-    Statistic("instructions", "", Better.NEITHER, "", facts_of("instructions"), "the text of the stage"),
+    *(
+        _count(f"{stage}.{each.counted}", each.name)
+        for stage in ASSEMBLIES
+        for each in ir_of(stage).SYNCHRONIZATION
+    ),
+    replace(_count("", "instructions"), facts=facts_of("instructions")),
 )
-_ACCESS = re.compile(r"(ptx|amdgcn)\.(load|store)_(global|shared)_(\d+)")
-_BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier")
-_SYNCHRONIZATION = (
-    (_BARRIER, "ptx.barrier", "as many `bar` and `mbarrier` in PTX"),
-    (_BARRIER, "amdgcn.barrier", "as many `s_barrier` in the assembly"),
-    (re.compile(r"fence"), "ptx.fence", "as many `fence` in PTX"),
+_ACCESS = re.compile(rf"({'|'.join(ASSEMBLIES)})\.(load|store)_(global|shared)_(\d+)")
+_SYNCHRONIZATION = {
+    "barrier": re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier"),
+    "fence": re.compile(r"fence"),
+}
+_KEPT = tuple(
+    (pattern, f"{stage}.{counted}", each.kept)
+    for counted, pattern in _SYNCHRONIZATION.items()
+    for stage in ASSEMBLIES
+    for each in ir_of(stage).SYNCHRONIZATION
+    if each.counted == counted
 )
 
 
@@ -53,7 +63,7 @@ def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
     """What to say of synchronization that assembly has as often as before: another pass may have made it."""
     rows = [case.facts for case in cases]
-    for pattern, name, words in _SYNCHRONIZATION:
+    for pattern, name, words in _KEPT:
         values = [(base.get(name), head.get(name)) for base, head in rows]
         same = all(before is not None and before == after for before, after in values)
         if rows and same and any(pattern.search(subject) for subject in subjects):

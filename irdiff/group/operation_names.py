@@ -10,14 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from irdiff.compare import instructions
-from irdiff.compare.line_forms import MLIR_STAGES, operation
+from irdiff.ir.opcode_classes import UNTELLING
+from irdiff.ir.parsed_line import LineKind, ParsedLine, inline_assembly
 
 _CALLEE = re.compile(r"@([\w.$-]+)")
-_ASSEMBLY = re.compile(r'(?:asm|inline_asm) [^"]*"([^"]*)"')
-_ESCAPED = re.compile(r"\\[0-9A-Fa-f]{2}")
-_INSTRUCTION = re.compile(r"(?:^|[;{]\s*)(?:@!?[$%\w]+\s+)?([a-z]\w*(?:\.[\w:]+)+)")
-_TRANSLATED = ("llvm.", "nvvm.", "rocdl.")
 _MEMORY = {
     "global": "global memory",
     "shared": "shared memory",
@@ -32,45 +28,38 @@ _CLASSES = {
     "conversions": "conversion",
     "lane exchange": "lane exchange",
 }
+_DECLARATIONS = ("block", "define", "declare", "module")
 FLAG = " flag"
 _MAX_INSTRUCTIONS = 3
 _MAX_NAME = 90
 
-Name = Callable[[str, str], str]
-"""The name of the operation in a line of a stage."""
+Name = Callable[[ParsedLine], str]
+"""The name of an operation."""
 
 
-def name_of(stage: str, text: str) -> str:
+def name_of(each: ParsedLine) -> str:
     """The name; empty for what every change of code touches: integer arithmetic, addresses, declarations."""
-    found = operation(stage, text)
-    if stage not in MLIR_STAGES:
-        return _below(stage, found, text)
-    if found.startswith(_TRANSLATED):
-        return _translated(found, text)
-    return _code(found) if "." in found and not found.startswith("module") else ""
-
-
-def minor_name_of(stage: str, text: str) -> str:
-    """The bare name of an operation for which `name_of` is empty; empty for what is no operation."""
-    found = operation(stage, text)
-    if text.startswith(("!", "@", "attributes", "}", "^")) or found in (
-        "block",
-        "define",
-        "declare",
-        "module",
-    ):
+    if each.kind is LineKind.OPERATION:
+        return _code(each.operation) if _is_operation(each.operation) else ""
+    if each.klass in UNTELLING or each.text.startswith(("!", "@")):
         return ""
-    if stage in MLIR_STAGES:
-        return _code(found) if "." in found and not found.startswith("module") and "func" not in found else ""
-    return _code(found) if re.fullmatch(r"[a-z][\w.]*", found) else ""
+    if each.kind is LineKind.TRANSLATED:
+        return _translated(each)
+    if each.klass in _CLASSES:
+        return _CLASSES[each.klass]
+    if each.klass.startswith("asm "):
+        return _inline(each.text)
+    return _access(each.klass) or _code(each.operation)
 
 
-def assembly(text: str) -> tuple[str, ...]:
-    """The instructions of inline assembly in one line, in their order; empty where it has none."""
-    found = _ASSEMBLY.search(text)
-    if not found:
-        return ()
-    return tuple(_INSTRUCTION.findall(_ESCAPED.sub(_unescaped, found.group(1))))
+def minor_name_of(each: ParsedLine) -> str:
+    """The bare name of an operation for which `name_of` is empty; empty for what is no operation."""
+    name = each.operation
+    if each.text.startswith(("!", "@", "attributes", "}", "^")) or name in _DECLARATIONS:
+        return ""
+    if each.kind is not LineKind.INSTRUCTION:
+        return _code(name) if _is_operation(name) and "func" not in name else ""
+    return _code(name) if re.fullmatch(r"[a-z][\w.]*", name) else ""
 
 
 def plural(name: str, count: int) -> str:
@@ -84,33 +73,23 @@ def plural(name: str, count: int) -> str:
     return name
 
 
-def _below(stage: str, found: str, text: str) -> str:
-    kind = instructions.klass(stage, found, text)
-    if kind in instructions.UNTELLING or text.startswith(("!", "@")):
-        return ""
-    if kind in _CLASSES:
-        return _CLASSES[kind]
-    if kind.startswith("asm "):
-        return _inline(text)
-    return _access(kind) or _code(found)
+def _is_operation(name: str) -> bool:
+    return "." in name and not name.startswith("module")
 
 
-def _translated(found: str, text: str) -> str:
+def _translated(each: ParsedLine) -> str:
     """The name of an operation of the dialects that become LLVM IR."""
-    kind = instructions.llvm_dialect(found, text)
-    if kind in instructions.UNTELLING:
-        return ""
-    callee = _CALLEE.search(text) if found.startswith("llvm.call") else None
+    callee = _CALLEE.search(each.text) if each.operation.startswith("llvm.call") else None
     if callee:
         return f"call of {_code(callee.group(1))}"
-    if kind.startswith("asm "):
-        return _inline(text)
-    return _access(kind) if found in ("llvm.load", "llvm.store") else _code(found)
+    if each.klass.startswith("asm "):
+        return _inline(each.text)
+    return _access(each.klass) if each.operation in ("llvm.load", "llvm.store") else _code(each.operation)
 
 
 def _inline(text: str) -> str:
     """What inline assembly does, without the moves that prepare its operands."""
-    found = assembly(text)
+    found = inline_assembly(text)
     does = [name for name in found if not name.startswith("mov.")] or found
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])
     return f"inline {_code(words)}" if words else "inline assembly"
@@ -125,7 +104,3 @@ def _access(kind: str) -> str:
 
 def _code(name: str) -> str:
     return f"`{name.replace('`', chr(39))[:_MAX_NAME]}`"
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found.group()[1:], 16))

@@ -14,12 +14,15 @@ from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
 
-from irdiff.compare import cases, loops, statistics
+from irdiff.backends.stages import ASSEMBLIES
+from irdiff.compare import cases, statistics
 from irdiff.compare.edits import Edit
 from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
+from irdiff.ir import loops
 from irdiff.model import Case, CaseSummary, ChangeGroup, EffectClass, Effects, Fact, StageStatus, Verdict
 from irdiff.stages import Stage
+from irdiff.texts import ir_of
 
 
 class Severity(StrEnum):
@@ -108,13 +111,11 @@ def _mix(change: _Change) -> float:
     names = {
         name
         for name in {**change.case.facts.base, **change.case.facts.head}
-        if name.startswith(("ptx.", "amdgcn.")) and not name.endswith(".total")
+        if name.startswith(_COUNTED) and not name.endswith(".total")
     }
     moved = sum(_step(change.case, name) for name in names)
     moved = max(moved, *(_step(change.case, name) for name in statistics.facts_of("instructions")))
-    total = max(
-        _number(change.case.facts.head, "ptx.total"), _number(change.case.facts.head, "amdgcn.total"), 1.0
-    )
+    total = max(*(_number(change.case.facts.head, f"{name}total") for name in _COUNTED), 1.0)
     return min(moved / total, 1.0)
 
 
@@ -144,11 +145,10 @@ def _launch_differs(change: _Change) -> float:
 _SPILL_FACTS = statistics.facts_of("spills", "scratch memory")
 _MEMORY_FACTS = statistics.facts_of("shared memory", "TMEM columns")
 _REGISTER_FACTS = statistics.facts_of("registers", "VGPRs", "AGPRs")
-_PIPELINE_FACTS = ("pipeline_stages", "ptx.async_copy", "ptx.tma", "ttgir.async_copy", "amdgcn.async_copy")
-_WIDE_ACCESSES = (
-    *("ptx.load_global_128", "ptx.store_global_128", "ptx.load_shared_128", "ptx.store_shared_128"),
-    *("amdgcn.load_global_128", "amdgcn.store_global_128", "amdgcn.load_shared_128"),
-)
+_COUNTED = tuple(f"{stage}." for stage in ASSEMBLIES)
+_COPIES = tuple(f"{name}{kind}" for name in _COUNTED for kind in ("async_copy", "tma"))
+_PIPELINE_FACTS = ("pipeline_stages", f"{Stage.TTGIR}.async_copy", *_COPIES)
+_WIDE_ACCESSES = tuple(f"{stage}.{kind}" for stage in ASSEMBLIES for kind in ir_of(stage).WIDE_ACCESSES)
 _BROKEN, _WRONG, _RESOURCES = Severity.BROKEN, Severity.WRONG_RESULT, Severity.RESOURCES
 _LOOP, _OTHER = Severity.LOOP, Severity.OTHER
 # fmt: off

@@ -8,9 +8,10 @@ have says how many have it. Code stands in backticks.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
 from irdiff.effects.difference import FLOAT_DIFFERS
@@ -18,6 +19,7 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
+from irdiff.texts import title
 from irdiff.words import shortened
 
 MAX_TITLE = 160
@@ -32,12 +34,6 @@ _CODE = re.compile(r"`[^`]*`")
 _MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """Of an operand without a name: what a constant of the program was, and is."""
-_STAGE_WORDS: Mapping[str, str] = {
-    Stage.LLIR: "LLVM IR",
-    Stage.PTX: "PTX",
-    Stage.AMDGCN: "assembly",
-    Stage.SASS: "machine code",
-}
 
 CaseCauses = tuple[Case, tuple[Cause, ...]]
 """A case with its causes."""
@@ -131,7 +127,8 @@ def _known(case: Case, said: Collection[str]) -> tuple[Cause, ...] | None:
         names = [name for name in others or launch[0] if name not in said]
         words = f"the launch passes another {', '.join(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
-        words = "same PTX, `ptxas` allocates registers differently"
+        kind = next(kind for kind in BINARIES.values() if kind.assembly in case.stages)
+        words = f"same {title(kind.assembly)}, `{kind.made_by}` allocates registers differently"
     else:
         return None
     return (Cause.uncounted(CauseKind.STATE, words),) if words else ()
@@ -139,12 +136,11 @@ def _known(case: Case, said: Collection[str]) -> tuple[Cause, ...] | None:
 
 def _unknown(case: Case) -> Cause:
     stage = case.origin.stage if case.origin else "code"
-    if stage == Stage.SASS:
-        same = case.stages.get(Stage.PTX) is not StageStatus.CHANGED
-        words = "same PTX, other" if same else "what differs in PTX has no effect; other"
-        return Cause.uncounted(CauseKind.STATE, f"{words} machine code from `ptxas`")
-    words = _STAGE_WORDS.get(stage, stage if stage == "code" else stage.upper())
-    return Cause.uncounted(CauseKind.STATE, f"other {words}")
+    if kind := WITHOUT_TEXT.get(stage):
+        text, same = title(kind.assembly), case.stages.get(kind.assembly) is not StageStatus.CHANGED
+        words = f"same {text}, other" if same else f"what differs in {text} has no effect; other"
+        return Cause.uncounted(CauseKind.STATE, f"{words} {title(stage)} from `{kind.made_by}`")
+    return Cause.uncounted(CauseKind.STATE, f"other {stage if stage == 'code' else title(stage)}")
 
 
 # causes of several cases

@@ -6,19 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from irdiff.compare import abstraction, alignment, line_forms
+from irdiff.compare import abstraction, alignment
 from irdiff.compare.edits import Edit, EditLine
-from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names
+from irdiff.ir import Ir
+from irdiff.ir.mlir.lines import layout_parameters
+from irdiff.ir.parsed_line import LineKind, ParsedLine, inline_assembly
 from irdiff.model import Cause, CauseKind
-from irdiff.stages import Stage
 from irdiff.words import shortened
 
 _MAX_VALUES = 12
 _TOKEN = re.compile(r"->|-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|\S")
 _FLOAT = re.compile(r"-?\d+\.\d+e[+-]\d+")
-_LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
-_PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
 _MAX_PART = 60
 _DEFAULTS = ("none", "normal")
 _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
@@ -32,8 +31,8 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
     found: Counter[tuple[str, str]] = Counter()
     in_loops: Counter[tuple[str, str]] = Counter()
     for line in edit.lines:
-        detail = _detail(edit.stage, line)
-        name = operation_names.name_of(edit.stage, line.text)
+        detail = _detail(edit.ir, line)
+        name = operation_names.name_of(edit.ir.parse(line.text))
         if name and detail:
             found[name, detail] += 1
             in_loops[name, detail] += bool(line.depth)
@@ -48,16 +47,17 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
         )
 
 
-def _detail(stage: str, line: EditLine) -> str:
+def _detail(ir: Ir, line: EditLine) -> str:
     """What the partner of a removed line has instead. Empty where no attribute differs."""
-    if line.sign != "-" or line.partner is None or stage not in (*MLIR_STAGES, Stage.LLIR):
+    if line.sign != "-" or line.partner is None:
         return ""
-    ours, theirs = operation_names.assembly(line.text), operation_names.assembly(line.partner)
+    ours, theirs = inline_assembly(line.text), inline_assembly(line.partner)
     if ours or theirs:
         return _moves(ours, theirs) or _side_effects(line.text, line.partner)
-    if stage not in MLIR_STAGES:
+    mine, other = ir.parse(line.text), ir.parse(line.partner)
+    if mine.kind is LineKind.INSTRUCTION:
         return ""
-    before, after = _difference(line_forms.typeless(line.text), line_forms.typeless(line.partner))
+    before, after = _difference(mine.typeless, other.typeless)
     if not before and not after:
         return ""
     if not before or not after:
@@ -122,18 +122,19 @@ def _difference(mine: str, other: str) -> tuple[str, str]:
 
 def layouts(edit: Edit) -> Iterator[Cause]:
     """Where most lines differ only in the layout of their values: both kinds, or the parameter."""
-    if edit.stage not in MLIR_STAGES:
-        return
-    lines = [line for line in edit.lines if line.partner and abstraction.differs_in_layout(line)]
+    parse = edit.ir.parse
+    pairs = [(line.sign, parse(line.text), parse(line.partner)) for line in edit.lines if line.partner]
+    lines = [pair for pair in pairs if abstraction.differs_in_layout(*pair[1:])]
     if not lines or 2 * len(lines) < len(edit.lines):
         return
     kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
-    for line in lines:
-        mine, other = line_forms.layout_kinds(line.text), line_forms.layout_kinds(line.partner or "")
-        kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
+    for sign, mine, other in lines:
+        only = mine.layouts - other.layouts or mine.layouts
+        kinds[sign].update(kind for kind in only if kind != "ttg.slice")
     before, after = most_frequent(kinds["-"]), most_frequent(kinds["+"])
     if before == after:
-        if detail := _parameter(after, lines):
+        removed = [(mine, other) for sign, mine, other in lines if sign == "-"]
+        if detail := _parameter(after, removed):
             yield Cause.uncounted(CauseKind.VALUE, f"`#{after}` layout", detail)
     elif before and after:
         yield Cause.uncounted(CauseKind.STATE, f"layouts `#{before}` → `#{after}`")
@@ -143,24 +144,18 @@ def layouts(edit: Edit) -> Iterator[Cause]:
         )
 
 
-def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
+def _parameter(kind: str, pairs: Iterable[tuple[ParsedLine, ParsedLine]]) -> str:
     """The parameter of a kind of layout that differs in most lines, with both values; empty: none does."""
     found: Counter[str] = Counter()
-    for line in lines:
-        if line.sign == "-":
-            ours, theirs = (_parameters(kind, text) for text in (line.text, line.partner or ""))
-            found.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
-            found.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
-            for name in ours.keys() & theirs.keys():
-                if ours[name] != theirs[name]:
-                    found[f"`{name}` {ours[name]} → {theirs[name]}"] += 1
+    for mine, other in pairs:
+        ours, theirs = (layout_parameters(kind, each.text) for each in (mine, other))
+        found.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
+        found.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
+        for name in ours.keys() & theirs.keys():
+            before, after = (shortened(side[name], _MAX_PART) for side in (ours, theirs))
+            if before != after:
+                found[f"`{name}` {before} → {after}"] += 1
     return most_frequent(found)
-
-
-def _parameters(kind: str, text: str) -> dict[str, str]:
-    rows = (match.group(2) for match in _LAYOUT.finditer(text) if match.group(1) == kind)
-    body = next(rows, "")
-    return {name: shortened(value.strip(), _MAX_PART) for name, value in _PARAMETER.findall(body)}
 
 
 def most_frequent(counts: Counter[str]) -> str:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff import normalize
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare import facts, loops
+from irdiff.compare import facts
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
@@ -23,10 +23,10 @@ from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.texts import canonicalize, instruction_facts, ir_of
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 """Texts that have no facts."""
-_LOOPED = (Stage.PTX, Stage.AMDGCN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
         if name not in _UNREAD and (content := store.get(artifact.digest)) is not None
     }
     found = facts.of_side(compiled, contents, target)
-    for stage in _LOOPED:
+    for stage in ASSEMBLIES:
         if stage in contents:
             found.update(in_loops(stage, contents[stage].decode(errors="replace")))
     return found
@@ -120,11 +120,13 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
 def in_loops(stage: str, text: str) -> dict[str, int]:
     """Instructions by class that lie in a loop: those that run more than once."""
     try:
-        lines = normalize.canonicalize(stage, text).lines
+        lines = canonicalize(stage, text).lines
     except NormalizeError:
         return {}
-    inside = "\n".join(f"\t{line}" for line, depth in zip(lines, loops.depths(lines), strict=True) if depth)
-    counts = normalize.instruction_facts(stage, inside)
+    inside = "\n".join(
+        f"\t{line}" for line, depth in zip(lines, ir_of(stage).depths(lines), strict=True) if depth
+    )
+    counts = instruction_facts(stage, inside)
     return {f"{stage}.loop.{name}": count for name, count in counts.items()}
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from irdiff.backends.stages import BINARIES, reported
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
 from irdiff.history.database import HistoryError
 from irdiff.history.lines import SeriesLines
 from irdiff.model import Artifact, Case, Launch, Run, Sides, StageStatus, Target, Verdict
 from irdiff.run import run_folder, run_place
-from irdiff.stages import MACHINE_STAGES
 
 FILE = "session.json"
 _SEPARATOR = "~"
@@ -164,7 +164,7 @@ def _codes(
 
 def _code(case: Case, which: str, run: Run, folder: Path) -> _Code | None:
     artifacts, metadata = case.artifacts.of(which), case.metadata.of(which)
-    binary = next((artifacts[stage] for stage in MACHINE_STAGES if stage in artifacts), None)
+    binary = next((artifacts[stage] for stage in BINARIES if stage in artifacts), None)
     launch = run.launches.get(case.launches.of(which) or "")
     if binary is None or launch is None or not metadata or not _file(folder, binary.digest).is_file():
         return None
@@ -172,7 +172,7 @@ def _code(case: Case, which: str, run: Run, folder: Path) -> _Code | None:
 
 
 def _entry(case_id: str, label: str, reference: _Code, code: _Code) -> Case:
-    stage = MACHINE_STAGES[code.binary.stage]
+    stage = reported(code.binary.stage)
     return replace(
         code.case,
         id=entry(case_id, label),

@@ -32,15 +32,16 @@ from enum import StrEnum
 
 from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
+from irdiff.backends.stages import BINARIES, WITHOUT_TEXT, reported
 from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
+from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, ChangeGroup, Failed, FailureKind, Sides, StageStatus, Verdict
-from irdiff.normalize import llvm_process
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import Stage
 from irdiff.store import Store, digest_of_folders, key_of
 
 _ATTEMPTS = 3
@@ -87,7 +88,7 @@ class Rechecker:
         if depth is Depth.WHOLE:
             stages = self._changed_stages(subject)
         else:
-            stages = [stage for stage in subject.stages if stage == Stage.CUBIN]
+            stages = [name for name in subject.stages if name in BINARIES and reported(name) in WITHOUT_TEXT]
         key = self._key(subject, stages)
         if key and self._store.get_record("rechecked", key):
             return _AGREEING
@@ -103,7 +104,7 @@ class Rechecker:
             return None
         return key_of(
             "rechecked/2",
-            digest_of_folders("", "attribute", "binaries", "compare", "normalize", "recheck"),
+            digest_of_folders("", "attribute", "backends", "compare", "ir", "recheck"),
             llvm_process.version(),
             subject.made_of,
             inputs,
@@ -114,7 +115,7 @@ class Rechecker:
         """From the first changed one on; None where only a whole compilation can tell."""
         case, stages = subject.case, subject.stages
         first = case.origin.stage if case.origin else ""
-        place = next((n for n, name in enumerate(stages) if first in (name, MACHINE_STAGES.get(name))), 0)
+        place = next((n for n, name in enumerate(stages) if first in (name, reported(name))), 0)
         if place == 0 or cases.not_compared(case):
             return None
         base, head = (side[stages[0]].digest for side in case.artifacts)

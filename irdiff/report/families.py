@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from irdiff.backends.stages import BINARIES, ORDER
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Verdict
-from irdiff.stages import MACHINE_STAGES, Stage
 
-_ORIGINS = tuple(stage for stage in Stage if stage not in MACHINE_STAGES)
+_ORIGINS = tuple(stage for stage in ORDER if stage not in BINARIES)
 """Stages that have a colour of their own in `report.css`."""
 
 

@@ -39,6 +39,7 @@ _COMPONENTS = {
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
     Component.LLVM_CODEGEN: "LLVM's code generation",
     Component.PTXAS: "ptxas",
+    Component.ASSEMBLER: "the assembler",
 }
 
 

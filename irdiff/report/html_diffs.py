@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from irdiff.backends.stages import WITHOUT_TEXT, in_stage_order
 from irdiff.diffs import stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, StageStatus
 from irdiff.report import commands, escape
-from irdiff.stages import Stage, in_stage_order
 
 PAGE_BYTES = 8_000_000
 """The size of all diffs together: what the tables of 2,000 cases leave of 15 MB, with room to spare."""
@@ -45,7 +45,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UN
 
 
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, Any]:
-    if name == Stage.SASS:
+    if name in WITHOUT_TEXT:
         return {"note": "machine code is disassembled on request"}
     found = stage_diff.read(folder, case, name)
     if isinstance(found, str):

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
+from irdiff.backends.statistic import Better, Statistic
 from irdiff.compare import statistics
-from irdiff.compare.statistics import Better, Statistic
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
 

@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from irdiff.backends.stages import in_stage_order
 from irdiff.report import escape
-from irdiff.stages import in_stage_order
 from irdiff.words import shortened
 
 

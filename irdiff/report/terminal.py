@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from irdiff.backends.stages import in_stage_order
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
 from irdiff.report import escape, tables, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
 from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
-from irdiff.stages import in_stage_order
 from irdiff.words import counted
 
 if TYPE_CHECKING:

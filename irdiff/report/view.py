@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from irdiff.backends.stages import in_stage_order
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
@@ -36,7 +37,6 @@ from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.resolve import packs
-from irdiff.stages import in_stage_order
 from irdiff.timing.results import Speed
 from irdiff.words import counted
 

@@ -10,13 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff import process
+from irdiff import backends, process
 from irdiff.attribute.attribution import Attribution, CaseToReplay, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
+from irdiff.backends.stages import INPUT, TEXTS
 from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.tool_runner import llc_words, llvm_call, ptxas_flags
@@ -24,13 +25,13 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
+from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, Launch, Revision, Run, Sides
-from irdiff.normalize import llvm_process
 from irdiff.resolve import packs, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
-from irdiff.stages import INPUT, TEXTS, Stage
+from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -186,7 +187,8 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     if before == Stage.SOURCE:  # what Triton's own compiler takes begins with TTIR
         before = Stage.TTIR
     target = next(target for target in run.targets if target.name == case.target)
-    wanted = stage if stage in TEXTS else Stage.CUBIN
+    kind = backends.of(target.backend).BINARY
+    wanted = stage if stage in TEXTS or kind is None else kind.artifact
     rows = []
     for side in ("base", "head"):
         name = f"{side}.{before}"
@@ -257,11 +259,13 @@ def _tool_words(run: Run, folder: Path, case: Case, name: str, launch: Launch) -
     kind, _, path = (run.base if name == "base" else run.head).spec.partition(":")
     target = next(target for target in run.targets if target.name == case.target)
     version = str(case.metadata.of(name).get("triton_version", ""))
-    artifact = case.artifacts.of(name).get(Stage.PTX)
-    ptx = (run_folder.artifact(folder, artifact.digest) or b"").decode(errors="replace") if artifact else ""
+    code = backends.of(target.backend).BINARY
+    assert code is not None, "a tool compiles for backends that irdiff knows"
+    artifact = case.artifacts.of(name).get(code.assembly)
+    text = (run_folder.artifact(folder, artifact.digest) or b"").decode(errors="replace") if artifact else ""
     if kind == "ptxas":
-        return [path, *ptxas_flags(launch, version, ptx), f"{name}.ptx", "-o", f"{name}.cubin"]
-    call = llvm_call(launch, target, version, ptx)
-    made = Stage.PTX if call.header else Stage.AMDGCN
+        flags = ptxas_flags(launch, version, text)
+        return [path, *flags, f"{name}.{code.assembly}", "-o", f"{name}.{code.artifact}"]
+    call = llvm_call(launch, target, version, text)
     program = Path(path) if Path(path).name.startswith("llc") else Path(path, "bin", "llc")
-    return [str(program), *llc_words(call), f"{name}.llir", "-o", f"{name}.{made}"]
+    return [str(program), *llc_words(call), f"{name}.llir", "-o", f"{name}.{code.assembly}"]

@@ -72,7 +72,11 @@ def digest_of_folders(*folders: str) -> str:
     they made is kept under it, so that another irdiff makes it anew.
     """
     package = Path(__file__).parents[1]
-    files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
+    files = [
+        path
+        for folder in folders
+        for path in sorted((package / folder).glob("**/*.py" if folder else "*.py"))
+    ]
     return key_of([sha256(path.read_bytes()) for path in files])
 
 

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from irdiff import __version__, case_ids
+from irdiff.backends.stages import BINARIES
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
-from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, schedule, timing_file
 from irdiff.timing.isolate import GpuProcess, GpuProcessError
 from irdiff.timing.results import (
@@ -60,7 +60,7 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
 
 def _has_binaries(case: Case) -> bool:
     sides = (case.artifacts.base or {}, case.artifacts.head or {})
-    return all(any(stage in side for stage in MACHINE_STAGES) for side in sides)
+    return all(any(stage in side for stage in BINARIES) for side in sides)
 
 
 def time_run(folder: Path, options: TimingOptions) -> TimingResults:

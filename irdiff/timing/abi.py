@@ -1,22 +1,17 @@
 """What a launch passes to a kernel: from captured launch and metadata, checked against the binary.
 
-The order is that of Triton's own launchers (`backends/nvidia/driver.py`, `backends/amd/driver.py`, releases
-3.2 to 3.9):
+The order is that of Triton's own launchers (`driver.py` of its backends, releases 3.2 to 3.9):
 
 1. arguments in the order of the kernel's parameters; constexprs, and what was specialized to a constant
    (1, None), are not passed;
 2. a host-made tensor descriptor with metadata becomes a CUtensorMap (128 bytes by value), then its shape
-   as i32 and its strides as i64. Without metadata (AMD, GPUs without TMA): pointer, shape and strides as
+   as i32 and its strides as i64. Without metadata (GPUs without TMA): pointer, shape and strides as
    i64, then a padding flag (since 3.5) and a tf32-rounding flag (since 3.7), then shape and strides again;
 3. a pointer to global scratch (since 3.3) and one to profile scratch (since 3.5).
 
 Which of the last two, and which flags, an entry has is read from the entry itself.
 
-What the entry takes is read from the binary. A cubin lists its parameters in `.nv.info.NAME`, one
-EIATTR_KPARAM_INFO each: index (4 bytes), ordinal (2), offset (2), and a word whose upper 14 bits are the size
-in bytes (layout as `cuobjdump -elf` prints the same files). A code object lists them in its
-NT_AMDGPU_METADATA note under `.args` (LLVM, "User Guide for AMDGPU Backend", Code Object V3 Metadata); those
-named `hidden_*` are filled by the runtime.
+What the entry takes is read from the binary, as its backend does (`entry`).
 """
 
 from __future__ import annotations
@@ -26,87 +21,20 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irdiff.binaries import cubin, elf, hsaco
-from irdiff.binaries.elf import Elf
+from irdiff import backends
+from irdiff.backends.kernel_entry import EntryError, KernelEntry
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.model import Argument, Launch
 
-_EIATTR_REQNTID = 0x10
-_EIATTR_KPARAM_INFO = 0x17
-_EIATTR_PARAM_CBANK = 0x0A
-
-
-class EntryError(IrdiffError):
-    """A binary is damaged, or does not hold the kernel that it should."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntryParameter:
-    offset_bytes: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelEntry:
-    """The entry point of one kernel."""
-
-    name: str
-    parameters: tuple[EntryParameter, ...]
-    """In order of their offsets."""
-    required_threads: int | None
-    """Threads of a block, where the binary demands a number."""
-
-    @property
-    def size_bytes(self) -> int:
-        return max((p.offset_bytes + p.size_bytes for p in self.parameters), default=0)
-
 
 def read_entry(binary: bytes, name: str, backend: str) -> KernelEntry:
-    """The entry `name` of a cubin (`cuda`) or code object (`hip`). Raises EntryError."""
+    """The entry `name` of a binary. Raises EntryError."""
     try:
-        file = elf.read(binary, name)
-        return _cubin_entry(file, name) if backend == "cuda" else _hsaco_entry(file, name)
+        return backends.of(backend).entry(binary, name)
     except NormalizeError as error:
         raise EntryError(error.what) from error
     except (struct.error, IndexError, ValueError, KeyError, TypeError) as error:
         raise EntryError(f"the binary of {name} is damaged: {error}") from error
-
-
-def _cubin_entry(file: Elf, name: str) -> KernelEntry:
-    content = next((s.content for s in file.sections if s.name == f".nv.info.{name}"), None)
-    if content is None:
-        raise EntryError(f"the cubin has no kernel {name!r}")
-    found: dict[int, EntryParameter] = {}
-    threads = bank_bytes = None
-    for number, value in cubin.attributes(content):
-        if number == _EIATTR_KPARAM_INFO and len(value) == 12:
-            _, ordinal, offset, word = struct.unpack("<IHHI", value)
-            found[ordinal] = EntryParameter(offset_bytes=offset, size_bytes=word >> 18)
-        elif number == _EIATTR_REQNTID and len(value) == 12:
-            threads = math.prod(struct.unpack("<III", value))
-        elif number == _EIATTR_PARAM_CBANK and len(value) == 8:
-            bank_bytes = struct.unpack("<IHH", value)[2]
-    parameters = tuple(found[key] for key in sorted(found))
-    entry = KernelEntry(name=name, parameters=parameters, required_threads=threads)
-    if bank_bytes is not None and bank_bytes != entry.size_bytes:
-        listed = f"the listed parameters {entry.size_bytes}"
-        raise EntryError(f"{name}: the parameter bank has {bank_bytes} bytes, {listed}")
-    return entry
-
-
-def _hsaco_entry(file: Elf, name: str) -> KernelEntry:
-    row = next((row for row in hsaco.kernels(file) if row.get(".name") == name), None)
-    if row is None:
-        raise EntryError(f"the code object has no kernel {name!r}")
-    parameters = [
-        EntryParameter(offset_bytes=int(arg[".offset"]), size_bytes=int(arg[".size"]))
-        for arg in row.get(".args", ())
-        if not str(arg.get(".value_kind", "")).startswith("hidden_")
-    ]
-    # Triton states the work-group size as the limit, so the limit is taken as exact.
-    threads = int(row.get(".max_flat_workgroup_size") or 0) or None
-    ordered = tuple(sorted(parameters, key=lambda p: p.offset_bytes))
-    return KernelEntry(name=name, parameters=ordered, required_threads=threads)
 
 
 class AbiError(IrdiffError):
@@ -193,11 +121,12 @@ def plan(
             f"the launch would pass {len(choices[0])} arguments ({ours}), the entry takes "
             f"{len(entry.parameters)} parameters of {theirs} bytes; it was not launched"
         )
-    clusters = _cluster(metadata) if backend == "cuda" else _integer(metadata, "num_ctas", 1)
+    has_clusters = backends.of(backend).HAS_CLUSTERS
+    clusters = _cluster(metadata) if has_clusters else _integer(metadata, "num_ctas", 1)
     threads = _integer(metadata, "num_warps", 4) * _integer(metadata, "warp_size", warp_size)
     if entry.required_threads is not None and entry.required_threads != threads:
         raise AbiError(f"the binary wants {entry.required_threads} threads a block, the launch has {threads}")
-    blocks = math.prod(launch.grid) * (clusters if backend == "cuda" else 1)
+    blocks = math.prod(launch.grid) * (clusters if has_clusters else 1)
     scratch = {name: blocks * size for name in _SCRATCH if (size := _integer(metadata, f"{name}_size", 0))}
     for name in scratch.keys() - {parameter.name for parameter in parameters if not parameter.argument}:
         raise AbiError(f"the kernel needs {name.replace('_', ' ')} and its entry takes none")
@@ -285,7 +214,7 @@ def _descriptor(argument: Argument, row: object, flags: int, backend: str) -> li
     first = Parameter(name=argument.name, size_bytes=_POINTER_BYTES, argument=argument)
     if row is None:
         return [first, *scalars("i64", shape), *scalars("i64", strides), *scalars("i1", [0] * flags), *again]
-    if backend != "cuda" or not isinstance(row, Mapping):
+    if not backends.of(backend).HAS_TENSOR_MAPS or not isinstance(row, Mapping):
         raise AbiError(f"descriptor {argument.name!r} is of a kind this irdiff cannot make")
     return [replace(first, size_bytes=_TENSOR_MAP_BYTES, tensor_map=_tensor_map(shape, strides, row)), *again]
 

@@ -15,17 +15,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from irdiff import backends
 from irdiff.errors import IrdiffError
 from irdiff.model import Launch
 from irdiff.run import run_folder
-from irdiff.stages import Stage
 from irdiff.timing import abi, buffers
 from irdiff.timing.abi import AbiError, LaunchPlan, read_entry
 from irdiff.timing.buffers import Buffers, Inputs
 from irdiff.timing.measure import Arm, Enqueue, Pace, measure
 from irdiff.timing.open_device import Device, DriverError, describe, open_device, target_of
 
-BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
 _MEMORY_SHARE = 0.6
 
@@ -68,7 +67,8 @@ class GpuSession:
         case = self._cases[case_id]
         target = self._targets[case.target]
         digest = case.launches.of(name)
-        artifact = case.artifacts.of(name).get(BINARIES.get(target.backend, ""))
+        kind = backends.of(target.backend).BINARY
+        artifact = case.artifacts.of(name).get(kind.artifact) if kind else None
         if digest is None or artifact is None:
             raise AbiError(f"{name} has no binary of {case_id}")
         binary = run_folder.artifact(self.folder, artifact.digest)

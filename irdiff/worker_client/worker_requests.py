@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from irdiff.backends.stages import INPUT, ORDER, TEXTS
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains.identity import WORKER
-from irdiff.stages import INPUT, MLIR, TEXTS, Stage
+from irdiff.stages import MLIR, Stage
 from irdiff.store import key_of, sha256
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
@@ -122,7 +123,7 @@ def _ending(ended: EndedChild) -> str:
 
 def _stage_of_the_dead(folder: Path) -> str:
     """The stage after the last one that left its artifact."""
-    made = [stage for stage in Stage if stage in TEXTS and (folder / stage).exists()]
+    made = [stage for stage in ORDER if stage in TEXTS and (folder / stage).exists()]
     if not made:
         return Stage.TTIR
     following: dict[str, str] = {Stage.LLIR: "codegen", Stage.GLIR: Stage.TTGIR}

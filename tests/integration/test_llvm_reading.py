@@ -5,8 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from irdiff.normalize import equivalent
-from irdiff.normalize.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
+from irdiff.ir.llir.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
+from irdiff.texts import equivalent
 from tests.programs.mutation.artifacts import of_stage
 from tests.texts import text_of
 from tests.unit.runs import told

@@ -52,7 +52,7 @@ def test_calls_are_derived_as_the_release_makes_them(config, release, target):
     call = llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]
     assert f"2={call.processor}" in words
-    assert f"3={f'+ptx{call.ptx}' if call.ptx else ','.join(call.features)}" in words
+    assert f"3={f'+ptx{call.newest_isa}' if call.newest_isa else ','.join(call.features)}" in words
     assert ("5=True" in words or "enable_fp_fusion=True" in words) is call.fuses
     if ptx is not None:
         assert f"1={call.triple}" in words

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from irdiff import effects, normalize
+from irdiff import effects
 from irdiff.model import EffectClass, Verdict
 from irdiff.run import run_folder
+from irdiff.texts import canonicalize
 from tests.programs.mutation.artifacts import of_stage
 
 Rewrite = Callable[[str, list[str], random.Random], list[str]]
@@ -199,7 +200,7 @@ def mutated(stage: str, kind: str, lines: list[str], dice: random.Random) -> lis
 @cache
 def texts(stage: str) -> list[tuple[str, list[str]]]:
     rows = (each for each in of_stage(stage, release="3.9.0") if each.target in _TARGETS)
-    return [(each.name, list(normalize.canonicalize(stage, each.text).lines)) for each in rows]
+    return [(each.name, list(canonicalize(stage, each.text).lines)) for each in rows]
 
 
 def texts_of_run(stage: str, run: Path) -> list[tuple[str, list[str]]]:
@@ -210,7 +211,7 @@ def texts_of_run(stage: str, run: Path) -> list[tuple[str, list[str]]]:
         if case.verdict is Verdict.CHANGED and stage in side
     }
     contents = ((name, run_folder.artifact(run, digest) or b"") for digest, name in digests.items())
-    rows = ((name, list(normalize.canonicalize(stage, text.decode()).lines)) for name, text in contents)
+    rows = ((name, list(canonicalize(stage, text.decode()).lines)) for name, text in contents)
     return [(name, lines) for name, lines in rows if len(lines) <= _MAX_LINES]
 
 

@@ -13,8 +13,9 @@ import sys
 from collections import Counter
 from functools import cache
 
-from irdiff import effects, normalize
+from irdiff import effects
 from irdiff.model import EffectClass
+from irdiff.texts import canonicalize
 from tests.programs.mutation.artifacts import of_stage
 
 _COMPILE = """
@@ -90,7 +91,7 @@ def main() -> None:
         if any(text.startswith("fails") for text in texts):
             print(f"{kind}, {artifact}, {pattern}: {texts}"[:300])
             continue
-        lines = [normalize.canonicalize(stage, text).lines for text in texts]
+        lines = [canonicalize(stage, text).lines for text in texts]
         found = effects.compare(stage, *lines)
         counts[kind, found.kind] += 1
         is_same = (

@@ -11,10 +11,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from irdiff import normalize
 from irdiff.effects import cases
 from irdiff.model import Verdict
 from irdiff.run import run_folder
+from irdiff.texts import canonicalize
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     def lines(stage: str, digest: str) -> tuple[str, ...]:
         content = run_folder.artifact(asked.run, digest)
         assert content is not None
-        return normalize.canonicalize(stage, content.decode()).lines
+        return canonicalize(stage, content.decode()).lines
 
     run = run_folder.load(asked.run)
     counts: Counter[tuple[str, str]] = Counter()

@@ -28,19 +28,22 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irdiff import binaries, case_ids, normalize
+from irdiff import case_ids
 from irdiff import config as configuration
+from irdiff import texts as stage_texts
+from irdiff.backends.machine_code import machine_code
+from irdiff.backends.stages import BINARIES
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launchers, verdicts
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
+from irdiff.ir.canonical import TextEquality
 from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -149,23 +152,23 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
         same = type(ours) is type(theirs)
         return {"failure": StageStatus.EQUIVALENT if same else StageStatus.CHANGED}
 
-    def equivalent(stage: str, *digests: str) -> normalize.TextEquality:
+    def equivalent(stage: str, *digests: str) -> TextEquality:
         texts = [
             (store.get(digest) or b"").decode(errors="replace")
             for store, digest in zip(stores, digests, strict=True)
         ]
-        return normalize.equivalent(stage, *texts)
+        return stage_texts.equivalent(stage, *texts)
 
     stages = dict(verdicts.compare_texts(ours, theirs, equivalent)[0])
-    for binary, stage in MACHINE_STAGES.items():
+    for binary, kind in BINARIES.items():
         a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
         if a and b:
             codes = [
-                binaries.machine_code(binary, store.get(x.digest) or b"").digest
+                machine_code(binary, store.get(x.digest) or b"").digest
                 for store, x in zip(stores, (a, b), strict=True)
             ]
             same = codes[0] == codes[1]
-            stages[f"code of {stage}"] = StageStatus.EQUIVALENT if same else StageStatus.CHANGED
+            stages[f"code of {kind.status}"] = StageStatus.EQUIVALENT if same else StageStatus.CHANGED
     if launchers.metadata_differing(ours.metadata, theirs.metadata):
         stages["launch"] = StageStatus.CHANGED
     return stages
@@ -225,7 +228,7 @@ def assembled_again(compiler: WorkerCompiler, side: Side, launch: Launch, target
     again = [compiler.compile(side, launch, target)]
     again += [compiler.compile(side, launch, target, attempt=n) for n in range(REPETITIONS)]
     return {
-        binaries.machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest
+        machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest
         for made in again
         if isinstance(made, Compiled)
     }

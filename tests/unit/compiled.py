@@ -1,6 +1,6 @@
 """Texts and binaries of a small kernel, others that differ from them, and no LLVM that reads them."""
 
-from irdiff.normalize import Printed
+from irdiff.ir.canonical import Printed
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from irdiff import case_ids
+from irdiff.backends.stages import check_compared
 from irdiff.errors import CorpusError, UsageError
 from irdiff.resolve import corpus, targets
-from irdiff.stages import check_compared
 from tests.unit.golden import golden
 
 SHIPPED = Path(__file__).parents[2] / "targets"

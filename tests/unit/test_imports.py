@@ -15,17 +15,18 @@ NAMES = {
     for path in MODULES
 }
 GROUND = {
-    "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words",
+    "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "ir",
+    "backends", "texts",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
+    "resolve", "worker_client", "capture", "compile", "codegen", "compare",
     "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
-PURE = {"normalize", "binaries", "effects", "group"}
+PURE = {"ir", "texts", "backends", "effects", "group"}
 NOT_PURE = {
-    "normalize/llvm_process.py", "normalize/llvm_reader.py", "group/describer.py", "group/case_results.py",
+    "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py", "group/case_results.py",
 }  # fmt: skip
 """LLVM may die of a text, so it is asked in another process; descriptions and judgements are kept in the store."""
 

@@ -12,7 +12,7 @@ from irdiff.cli import cli
 from tests.programs import wide
 
 ROOT = Path(__file__).parents[2]
-MAX_WORDS, MAX_WORDS_OF_A_FOLDER, MAX_WORDS_OF_THE_MAP = 700, 400, 1000
+MAX_WORDS, MAX_WORDS_OF_A_FOLDER, MAX_WORDS_OF_THE_MAP = 700, 500, 1100
 FOLDERS = ("irdiff", "corpus", "targets", "reports", "tests", ".github")
 READMES = [
     path

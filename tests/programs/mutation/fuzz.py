@@ -15,8 +15,8 @@ from random import Random
 
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
-from irdiff.normalize import canonicalize, equivalent
-from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.ir.llir.llvm_process import LlvmReader
+from irdiff.texts import canonicalize, equivalent
 from tests.programs.mutation.artifacts import of_stage
 
 STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "glir", "sass")

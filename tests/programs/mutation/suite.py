@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from irdiff.normalize import canonicalize, equivalent
+from irdiff.texts import canonicalize, equivalent
 from tests.programs.mutation import cosmetic, meaningful
 from tests.programs.mutation.artifacts import RealArtifact, of_stage
 from tests.programs.mutation.editing import Mutation, dialect

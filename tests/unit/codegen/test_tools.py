@@ -33,8 +33,8 @@ LLIR = b"define void @k(ptr captures(none) %0) {\n  %1 = icmp samesign ult i32 %
 FLAGS = ("-v", "--gpu-name=sm_90a")
 SIDE = runs.side()
 RELEASE = replace(SIDE.toolchain, programs={"/t/ptxas": "p"})
-ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_ptx=84, flags=())}
-NEW = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
+ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_isa=84, flags=())}
+NEW = Abilities(unreadable=(), newest_isa=99, flags=readable.FLAGS)
 
 
 def tool(kind=ToolKind.LLVM, digest="llvm"):

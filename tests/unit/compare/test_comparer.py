@@ -9,6 +9,7 @@ from irdiff.compare import artifact_comparator as module
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.comparer import CaseComparer
 from irdiff.errors import NormalizeError
+from irdiff.ir.canonical import Printed
 from irdiff.model import (
     DEFAULT_OPTIONS,
     Artifact,
@@ -22,7 +23,6 @@ from irdiff.model import (
     Target,
     Verdict,
 )  # fmt: skip
-from irdiff.normalize import Printed
 from irdiff.store import Store
 from tests.programs.mutation.artifacts import of_stage
 from tests.unit import compiled, runs

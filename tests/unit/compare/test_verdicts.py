@@ -10,8 +10,8 @@ from irdiff.capture import pairing
 from irdiff.compare import cases, verdicts
 from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.findings import Finding, FindingKind
+from irdiff.ir.canonical import TextEquality
 from irdiff.model import Artifact, Assembler, FailureKind, Sides, StageStatus, Verdict
-from irdiff.normalize import TextEquality
 from tests.unit import runs
 from tests.unit.golden import golden
 from tests.unit.runs import told

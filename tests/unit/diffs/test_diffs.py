@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irdiff.compare import abstraction, alignment, edits, loops
+from irdiff.compare import abstraction, alignment, edits
 from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind, align
 from irdiff.model import Sides, Verdict
+from irdiff.texts import ir_of
 from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -128,9 +129,9 @@ def test_nested_values_and_options_of_one_side(snapshot):
 
 def test_loop_depth_through_backward_branches_and_nested_regions():
     branches = ["br label %1", "%1:", "x", "br i1 %2, label %1, label %3", "%3:", "y"]
-    assert loops.depths(branches) == [0, 1, 1, 1, 0, 0]
+    assert ir_of("llir").depths(branches) == [0, 1, 1, 1, 0, 0]
     text = "scf.for %1 = %2 to %3 {|scf.if %4 {|a|} else {|b|}|%5 = scf.while () {|c|} do {|d|}|}|e"
-    assert loops.depths(text.split("|")) == [0, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 0, 0]
+    assert ir_of("ttgir").depths(text.split("|")) == [0, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 0, 0]
 
 
 def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():

@@ -11,7 +11,6 @@ import pytest
 from irdiff import effects
 from irdiff.effects.values import Values
 from irdiff.model import Bits, EffectClass
-from irdiff.stages import Stage
 from tests.programs.effect_rewrites import REWRITES, STAGES, mutations, texts
 from tests.unit.golden import golden, recorded
 
@@ -32,7 +31,7 @@ def said(ir, *bodies):
         [line for row in SHELLS[ir] for line in ([row] if row else [*given, *body.split("\n")])]
         for body in bodies
     )
-    found = effects.compare(Stage(ir), *texts)
+    found = effects.compare(ir, *texts)
     words = (f"{words} ({times}×)" if times > 1 else words for _, words, times in found.said)
     return "; ".join((f"{found.kind.value}, bits {found.bits.value}", *words))
 
@@ -70,7 +69,7 @@ def test_the_same_code_with_other_threads_does_not_the_same():
             ".reqntid 32, 4",
         )
     )
-    kinds = [effects.compare(Stage.PTX, base, head).kind for head in heads]
+    kinds = [effects.compare("ptx", base, head).kind for head in heads]
     assert kinds == [EffectClass.MOTION, EffectClass.MOTION, EffectClass.UNKNOWN, EffectClass.UNKNOWN]
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from irdiff.compare import edits
 from irdiff.group import causes, figures, launch_causes, operation_names, severity, titles, values
+from irdiff.ir.parsed_line import inline_assembly
 from irdiff.model import Bits, CauseKind, EffectClass, Effects, Sides, StageStatus, Verdict
+from irdiff.texts import ir_of
 from tests.programs.titles import DATA, read
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
@@ -69,8 +71,8 @@ def cases(row):
 
 
 def name(row):
-    of = row["ir"], row["line"]
-    return f"{operation_names.name_of(*of)} ({operation_names.minor_name_of(*of)})"
+    line = ir_of(row["ir"]).parse(row["line"])
+    return f"{operation_names.name_of(line)} ({operation_names.minor_name_of(line)})"
 
 
 def launch(row):
@@ -91,7 +93,7 @@ KINDS = {
     "kept": lambda row: ", ".join(figures.kept(cases(row), row["subjects"])),
     "name": name,
     "plural": lambda row: operation_names.plural(row["name"], row["count"]),
-    "assembly": lambda row: " ".join(operation_names.assembly(row["line"])),
+    "assembly": lambda row: " ".join(inline_assembly(row["line"])),
     "launch": launch,
 }
 

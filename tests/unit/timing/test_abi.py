@@ -13,12 +13,11 @@ import pytest
 import zstandard
 from pydantic import TypeAdapter
 
+from irdiff.backends.kernel_entry import EntryParameter, KernelEntry
 from irdiff.model import Launch
 from irdiff.timing import abi
 from irdiff.timing.abi import (
     AbiError,
-    EntryParameter,
-    KernelEntry,
     LaunchPlan,
     Parameter,
     TensorMap,

@@ -1,0 +1,66 @@
+"""Everything that irdiff knows of single backends: one module or folder for each. Nothing else names one.
+
+A backend that is not listed works too (`generic`): its stages come from its own `add_stages`, its texts are
+compared by the generic rules, and its binaries as bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from irdiff.backends import amd, generic, nvidia
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.kernel_entry import KernelEntry
+from irdiff.backends.statistic import Statistic
+from irdiff.ir import Ir
+from irdiff.model import Fact
+
+
+class Backend(Protocol):
+    """One backend of Triton."""
+
+    FOLDER: str
+    """Its folder in Triton, `triton/backends/FOLDER`."""
+    STAGES: tuple[str, ...]
+    """Those that get a status, in the order they are made."""
+    IRS: Mapping[str, Ir]
+    """What reads its own stages' texts, those below LLVM IR."""
+    BINARY: BinaryKind | None
+    """The binary that a driver loads."""
+    STATISTICS: tuple[Statistic, ...]
+    """Those of one resource in the order in which reports show them."""
+    METADATA: Mapping[str, str]
+    """The fact that an entry of Triton's metadata is, next to those of all backends."""
+    NEUTRAL: frozenset[str]
+    """Options of its compiler that neither its launcher nor its loader reads, in Triton's metadata. Source:
+    `compiler.py` and `driver.py` of the backend, 3.2 to 3.9."""
+    HAS_CLUSTERS: bool
+    """Whether blocks of a launch may form clusters."""
+    HAS_TENSOR_MAPS: bool
+    """Whether the host makes tensor descriptors in a form of the driver's."""
+
+    def read(self, binary: bytes) -> tuple[dict[str, bytes], dict[str, Fact]]:
+        """The executable contract of a binary by part, and facts; `machine_code` says what it may raise."""
+
+    def entry(self, binary: bytes, name: str) -> KernelEntry:
+        """The entry point of a kernel. Raises EntryError."""
+
+    def log_facts(self, log: str) -> dict[str, Fact]:
+        """What the log of its assembler says."""
+
+    def occupancy(
+        self, kernel: Mapping[str, int], limits: Mapping[str, int], warps: int, warp_size: int
+    ) -> dict[str, Fact]:
+        """How many blocks of so many warps a multiprocessor holds at once, and what limits that.
+
+        Empty where what the kernel takes is not known. Raises KeyError for a limit that no fact states.
+        """
+
+
+BACKENDS: Mapping[str, Backend] = {nvidia.NAME: nvidia, amd.NAME: amd}
+"""By the name that targets and Triton have for it."""
+
+
+def of(name: str) -> Backend:
+    return BACKENDS.get(name, generic)

@@ -1,0 +1,76 @@
+"""AMD's GPUs: LLVM makes assembly of LLVM IR, and its assembler and linker make a code object of that.
+
+The machine code is reported as `amdgcn`: a code object (`hsaco`) holds what the assembly says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irdiff.backends.amd.hsaco import entry, read
+from irdiff.backends.amd.occupancy import occupancy
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.ir import Ir, amdgcn
+from irdiff.model import Component, Fact
+from irdiff.stages import Stage
+
+__all__ = [
+    "ASSEMBLY",
+    "BINARY",
+    "FOLDER",
+    "HAS_CLUSTERS",
+    "HAS_TENSOR_MAPS",
+    "HSACO",
+    "IRS",
+    "METADATA",
+    "NAME",
+    "NEUTRAL",
+    "STAGES",
+    "STATISTICS",
+    "entry",
+    "log_facts",
+    "occupancy",
+    "read",
+]
+
+NAME = "hip"
+FOLDER = "amd"
+ASSEMBLY = "amdgcn"
+HSACO = "hsaco"
+STAGES: tuple[str, ...] = (Stage.LAUNCH, Stage.TTIR, Stage.TTGIR, Stage.LLIR, ASSEMBLY)
+IRS: Mapping[str, Ir] = {ASSEMBLY: amdgcn}
+BINARY: BinaryKind | None = BinaryKind(
+    artifact=HSACO, status=ASSEMBLY, assembly=ASSEMBLY, made_by=Component.ASSEMBLER
+)
+METADATA: Mapping[str, str] = {}
+NEUTRAL = frozenset({
+    "allow_flush_denorm", "instruction_sched_variant", "kpack", "matrix_instr_nonkdim", "schedule_hint",
+    "waves_per_eu", "wgp_cu_mode",
+})  # fmt: skip
+HAS_CLUSTERS = False
+HAS_TENSOR_MAPS = False
+
+_NOTES, _METADATA = "notes of the code object", "Triton's metadata"
+_LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
+_OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
+# fmt: off
+STATISTICS: tuple[Statistic, ...] = (
+    Statistic(_OF.SPILLS, "spills", "registers", _LESS, ("vgpr_spills", "sgpr_spills"), _NOTES,
+              grave=True),
+    Statistic(_OF.SPILLS, "scratch memory", "B", _LESS, ("scratch_bytes",), _NOTES, grave=True),
+    Statistic(_OF.OCCUPANCY, "occupancy", "waves a SIMD", _MORE, ("waves_per_simd",), _LIMITS, grave=True),
+    Statistic(_OF.BLOCKS, "work-groups a compute unit", "", _NEITHER, ("workgroups_per_compute_unit",),
+              _LIMITS),
+    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", _LESS, ("shared_bytes", "lds_bytes"), _METADATA),
+    Statistic(_OF.REGISTERS, "VGPRs", "", _LESS, ("vgprs",), _NOTES),
+    Statistic(_OF.REGISTERS, "AGPRs", "", _NEITHER, ("agprs",), _NOTES),
+    Statistic(_OF.REGISTERS, "SGPRs", "", _NEITHER, ("sgprs",), _NOTES),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("amdgcn.total",), _TEXT),
+    Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
+)
+# fmt: on
+
+
+def log_facts(log: str) -> dict[str, Fact]:
+    return {}

@@ -1,0 +1,40 @@
+"""A backend that irdiff does not know: its texts are compared by the generic rules, its binaries as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.kernel_entry import EntryError, KernelEntry
+from irdiff.backends.statistic import Statistic
+from irdiff.errors import NormalizeError
+from irdiff.ir import Ir
+from irdiff.model import Fact
+
+FOLDER = ""
+STAGES: tuple[str, ...] = ()
+IRS: Mapping[str, Ir] = {}
+BINARY: BinaryKind | None = None
+STATISTICS: tuple[Statistic, ...] = ()
+METADATA: Mapping[str, str] = {}
+NEUTRAL: frozenset[str] = frozenset()
+HAS_CLUSTERS = False
+HAS_TENSOR_MAPS = False
+
+
+def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, Fact]]:
+    raise NormalizeError("no backend that irdiff knows makes such binaries")
+
+
+def entry(binary: bytes, name: str) -> KernelEntry:
+    raise EntryError(f"{name}: no backend that irdiff knows makes such binaries")
+
+
+def log_facts(log: str) -> dict[str, Fact]:
+    return {}
+
+
+def occupancy(
+    kernel: Mapping[str, int], limits: Mapping[str, int], warps: int, warp_size: int
+) -> dict[str, Fact]:
+    return {}

@@ -1,0 +1,80 @@
+"""NVIDIA's GPUs: LLVM makes PTX of LLVM IR, and `ptxas` makes a `cubin` of that.
+
+The machine code has no text of its own: its status stands under `sass`, and nvdisasm shows it on demand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.nvidia.cubin import entry, read
+from irdiff.backends.nvidia.occupancy import occupancy
+from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.ir import Ir, ptx, sass
+from irdiff.model import Component, Fact
+from irdiff.stages import Stage
+
+__all__ = [
+    "ASSEMBLY",
+    "BINARY",
+    "CUBIN",
+    "FOLDER",
+    "HAS_CLUSTERS",
+    "HAS_TENSOR_MAPS",
+    "IRS",
+    "METADATA",
+    "NAME",
+    "NEUTRAL",
+    "STAGES",
+    "STATISTICS",
+    "entry",
+    "log_facts",
+    "occupancy",
+    "read",
+]
+
+NAME = "cuda"
+FOLDER = "nvidia"
+ASSEMBLY = "ptx"
+MACHINE_CODE = "sass"
+CUBIN = "cubin"
+STAGES: tuple[str, ...] = (Stage.LAUNCH, Stage.TTIR, Stage.TTGIR, Stage.LLIR, ASSEMBLY, MACHINE_CODE)
+IRS: Mapping[str, Ir] = {ASSEMBLY: ptx, MACHINE_CODE: sass}
+BINARY: BinaryKind | None = BinaryKind(
+    artifact=CUBIN, status=MACHINE_CODE, assembly=ASSEMBLY, made_by=Component.PTXAS
+)
+METADATA: Mapping[str, str] = {"tmem_size": "tmem_columns"}
+NEUTRAL = frozenset({"clc", "enable_reflect_ftz", "maxnreg", "ptx_options", "ptx_version", "sched4reg"})
+HAS_CLUSTERS = True
+HAS_TENSOR_MAPS = True
+
+_LOG, _CUBIN, _METADATA = "ptxas -v", "attributes of the cubin", "Triton's metadata"
+_LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
+_OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
+# fmt: off
+STATISTICS: tuple[Statistic, ...] = (
+    Statistic(_OF.SPILLS, "spills", "B", _LESS, ("spill_store_bytes", "spill_load_bytes"), _LOG, grave=True),
+    Statistic(_OF.STACK, "stack", "B", _LESS, ("stack_bytes",), _LOG, grave=True),
+    Statistic(_OF.OCCUPANCY, "occupancy", "warps an SM", _MORE, ("warps_per_multiprocessor",), _LIMITS,
+              grave=True),
+    Statistic(_OF.BLOCKS, "blocks an SM", "", _NEITHER, ("blocks_per_multiprocessor",), _LIMITS),
+    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", _LESS, ("shared_bytes",), _METADATA),
+    Statistic(_OF.REGISTERS, "registers", "", _LESS, ("registers",), _CUBIN),
+    Statistic(_OF.TENSOR_MEMORY, "TMEM columns", "", _LESS, ("tmem_columns",), _METADATA),
+    Statistic(_OF.BARRIERS, "barriers", "", _NEITHER, ("barriers",), _CUBIN),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), _TEXT),
+    Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
+)
+# fmt: on
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+def log_facts(log: str) -> dict[str, Fact]:
+    """What `ptxas -v` prints of each function, added up."""
+    found = _SPILLS.findall(log)
+    if not found:
+        return {}
+    stack, stores, loads = (sum(int(row[column]) for row in found) for column in range(3))
+    return {"stack_bytes": stack, "spill_store_bytes": stores, "spill_load_bytes": loads}

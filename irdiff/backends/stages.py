@@ -1,0 +1,84 @@
+"""The stages of all backends: their order, what each is made of, and which hold machine code.
+
+launch → source → ttir → (glir →) ttgir → llir → assembly → binary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import TypeVar
+
+from irdiff.backends import BACKENDS, amd
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.errors import UsageError
+from irdiff.model import Component
+from irdiff.stages import Stage
+
+T = TypeVar("T")
+
+_KINDS = [backend.BINARY for backend in BACKENDS.values() if backend.BINARY]
+BINARIES: Mapping[str, BinaryKind] = {kind.artifact: kind for kind in _KINDS}
+"""By the stage whose artifact it is."""
+ASSEMBLIES = tuple(kind.assembly for kind in _KINDS)
+"""The last texts."""
+MACHINE_CODE = tuple(kind.status for kind in _KINDS)
+"""The stages whose statuses are those of machine code."""
+MADE_BY_PTXAS = next(kind for kind in _KINDS if kind.made_by is Component.PTXAS)
+ORDER: tuple[str, ...] = tuple(dict.fromkeys([*Stage, *ASSEMBLIES, *MACHINE_CODE, *BINARIES]))
+"""As they are made."""
+TEXTS = frozenset({*Stage, *ASSEMBLIES}) - {Stage.LAUNCH}
+"""Whose artifacts are texts."""
+WITHOUT_TEXT: Mapping[str, BinaryKind] = {
+    kind.status: kind for kind in _KINDS if not kind.is_reported_as_text
+}
+"""By its status, the machine code that can only be disassembled."""
+COMPARED: Mapping[str, tuple[str, ...]] = {name: backend.STAGES for name, backend in BACKENDS.items()}
+"""The stages that get a status, by the name of a target's backend."""
+INPUT: Mapping[str, str] = {
+    Stage.TTIR: Stage.SOURCE,
+    Stage.TTGIR: Stage.TTIR,
+    Stage.LLIR: Stage.TTGIR,
+    **{kind.status: kind.assembly for kind in _KINDS},
+    **dict.fromkeys(ASSEMBLIES, Stage.LLIR),
+}
+"""What a stage is made of."""
+COMPONENTS: Mapping[str, Component] = {
+    Stage.TTIR: Component.TTIR_PASSES,
+    Stage.GLIR: Component.TTIR_PASSES,
+    Stage.TTGIR: Component.TTGIR_PASSES,
+    Stage.LLIR: Component.LLVM_LOWERING,
+    **dict.fromkeys(ASSEMBLIES, Component.LLVM_CODEGEN),
+    **{kind.artifact: kind.made_by for kind in _KINDS},
+}
+"""What makes a stage."""
+
+
+BY_SUFFIX: Mapping[str, str] = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": amd.ASSEMBLY}
+"""How the names of files end that hold a stage's text, where that is not the stage's name."""
+
+
+def reported(stage: str) -> str:
+    """The stage under which statuses and origins name an artifact: of a binary that of its machine code."""
+    return BINARIES[stage].status if stage in BINARIES else stage
+
+
+def check_compared(names: Iterable[str], backends: Iterable[str]) -> None:
+    """Raises UsageError for a name that is no stage that gets a status, with the one that comes near.
+
+    A backend that is not known here names its stages as it likes.
+    """
+    if not set(backends) <= COMPARED.keys():
+        return
+    known = sorted({stage for stages in COMPARED.values() for stage in stages} | {Stage.GLIR})
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the stages are {', '.join(known)}"
+            raise UsageError(f"no stage is called {name!r}", hint=hint)
+
+
+def in_stage_order(rows: Mapping[str, T]) -> list[tuple[str, T]]:
+    """By stage, in the order they are made, those that are not known behind them."""
+    places = {name: place for place, name in enumerate(ORDER)}
+    return sorted(rows.items(), key=lambda row: (places.get(row[0], len(places)), row[0]))

@@ -1,0 +1,55 @@
+"""A statistic: what is counted of a compiled kernel, in which unit, and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from irdiff.model import Fact
+
+
+class Better(StrEnum):
+    MORE = "more"
+    LESS = "less"
+    NEITHER = "neither"
+    """It describes: a reader sees that it moved, and it makes nothing worse."""
+
+
+class Resource(IntEnum):
+    """What a statistic is about; what costs most comes first, in every report."""
+
+    SPILLS = 0
+    STACK = 1
+    OCCUPANCY = 2
+    BLOCKS = 3
+    SHARED_MEMORY = 4
+    REGISTERS = 5
+    TENSOR_MEMORY = 6
+    BARRIERS = 7
+    INSTRUCTIONS = 8
+    CODE = 9
+    TIME = 10
+
+
+@dataclass(frozen=True)
+class Statistic:
+    resource: Resource
+    name: str
+    """As reports say it. Two backends may measure the same thing in different units."""
+    unit: str
+    better: Better
+    facts: tuple[str, ...]
+    """The facts that add up to it."""
+    source: str
+    """Where its facts are read from."""
+    grave: bool = False
+    """Whether getting worse is worth an issue without being timed."""
+
+    def of(self, facts: Mapping[str, Fact]) -> float | None:
+        """Its value on one side; None where the facts do not say."""
+        found = [value for name in self.facts if isinstance(value := facts.get(name), (int, float))]
+        return float(sum(found)) if found else None
+
+    def worsened(self, base: float, head: float) -> bool:
+        return head > base if self.better is Better.LESS else self.better is Better.MORE and head < base

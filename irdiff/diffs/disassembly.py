@@ -1,0 +1,63 @@
+"""Machine code as text, of both sides of a case: by the nvdisasm of an installed toolchain."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from irdiff import process
+from irdiff.backends import nvidia
+from irdiff.config import Config
+from irdiff.diffs import visible
+from irdiff.errors import RunFolderError, ToolchainError
+from irdiff.model import Case, Sides
+from irdiff.resolve.toolchains import environments
+from irdiff.run import run_folder
+
+
+def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
+    """SASS of both sides, by the nvdisasm of an installed toolchain.
+
+    Raises RunFolderError (no cubin in the run) and ToolchainError (no nvdisasm).
+    """
+    return Sides(base="base", head="head").map(lambda side: _disassembled(folder, case, side, config))
+
+
+def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
+    artifact = case.artifacts.of(side).get(nvidia.CUBIN)
+    content = run_folder.artifact(folder, artifact.digest) if artifact else None
+    if content is None:
+        raise RunFolderError(
+            f"the run folder holds no cubin of {side} for {visible.clean(case.id)}",
+            hint="equal PTX counts as equal machine code: see --stage ptx",
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(content)
+        file.flush()
+        try:
+            command: list[str | Path] = [_disassembler(config), "-c", file.name]
+            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=120)
+        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
+            raise ToolchainError(
+                f"nvdisasm cannot read the cubin of {side}: {visible.clean(error)}",
+                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
+            ) from error
+
+
+def _disassembler(config: Config) -> Path:
+    """That of the newest installed release that has one: it knows the architectures of older ones, too."""
+
+    def age(environment: environments.Environment) -> tuple[bool, list[int]]:
+        numbers = re.findall(r"\d+", environment.name)
+        return environment.name.startswith("triton-"), [int(number) for number in numbers]
+
+    for environment in sorted(environments.list_all(config), key=age, reverse=True):
+        for path in environment.path.glob(
+            f"lib*/python*/site-packages/triton/backends/{nvidia.FOLDER}/bin/nvdisasm"
+        ):
+            return path
+    raise ToolchainError(
+        "no installed toolchain has nvdisasm",
+        hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
+    )

@@ -1,0 +1,490 @@
+"""Reads canonical AMD assembly as blocks of instructions of 32-bit registers. Pure.
+
+A vector instruction writes in the lanes that `exec` has. `s_waitcnt` is no effect: `waits` says of each
+operand whether it is there when it is read. What a call does is not known, so a text with calls is not read.
+Suffixes that name only an encoding (`_e32`, `_e64`) are dropped. Source: AMD Instinct MI300 ISA.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from irdiff.ir.amdgcn import waits
+from irdiff.ir.body import JUMP, Body
+from irdiff.ir.program import (
+    COPY,
+    Act,
+    CodeBlock,
+    Effect,
+    Function,
+    Instruction,
+    Line,
+    Operand,
+    Operation,
+    Program,
+    ReadError,
+    Slot,
+    Template,
+    Verbatim,
+    instruction,
+)
+from irdiff.ir.ptx.program_reader import split
+
+_REGISTER = re.compile(r"\b([vsa](?:\d+\b|\[\d+:\d+\]))")
+_LABEL = re.compile(r"([.\w$]+):$")
+_RANGE = re.compile(r"([vsa]|ttmp)\[(\d+):(\d+)\]$")
+_SINGLE = re.compile(r"(?:[vsa]\d+|vcc|vcc_lo|vcc_hi|exec|exec_lo|exec_hi|m0|scc|ttmp\d+|flat_scratch\w*)$")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+_MODIFIER = re.compile(
+    r"[a-z_0-9]+:\[[^\]]*\]|[a-z_0-9]+:\S+|[a-z]\w*\([^)]*\)|(?:sc[01]|nt|glc|slc|dlc|lds|clamp|offen|idxen"
+    r"|gds|tfe"
+    r"|bound_ctrl|high|off)\b"
+)
+_OFFSET = re.compile(r"offset:(-?\w+)")
+_BYTES = {
+    name: size
+    for size, names in (
+        (1, "ubyte sbyte byte u8 i8 b8"), (2, "ushort sshort short u16 i16 b16"), (4, "dword b32"),
+        (8, "dwordx2 b64"), (12, "dwordx3 b96"), (16, "dwordx4 b128"),
+    )
+    for name in names.split()
+}  # fmt: skip
+_ACCESS = re.compile(
+    r"(global|flat|scratch|buffer|ds)_(load|store|atomic|read|write|add|sub|inc|dec|min|max|and|or|xor"
+    r"|cmpst|cmpswap|wrxchg"
+    r"|pk_add)(\w*)"
+)
+_SPACES = {"ds": "shared", "scratch": "local", "flat": "", "global": "global", "buffer": "global"}
+_LANES = re.compile(r"ds_(?:b?permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|\w+_dpp")
+_IGNORED = re.compile(r"s_(?:setprio|inst_prefetch|clause|code_end|sethalt 0)")
+_SYNC = re.compile(
+    r"s_(?:barrier|sleep|sendmsg|setreg|round_mode|denorm_mode|dcache|icache|trap|setvskip|set_gpr)|buffer_(?:wbl2|inv|gl\w+)"
+    r"|global_(?:wb|inv)"
+)
+_MODES = re.compile(r"s_(?:setreg|round_mode|denorm_mode)")
+_UNSAFE = re.compile(
+    r"s_(?:store|atomic|buffer_(?:store|atomic)|mem(?:real)?time|getreg|wait|scratch)|v_(?:interp|movrel)"
+)
+_TWO_RESULTS = re.compile(
+    r"v_(?:add|sub|subrev|addc|subb|subbrev)_co_|v_mad_[ui]64|v_div_scale|v_swap|v_permlane\d+_swap"
+)
+_READS_RESULT = re.compile(
+    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_mad_mix(?:lo|hi)|v_cvt_(?:sr|scalef32)"
+    r"|v_pk_fmac|_swap"
+)
+_READS_SCC = re.compile(r"s_(?:addc|subb|cselect|cmov)")
+_WRITES_SCC = re.compile(
+    r"s_(?:addc?|subb?|and|or|xor|andn2|orn2|nand|nor|xnor|not|lshl\d?|lshr|ashr|bfe|abs|min|max|bcnt\w?"
+    r"|quadmask|wqm|absdiff"
+    r"|cmp\w*|bitcmp\w*)_"
+)
+_FLOAT = re.compile(
+    r"v_.*(?:_(?:pk_|legacy_)?(?:bf?16|f16|f32|f64|f8|bf8|fp8)|mfma|dot|xf32)|(?:\w+_atomic|ds)_.*_b?f\d"
+)
+_COMMUTES = re.compile(
+    r"v_(?:pk_)?(?:add|mul|fma|max|min)_f|v_(?:mul_hi|mul_u32|mul_i32|max_[ui]|min_[ui]|mad_u64)|s_mul_hi"
+    r"|s_m(?:in|ax)_"
+)
+_SINGLES = re.compile(r"v_(pk_)?(add|sub|subrev|mul|fma|fmac|fma[am]k)_f32$")
+_TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
+_NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
+_PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
+_WIDE = re.compile(r"_b64|_u64|_i64|cndmask|addc|subb|saveexec")
+_COMPARISON = re.compile(r"[vs]_cmp(?:k)?_(eq|lg|ne|lt|le|gt|ge)_([iu])(32|64|16)$")
+_STEPS = """
+v_add_u32 s_add_i32 s_add_u32: add 32 0 1; v_sub_u32 s_sub_i32 s_sub_u32: sub 32 0 1
+v_subrev_u32: sub 32 1 0; v_mul_lo_u32 s_mul_i32: mul 32 0 1
+v_lshlrev_b32: shl 32 1 0; s_lshl_b32: shl 32 0 1; v_lshrrev_b32: shr 32 1 0; s_lshr_b32: shr 32 0 1
+v_ashrrev_i32: sar 32 1 0; s_ashr_i32: sar 32 0 1; v_lshlrev_b64: shl 64 1 0; s_lshl_b64: shl 64 0 1
+v_and_b32 s_and_b32: and 32 0 1; v_or_b32 s_or_b32: or 32 0 1; v_xor_b32 s_xor_b32: xor 32 0 1
+s_and_b64: and 64 0 1; s_or_b64: or 64 0 1; s_xor_b64: xor 64 0 1
+v_mov_b32 s_mov_b32 s_movk_i32 v_accvgpr_write_b32 v_accvgpr_read_b32 v_accvgpr_mov_b32: copy 0 0
+s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: or 32 0 1, or 32 -1 2
+v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
+v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
+v_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2; v_add_lshl_u32: add 32 0 1, shl 32 -1 2
+"""
+"""Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
+_COMPUTED = {
+    name: [(step.split()[0], *map(int, step.split()[1:])) for step in steps.split(",")]
+    for row in re.split(r"[;\n]", _STEPS.strip())
+    for names, _, steps in [row.partition(":")]
+    for name in names.split()
+}
+_THREADS = ".max_flat_workgroup_size:"
+_COUNTS = re.compile(
+    r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
+    r"|(?:- )?\.[sva]gpr\w*:|\.p2align"
+)
+"""How many registers there are: another assignment of registers has other counts."""
+
+
+def read(lines: Sequence[str]) -> Program:
+    """Raises ReadError."""
+    functions: dict[str, Function] = {}
+    declarations: list[str] = []
+    unknown: list[str] = []
+    name, body = "", Body()
+    symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
+    for code in lines:
+        label = _LABEL.match(code)
+        if label and label.group(1) in symbols:
+            name, body = label.group(1), Body()
+            if f".amdhsa_kernel {name}" in lines:
+                body.now.append(instruction("workitem.id.x", ("v0",)))  # Triton's blocks have one dimension
+        elif not name or (code.startswith(".") and not label):
+            if name and code.startswith((".section", ".size", ".amdhsa", ".amdgpu")):
+                body.end("falls through", None, (), "")
+                functions[name] = Function(_under_modes(body.blocks), frozenset(), ())
+                name = ""
+            declarations.append(code)
+        elif label:
+            body.end(JUMP, None, (label.group(1),), label.group(1))
+        elif code:
+            read_line = _line(code)
+            unknown += read_line.unknown
+            body.now += read_line.made
+            if read_line.exit:
+                body.leave(*read_line.exit)
+    if name or not functions:
+        raise ReadError("no function of AMD assembly that ends")
+    kept = sorted(code for code in declarations if code and not _COUNTS.match(code))
+    threads = max((int(code.split()[-1]) for code in kept if code.startswith(_THREADS)), default=0)
+    return Program(functions, tuple(kept), threads, tuple(unknown))
+
+
+def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
+    """Where a text sets modes, floating-point operations read them, as how they round."""
+    if not any(_MODES.match(each.operation.name) for block in blocks for each in block.instructions):
+        return tuple(blocks)
+    changed: dict[Operation, Operation] = {}
+
+    def under(each: Instruction) -> tuple[Instruction, ...]:
+        operation = each.operation
+        if _MODES.match(operation.name):
+            return each, instruction(f"mode of {operation.name}", ("mode",), ("mode", *each.reads))
+        if not operation.is_float or operation.effect or operation.compute:
+            return (each,)
+        operands = *operation.operands, Slot(len(each.reads))
+        changed[operation] = changed.get(operation) or replace(operation, operands=operands)
+        return (Instruction(changed[operation], each.results, (*each.reads, "mode")),)
+
+    return tuple(
+        block._replace(instructions=tuple(made for each in block.instructions for made in under(each)))
+        for block in blocks
+    )
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _line(code: str) -> Line:
+    parts = _REGISTER.split(code)
+    texts, found = parts[::2], [_registers(part) for part in parts[1::2]]
+    template = _template(tuple(texts), tuple([(row[0][0], len(row)) for row in found]))
+    return template.named(itertools.chain.from_iterable(found))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _template(texts: tuple[str, ...], rows: tuple[tuple[str, int], ...]) -> Template:
+    """With registers that are numbered through; each row is their kind and how many."""
+    code, names = texts[0], list[str]()
+    for (kind, count), text in zip(rows, texts[1:], strict=True):
+        first, last = len(names), len(names) + count - 1
+        code += f"{kind}{first}{text}" if first == last else f"{kind}[{first}:{last}]{text}"
+        names += [f"{kind}{number}" for number in range(first, last + 1)]
+    read_line = _Reader(code)
+    return Template(Line(tuple(read_line.made), tuple(read_line.unknown), read_line.exit), names)
+
+
+class _Reader:
+    """The instructions of one line. What it computes between has names that the next line takes again."""
+
+    def __init__(self, code: str) -> None:
+        self.unknown: list[str] = []
+        self.made: list[Instruction] = []
+        self.exit: tuple[str, str | None, str, bool] | None = None
+        """As of `Body.leave`."""
+        self._names = 0
+        self._read(code)
+
+    def _new(self) -> str:
+        self._names += 1
+        return f"t{self._names}"
+
+    def _add(
+        self, name: str, results: tuple[str, ...], operands: Sequence[Operand],
+        compute: tuple[str, int] | None = None, *, masked: bool = False, effect: Effect | None = None,
+        commutes: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes registers; of a result that is one value of 64 bits, the halves."""
+        is_float, is_pair = bool(_FLOAT.match(name)), compute is not None and len(results) == 2
+        whole = (self._new(),) if is_pair else results
+        self.made.append(
+            instruction(name, whole, operands, compute, effect=effect, commutes=commutes,
+                        masked=masked and not is_pair, is_float=is_float)
+        )  # fmt: skip
+        for place, register in enumerate(results if is_pair else ()):
+            self.made.append(instruction("half", (register,), whole, ("half", place), masked=masked))
+
+    def _source(self, text: str) -> Operand:
+        """One operand; of 64 bits where it is a pair."""
+        registers = _registers(text)
+        if len(registers) == 2:
+            whole = self._new()
+            self.made.append(instruction("pair", (whole,), registers, ("pack", 0)))
+            return whole
+        if len(registers) > 2:
+            raise ReadError(f"AMDGCN: {text} as one operand")
+        return registers[0] if registers else _literal(text)
+
+    def _values(self, parts: Sequence[str]) -> list[Operand]:
+        """All registers and literals; pairs as one value."""
+        found: list[Operand] = []
+        for part in parts:
+            registers = _registers(part)
+            found += registers if len(registers) > 2 else [self._source(part)] if part != "off" else []
+        return found
+
+    def _read(self, code: str) -> None:
+        opcode, _, rest = code.partition(" ")
+        name = re.sub(r"_e(?:32|64)$", "", opcode)
+        if wait := waits.name_of(opcode, rest):
+            self._add(wait, (), ())
+        elif opcode == "s_nop":
+            self._add(code, (), (), effect=Effect(Act.STATES))
+        elif opcode.startswith(("s_branch", "s_cbranch", "s_endpgm", "s_setpc")):
+            self._jump(opcode, rest.strip())
+        elif opcode.startswith(("s_swappc", "s_call", "s_rfe")):
+            raise ReadError("AMDGCN: a call")
+        elif not _IGNORED.match(code):
+            modifiers, parts = _parsed(rest)
+            if _SYNC.match(opcode):
+                words = " ".join([opcode, *modifiers, *(part for part in parts if not _registers(part))])
+                read = self._values([part for part in parts if _registers(part)])
+                self._add(words, (), read, effect=Effect(Act.SYNC))
+            elif _ACCESS.match(opcode) and not _LANES.match(opcode):
+                self._access(opcode, parts, modifiers)
+            else:
+                self._compute(name, parts, modifiers)
+
+    def _compute(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        changes = [_change(part) for part in parts]
+        is_plain = not modifiers and not any(changes)
+        comparison = _COMPARISON.match(name) if is_plain else None
+        if name in _COMPUTED and is_plain:
+            self._steps(name, parts, _COMPUTED[name])
+        elif comparison and len(parts) == 2 + name.startswith("v_"):
+            order, sign, width = comparison.groups()
+            order = "ne" if order == "lg" else order
+            kind = order if order in ("eq", "ne") else f"{'s' if sign == 'i' else 'u'}{order}"
+            operands = [self._source(part) for part in parts[-2:]]
+            if name.startswith("s_"):
+                self._add(name, ("scc",), operands, (kind, int(width)))
+            else:  # a lane that is off has 0
+                truth = self._new()
+                self._add(name, (truth,), operands, (kind, int(width)))
+                self._add("lanes of", _registers(parts[0]), (truth, "exec"), ("mask", 0))
+        elif name == "v_cndmask_b32" and is_plain:
+            mask = self._source(parts[3])
+            one, other = (self._source(part) for part in parts[1:3])
+            self._add(name, _registers(parts[0]), (mask, other, one), ("select", 0), masked=True)
+        elif (found := _SINGLES.match(name)) and not (found[1] or modifiers):
+            self._single(found[2], _registers(parts[0])[0], parts[1:], masked=True)
+        elif found and found[1] and (halves := _halves(parts[1:], modifiers)):
+            results = [self._new() for _ in halves]
+            for result, half in zip(results, halves, strict=True):
+                self._single(found[2], result, half, masked=False)
+            for register, result in zip(_registers(parts[0]), results, strict=True):
+                self._add("mov", (register,), (result,), COPY, masked=True)
+        else:
+            self._plain(name, parts, modifiers, changes)
+
+    def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
+        """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
+        (one, first), (other, second), *added = map(self._signed, texts)
+        added += [(result, False)] * (word == "fmac")
+        first, second, word = first != (word == "subrev"), second != (word == "sub"), word[:3]
+        if word in ("add", "sub"):
+            word = "sub" if first != second else "add"
+            one, other = (other, one) if first and not second else (one, other)
+            signs = [first and second]
+        else:  # the product's, and that of what is added
+            signs = [first != second, *(sign for _, sign in added)]
+        name = " ".join([f"v_{word}_f32", *itertools.compress(("1-", "3-"), signs)])
+        operands = [one, other, *(value for value, _ in added)]
+        self._add(name, (result,), operands, masked=masked, commutes=word != "sub")
+
+    def _signed(self, text: str) -> tuple[Operand, bool]:
+        """A floating-point operand, and whether its negative is taken."""
+        sign = text[0] == "-" and not _NUMBER.match(text)
+        value = self._source(text[sign:].strip("|"))
+        if "|" in text:  # the size of a float is what it is without the highest bit
+            self._add("size", (size := self._new(),), (value, 0x7FFFFFFF), ("and", 32))
+            value = size
+        return value, sign
+
+    def _steps(self, name: str, parts: Sequence[str], steps: Sequence[tuple[Any, ...]]) -> None:
+        sources = [self._source(part) for part in parts[1:]]
+        last: Operand = ""
+        for number, (function, width, *which) in enumerate(steps):
+            operands = [last if place < 0 else sources[place] for place in which]
+            if number < len(steps) - 1:
+                last = self._new()
+                self._add(name, (last,), operands, (function, width))
+            else:
+                is_vector = name.startswith("v_")
+                self._add(name, _registers(parts[0]), operands, (function, width), masked=is_vector)
+        if _WRITES_SCC.match(name):
+            is_sum = "_add_" in name or "_sub_" in name
+            found = sources if is_sum else [self._source(parts[0])]
+            self._add(f"carry of {name}" if is_sum else "not zero", ("scc",), found)
+
+    def _plain(self, name: str, parts: list[str], modifiers: tuple[str, ...], changes: list[str]) -> None:
+        """Without rules: what it writes comes first."""
+        if not re.match(r"[vs]_[a-z]|ds_(?:b?permute|swizzle)", name) or _UNSAFE.match(name):
+            self.unknown.append(name)
+            self._add(" ".join([name, *modifiers]), (), self._values(parts), effect=Effect(Act.OPAQUE))
+            return
+        if saved := re.match(r"s_(\w+?)_saveexec_b64", name):
+            mask, before = self._source(parts[1]), self._new()
+            self._add("mov", (before,), ("exec",), ("copy", 0))
+            compute = (saved.group(1), 64) if saved.group(1) in ("and", "or", "xor") else None
+            self._add(name, ("exec",), (mask, before), compute)
+            self._add("mov", _registers(parts[0]), (before,), ("copy", 0))
+            self._add("not zero", ("scc",), ("exec",))
+            return
+        count = 0 if name.startswith(("s_cmp", "s_bitcmp")) else 2 if _TWO_RESULTS.match(name) else 1
+        written, read_parts = parts[:count], list(parts if "_swap" in name else parts[count:])
+        is_partial = any(each.startswith(("op_sel:", "dst_unused")) for each in modifiers)
+        read_parts += written if is_partial or _READS_RESULT.search(name) else []
+        operands: list[Operand] = []
+        for part in (_unchanged(part) if _change(part) else part for part in read_parts):
+            registers = _registers(part)
+            is_pair = len(registers) == 2 and (bool(_WIDE.search(name)) or registers[0][0] == "s")
+            operands += [self._source(part)] if is_pair or len(registers) < 2 else registers
+        fused = re.sub(r"v_fma(?:c|[am]k)_(?=f\d+$)", "v_fma_", name)
+        if re.match(r"v_fmac_f\d+$", name):
+            operands = operands[:3]
+        operands += [self._source("vcc")] if "div_fmas" in name else []
+        operands += ["exec"] if _LANES.match(name) or re.search("v_cmp|mbcnt", name) else []
+        operands += ["scc"] if _READS_SCC.match(name) else []
+        full = " ".join([fused, *(f"{n}{each}" for n, each in enumerate(changes) if each), *modifiers])
+        results = (
+            ("exec",) if name.startswith("v_cmpx") else tuple(r for part in written for r in _registers(part))
+        )
+        commutes = not modifiers and not any(changes) and bool(_COMMUTES.match(fused)) and len(operands) > 1
+        masked = bool(re.match(r"ds_|v_(?!cmp|readlane|readfirst|writelane)", name))
+        self._add(full, results, operands, masked=masked, commutes=commutes)
+        if _WRITES_SCC.match(name):
+            self._add(f"scc of {full}", ("scc",), operands)
+
+    def _access(self, opcode: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        offset = next((int(match.group(1), 0) for each in modifiers if (match := _OFFSET.fullmatch(each))), 0)
+        kept = [each for each in modifiers if not _OFFSET.fullmatch(each) and each != "off"]
+        name, found = " ".join([opcode, *kept]), _ACCESS.match(opcode)
+        assert found is not None
+        if "lds" in kept or "lds" in opcode:  # to shared memory, at m0
+            self._add(name, (), [*self._values(parts), "m0", offset], effect=Effect(Act.COPY), masked=True)
+            return
+        kind, verb = found.group(1), found.group(2)
+        is_load = verb in ("load", "read")
+        act = Act.LOAD if is_load else Act.STORE if verb in ("store", "write") else Act.ATOMIC
+        returns = is_load or (act is Act.ATOMIC and bool({"sc0", "glc"} & {*kept} or "_rtn" in opcode))
+        first, rest = (_registers(parts[0]), parts[1:]) if returns else ((), parts)
+        if is_load or (kind == "buffer" and returns):
+            data, places = parts[:1] if not is_load or "d16" in opcode else [], rest
+        elif kind == "buffer":
+            data, places = rest[:1], rest[1:]
+        else:  # the address, what is written, and the base
+            data, places = (rest[1:], rest[:1]) if kind == "ds" else (rest[1:2], [rest[0], *rest[2:]])
+        address = self._values([*places[1:], *places[:1]]) or [0]  # the lane's own part last
+        written = [each for part in data for each in _registers(part) or (_literal(part),)]
+        size = re.sub(r"_(?:d16(?:_hi)?|tr_b\d+)$|_rtn$", "", opcode).rpartition("_")[2]
+        several = bool(re.search(r"2st64|read2|write2", opcode)) or act is Act.ATOMIC
+        self._add(
+            name, first, written, masked=True,
+            effect=Effect(
+                act, _SPACES[kind], (*((each, 0) for each in address[:-1]), (address[-1], offset)),
+                0 if several else _BYTES.get(size, 0),
+            ),
+        )  # fmt: skip
+
+    def _jump(self, opcode: str, target: str) -> None:
+        kind = opcode.removeprefix("s_cbranch_")
+        condition = None if opcode == kind else "scc"
+        if kind.startswith(("vcc", "exec")):
+            condition = self._new()
+            self._add("is zero", (condition,), (self._source(re.sub("n?z$", "", kind)),))
+        elif condition and not kind.startswith("scc"):
+            raise ReadError(f"AMDGCN: {opcode}")
+        is_jump = condition is not None or opcode == "s_branch"
+        self.exit = (JUMP if is_jump else opcode, condition, target, kind not in ("scc1", "vccz", "execz"))
+
+
+# words of one line
+
+
+def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
+    """The operands of both instructions that a packed one is (MI300 ISA, "VOP3P"); empty if not known."""
+    rows = [_PACKED.match(each) for each in modifiers]
+    chosen, found = {row[1]: row[2].split(",") for row in rows if row}, list[list[str]]()
+    for place, names in enumerate((("op_sel", "neg_lo"), ("op_sel_hi", "neg_hi"))):
+        which, signs = (
+            chosen.get(name, [str(n)] * len(sources)) for name, n in zip(names, (place, 0), strict=True)
+        )
+        pairs = [_registers(text) or (text,) for text in sources]
+        if not all(rows) or any(int(at) >= len(pair) for pair, at in zip(pairs, which, strict=True)):
+            return []  # the upper half of a constant
+        if any(text[0] == "-" and int(sign) for text, sign in zip(sources, signs, strict=True)):
+            return []
+        found.append(
+            ["-" * int(sign) + pair[int(at)] for pair, at, sign in zip(pairs, which, signs, strict=True)]
+        )
+    return found
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
+    """The modifiers behind the operands, and the operands."""
+    last = (split(rest) or [""])[-1]
+    first, _, behind = last.partition(" ")
+    if _MODIFIER.fullmatch(first) and first != "off" and not _NAMES_REGISTER.search(first):
+        behind = last
+    found = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
+    if any(map(_NAMES_REGISTER.search, found)):
+        raise ReadError(f"AMDGCN: the modifiers {behind}")
+    rest = rest[: len(rest) - len(behind)].rstrip() if behind else rest
+    return tuple(found), [part for part in split(rest.rstrip(", ")) if part]
+
+
+def _change(text: str) -> str:
+    """How the sign or size of an operand is taken; empty for a register or a number as it is."""
+    if found := _TAKEN.match(text):
+        return found[1] + found[2]
+    if text[0] not in "-|" or _NUMBER.match(text):
+        return ""
+    return "-" * (text[0] == "-") + "|" * ("|" in text)
+
+
+def _unchanged(text: str) -> str:
+    """The operand that `_change` is of."""
+    return found[3] if (found := _TAKEN.match(text)) else text.strip("-|")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _registers(text: str) -> tuple[str, ...]:
+    if found := _RANGE.match(text):
+        return tuple(f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1))
+    if text in ("exec_lo", "exec_hi"):
+        raise ReadError(f"AMDGCN: {text}")
+    return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()
+
+
+def _literal(text: str) -> Operand:
+    if _NAMES_REGISTER.search(text):
+        raise ReadError(f"AMDGCN: the operand {text}")
+    return int(text, 0) if _NUMBER.match(text) else Verbatim(text)

@@ -1,0 +1,139 @@
+"""Whether an operand of AMD assembly is there when it is read: what `s_waitcnt` is for. Pure.
+
+A load counts in `vmcnt` or `lgkmcnt` until a wait lets no more than so many younger ones be unfinished. Loads
+to registers and stores finish in their order, except scalar loads, for which only a count of 0 is enough. An
+instruction that reads too early gets another name, so it is another value. It does not matter which waits
+stand where, as long as they are enough. Source: AMD Instinct MI300 ISA, 4.4 "Manually Inserted Wait States".
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from irdiff.ir.program import MARK, UNFINISHED, Act, BlockNode, Graph, Instruction, Operation
+
+_WAIT = "s_waitcnt "
+"""Begins the name of a wait; the counts follow."""
+_COUNTERS = {
+    "vmcnt": re.compile(r"(?:global|buffer|scratch|flat|tbuffer)_(?!wbl2|inv|gl|wb)"),
+    "lgkmcnt": re.compile(r"ds_|flat_"),
+    "": re.compile(r"s_(?:load|buffer_load|sendmsg)"),
+}
+"""What counts in which; scalar loads, whose order is not known, stand under no name."""
+_COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
+_MOST = 63
+"""More of a counter are not told apart."""
+_STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
+
+
+def name_of(opcode: str, rest: str) -> str | None:
+    """The name of a wait, as `marked` takes it apart; None for what is no wait."""
+    return f"{_WAIT}{rest.strip()}" if opcode.startswith("s_waitcnt") else None
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _counters(name: str) -> tuple[str, ...]:
+    return tuple(counter for counter, of in _COUNTERS.items() if of.match(name))
+
+
+class _Pending:
+    """What is not finished."""
+
+    def __init__(self) -> None:
+        self.issued = dict.fromkeys(_COUNTERS, 0)
+        """How many operations each counter has seen."""
+        self.last: dict[str, dict[str, int]] = {counter: {} for counter in _COUNTERS}
+        """Which of them, by counter and register (or `stores`, …)."""
+        self.copies: set[int] = set()
+        """Of `vmcnt`, those that write shared memory."""
+
+    def merge(self, other: _Pending) -> bool:
+        """Takes over what is less finished there; whether anything is."""
+        changed = False
+        for counter, last in self.last.items():
+            behind = self.issued[counter] - other.issued[counter]
+            for register, number in other.last[counter].items():
+                if register not in last or last[register] < number + behind:
+                    last[register], changed = number + behind, True
+        behind = self.issued["vmcnt"] - other.issued["vmcnt"]
+        new = {number + behind for number in other.copies} - self.copies
+        self.copies |= new
+        return changed or bool(new)
+
+    def wait(self, text: str) -> None:
+        for counter, count in [("vmcnt", 0), ("lgkmcnt", 0)] if text == "0" else _COUNT.findall(text):
+            limit = self.issued[counter] - int(count)
+            self.last[counter] = {name: n for name, n in self.last[counter].items() if n > limit}
+            if counter == "vmcnt":
+                self.copies = {n for n in self.copies if n > limit}
+            if counter == "lgkmcnt" and not int(count):
+                self.last[""].clear()
+
+    def mark(self, each: Instruction) -> str:
+        """Why an instruction comes too early; a late load would overwrite what is written now, too."""
+        pending = [rows for rows in self.last.values() if rows]
+        if early := {name for name in (*each.reads, *each.results) for rows in pending if name in rows}:
+            return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
+        effect = each.operation.effect
+        if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
+            return ""
+        awaited = (_CACHES,) if effect.act is Act.STORE else (_STORES, _SHARED, _CACHES)
+        found = [what for rows in pending for what in rows if what in awaited]
+        found += [f"{len(self.copies)} copies"] if self.copies and effect.act is not Act.STORE else []
+        return f"{' and '.join(found)} {UNFINISHED}" if found else ""
+
+    def advance(self, each: Instruction) -> None:
+        name = each.operation.name
+        if name.startswith(_WAIT):
+            self.wait(name.removeprefix(_WAIT))
+            return
+        if name.startswith("buffer_wbl2"):
+            self.last["vmcnt"][_CACHES] = self.issued["vmcnt"]
+        for rows in self.last.values():
+            if rows:
+                for register in each.results:
+                    rows.pop(register, None)
+        for counter in _counters(name):
+            self.issued[counter] = number = self.issued[counter] + 1
+            self.last[counter].update(dict.fromkeys(each.results, number))
+            if counter == "lgkmcnt":
+                self.last[counter][_SHARED] = number
+            elif counter and (effect := each.operation.effect) and effect.act is not Act.LOAD:
+                if effect.act is Act.COPY:
+                    self.copies = {max(n, number - _MOST) for n in (*self.copies, number)}
+                else:
+                    self.last[counter][_STORES] = number
+
+
+def marked(graph: Graph) -> Graph:
+    """The graph without waits, and with another name for what reads too early."""
+    entering = [_Pending() for _ in graph]
+    waiting = set(range(len(graph)))
+    while waiting:
+        number = min(waiting)
+        waiting.remove(number)
+        state = _Pending()
+        state.merge(entering[number])
+        for each in graph[number].block.instructions:
+            state.advance(each)
+        waiting |= {each for each in graph[number].targets if entering[each].merge(state)}
+    return tuple(
+        node._replace(block=node.block._replace(instructions=tuple(_through(node, state))))
+        for node, state in zip(graph, entering, strict=True)
+    )
+
+
+def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
+    for each in node.block.instructions:
+        if not each.operation.name.startswith(_WAIT):
+            mark = state.mark(each)
+            yield each._replace(operation=_early(each.operation, mark)) if mark else each
+        state.advance(each)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _early(operation: Operation, mark: str) -> Operation:
+    return replace(operation, name=f"{operation.name}{MARK}{mark}", compute=None)

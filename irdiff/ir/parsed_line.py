@@ -1,0 +1,56 @@
+"""What one line of an IR says. Each IR parses its own lines (`parse`); everyone else reads this."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+
+_ASSEMBLY = re.compile(r'(?:asm|inline_asm) [^"]*"([^"]*)"')
+_ESCAPED = re.compile(r"\\[0-9A-Fa-f]{2}")
+_IN_ASSEMBLY = re.compile(r"(?:^|[;{]\s*)(?:@!?[$%\w]+\s+)?([a-z]\w*(?:\.[\w:]+)+)")
+
+
+class LineKind(Enum):
+    """How near to the machine."""
+
+    OPERATION = auto()
+    """Of one of MLIR's dialects: its name says what it does."""
+    TRANSLATED = auto()
+    """Of a dialect of MLIR that becomes LLVM IR as it stands."""
+    INSTRUCTION = auto()
+    """Of LLVM IR or an assembly."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedLine:
+    """One line, parsed: an instruction, an operation, a label or a declaration."""
+
+    text: str
+    kind: LineKind
+    operation: str
+    """`tt.load`, `fadd`, `ld.global.b32`; of a call in LLVM IR what it calls."""
+    klass: str
+    """What an edit calls it: the operation itself, where a reader must see it by name."""
+    blank: str
+    """The line without the numbers of values or registers."""
+    flags: frozenset[str] = frozenset()
+    """What changes what it may do: fast-math, wrapping, inferred attributes, rounding."""
+    types: tuple[str, ...] = ()
+    """Types and attributes of MLIR that have parameters, without the numbers of values."""
+    typeless: str = ""
+    """The blank line without the parameters of types; of MLIR alone."""
+    form: str = ""
+    """The typeless line without numbers and scalar types; of MLIR alone."""
+    layouts: frozenset[str] = frozenset()
+    """`ttg.blocked`, `ttg.nvidia_mma`: the kinds of layouts in it."""
+
+
+def inline_assembly(text: str) -> tuple[str, ...]:
+    """The instructions of inline assembly in one line of MLIR or LLVM IR, in their order."""
+    found = _ASSEMBLY.search(text)
+    return tuple(_IN_ASSEMBLY.findall(_ESCAPED.sub(_unescaped, found.group(1)))) if found else ()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found.group()[1:], 16))

@@ -1,0 +1,237 @@
+"""What every reader makes of its text: functions of blocks of instructions. Pure.
+
+An operand is a register (`str`), an integer (`int`) or text that stays as it is (`Verbatim`): a symbol, a
+literal of floating point, a special register. Registers may be written several times.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class ReadError(Exception):
+    """A text, or a part of it, is not understood; the message says what."""
+
+
+class Verbatim(NamedTuple):
+    text: str
+
+
+class Slot(NamedTuple):
+    """A register, by its place among those that the instruction reads."""
+
+    place: int
+
+
+Operand = str | int | Verbatim
+
+
+class Act(StrEnum):
+    """What an instruction does besides computing its results."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic operation"
+    COPY = "copy"
+    """In the background: `cp.async`, TMA."""
+    MATRIX = "matrix instruction"
+    """Reads or writes memory by itself: wgmma, tcgen05."""
+    SYNC = "synchronization"
+    LANES = "lane exchange"
+    """Counts in its block, in no order with memory."""
+    STATES = "wait states"
+    """`s_nop`: likewise."""
+    OPAQUE = "opaque"
+    """Calls, traps, whatever no rule names. In order with everything."""
+
+
+class Effect(NamedTuple):
+    act: Act
+    space: str = ""
+    """`global`, `shared`, …; empty for one that may touch any memory."""
+    address: tuple[tuple[Operand | Slot, int], ...] = ()
+    """Each part with the bytes that are added to it."""
+    size: int = 0
+    """Bytes from the address on; 0 where that is not known."""
+
+
+COPY = "copy", 0
+MARK = "‼"
+"""Stands between the name of an instruction that comes too early, and why it does."""
+UNFINISHED = "not waited for"
+"""Ends the reason where it is memory, and no register."""
+PIECES = 64
+"""`piece` takes the place of a part times this, and how many parts there are."""
+CACHE_POLICY = "cache policy "
+"""What a declaration begins with that stands for the hint of an access."""
+_COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
+"""What it adds is named by a descriptor, if at all."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Operation:
+    """An instruction without its registers."""
+
+    name: str
+    """With all modifiers that count."""
+    operands: tuple[Slot | int | Verbatim, ...] = ()
+    """Without those of the address."""
+    compute: tuple[str, int] | None = None
+    """A function of `Values` and its width, where the operation is one of these."""
+    commutes: bool = False
+    """Whether the first two operands may change places."""
+    associates: bool = False
+    """Whether neither order nor grouping of operands counts, nor how often one stands there: a maximum."""
+    is_guarded: bool = False
+    """Whether it does nothing without a predicate: the last register that it reads."""
+    negated: bool = False
+    masked: bool = False
+    """Whether it acts only in the lanes that `exec` has."""
+    effect: Effect | None = None
+    is_float: bool = False
+
+    @property
+    def sums_up(self) -> bool:
+        """Whether it may add floating-point numbers in memory: in which order threads do is no program's."""
+        act = self.effect.act if self.effect else None
+        return (
+            "add" in self.name
+            if act is Act.ATOMIC and self.is_float
+            else _COPY_ADDS.match(self.name) is not None
+        )
+
+
+class Instruction(NamedTuple):
+    operation: Operation
+    results: tuple[str, ...]
+    reads: tuple[str, ...]
+
+    def guarded(self, predicate: str, *, negated: bool) -> Instruction:
+        operation = replace(self.operation, is_guarded=True, negated=negated)
+        return Instruction(operation, self.results, (*self.reads, predicate))
+
+
+class Line(NamedTuple):
+    """What one line makes."""
+
+    made: tuple[Instruction, ...] = ()
+    unknown: tuple[str, ...] = ()
+    exit: tuple[str, str | None, str, bool] | None = None
+    """As of `Body.leave`."""
+    hints: tuple[str, ...] = ()
+    """Cache policies, which change no result."""
+
+
+class Template:
+    """A line in which registers have some names, to be read as the same line of other registers."""
+
+    def __init__(self, line: Line, names: Sequence[str]) -> None:
+        places = {name: place for place, name in enumerate(names)}
+
+        def taken(row: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
+            found = [places.setdefault(name, len(places)) for name in row]
+            return (
+                operator.itemgetter(*found)
+                if len(found) > 1
+                else lambda all_: tuple([all_[n] for n in found])
+            )
+
+        self._line = line
+        self._rows = [(each.operation, taken(each.results), taken(each.reads)) for each in line.made]
+        self._predicate = taken([line.exit[1]] if line.exit and line.exit[1] else [])
+        self._others = tuple(places)[len(names) :]
+
+    def named(self, names: Iterable[str]) -> Line:
+        all_, end = (*names, *self._others), self._line.exit
+        made = tuple(
+            [Instruction(operation, written(all_), read(all_)) for operation, written, read in self._rows]
+        )
+        if end and end[1]:
+            end = (end[0], self._predicate(all_)[0], *end[2:])
+        return self._line._replace(made=made, exit=end)
+
+
+def instruction(
+    name: str, results: tuple[str, ...] = (), operands: Iterable[Operand] = (),
+    compute: tuple[str, int] | None = None, *, effect: Effect | None = None, commutes: bool = False,
+    associates: bool = False,
+    masked: bool = False, is_float: bool = False,
+) -> Instruction:  # fmt: skip
+    reads: list[str] = []
+
+    def slot(operand: Operand | Slot) -> Slot | int | Verbatim:
+        if not isinstance(operand, str):
+            return operand
+        reads.append(operand)
+        return Slot(len(reads) - 1)
+
+    slots = tuple([slot(operand) for operand in operands])
+    if effect and effect.address:
+        effect = effect._replace(address=tuple([(slot(part), offset) for part, offset in effect.address]))
+    operation = Operation(
+        name=name, operands=slots, compute=compute, commutes=commutes, associates=associates,
+        masked=masked, effect=effect, is_float=is_float,
+    )  # fmt: skip
+    return Instruction(operation, results, tuple(reads))
+
+
+class CodeBlock(NamedTuple):
+    label: str
+    instructions: tuple[Instruction, ...]
+    exit: str
+    """`jump`, `branch`, or the instruction that ends the function."""
+    condition: Operand | None
+    targets: tuple[str, ...]
+    """Of two, the first is taken where the condition is true."""
+
+
+class Function(NamedTuple):
+    blocks: tuple[CodeBlock, ...]
+    """The first is the entry."""
+    asynchronous: frozenset[str]
+    """Registers that a matrix unit writes in the background: they are there after a wait."""
+    parameters: tuple[str, ...]
+    """Registers that have a value at entry, by place."""
+
+
+class Program(NamedTuple):
+    functions: Mapping[str, Function]
+    declarations: tuple[str, ...]
+    """All that stands outside of instructions and counts: parameters, data."""
+    threads: int
+    """How many a block has; 0 where the text does not say."""
+    unknown: tuple[str, ...]
+    """Operations that no rule names. They are compared as they stand."""
+
+
+class BlockNode(NamedTuple):
+    block: CodeBlock
+    is_turned: bool
+    """Whether its branch is taken by the opposite condition."""
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+    """The blocks that lead here, by number, each as often as it does."""
+    live: tuple[str, ...]
+    """The registers that are read after it is entered, before they are written."""
+
+
+Graph = tuple[BlockNode, ...]
+
+
+class ProgramReader(NamedTuple):
+    """How an IR whose canonical text can be read as a program is read."""
+
+    read: Callable[[Sequence[str]], Program]
+    """Raises ReadError; IndexError, ValueError or TypeError for a line of a form that it does not expect."""
+    is_final: bool
+    """Whether its operations are those that execute: no later step is free to round otherwise."""
+    may_contract: bool
+    """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
+    marked: Callable[[Graph], Graph] | None
+    """Where instructions of its own wait for loads: leaves these out, and gives what comes too early another
+    name, in which `MARK` follows the instruction's own."""
