@@ -21,6 +21,9 @@ GLOBAL = frozenset({"LDG", "STG", "ATOMG", "REDG", "LD", "ST", "ATOM", "RED", "L
 SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
 LOCAL = frozenset({"LDL", "STL"})
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_WAVE_BYTES = 128
+_ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
+_LANES_AT_ONCE = {("LDS", 16): 16}
 COLUMNS = (
     "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
     "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
@@ -101,6 +104,15 @@ class Memory:
             return
         if ins.opcode == "LDGSTS":
             self._shared(ins, operands[0], active, maybe, width, sure)
+            guard = ins.operands[-1]
+            if guard.kind == "P":  # where it does not hold, zeros are stored and nothing is read
+                value, known = self.state.flag(guard)
+                if value is None:
+                    active, maybe = np.zeros_like(active), active if maybe is None else active | maybe
+                else:
+                    if known is not None:
+                        maybe = active & ~known if maybe is None else maybe | (active & ~known)
+                    active = active & value if known is None else active & value & known
             self._global(ins, operands[1], active, maybe, width, sure)
             return
         if ins.opcode in SHARED:
@@ -206,7 +218,7 @@ class Memory:
             waves = coalescing.wavefronts(where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8)
             least = np.where(warps, matrices, 0)
         else:
-            waves = coalescing.wavefronts(where, lanes, width)
+            waves = coalescing.wavefronts(where, lanes, width, lanes_at_once=_LANES_AT_ONCE.get((ins.opcode, width)))
             least = np.where(warps, max(1, width // 4), 0)
         tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
         tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
@@ -214,6 +226,19 @@ class Memory:
             more = coalescing.wavefronts(where, lanes | maybe, width) - waves
             tally.add(WAVEFRONTS, place, self.of_programs(more), False)
         self.events.append(Event(place, addresses, lanes, 16 if matrices else width, "shared"))
+
+    def matrix_operands(self, ins: Instruction, warps: Array, sure: bool) -> None:
+        """`HGMMA` reads its right side, and its left one where it is no register, from shared memory.
+
+        Four warps share what they read; swizzled tiles have no conflicts.
+        """
+        rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
+        size_bits = _ELEMENT_BITS.get(ins.modifiers[-1], 16) if ins.opcode != "QGMMA" else 8
+        from_registers = ins.operands[1].kind == "R"
+        size = (columns + (0 if from_registers else rows)) * depth * size_bits // 8
+        waves = warps * -(-size // (_WAVE_BYTES * 4))
+        self.tally.add(WAVEFRONTS, ins.place, self.of_programs(waves[:, 0]), sure)
+        self.tally.add(LEAST_WAVES, ins.place, self.of_programs(waves[:, 0]), sure)
 
     def _forget_shared(self) -> None:
         self.shared = self.shared_known = None

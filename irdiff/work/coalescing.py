@@ -36,7 +36,8 @@ def least_sectors(active: Any, width: int) -> Any:
 def wavefronts(addresses: Any, active: Any, width: int, lanes_at_once: int | None = None) -> Any:
     """Passes through shared memory's banks: a pass serves each bank with one word.
 
-    Accesses of 8 bytes are served by half warps, of 16 by quarter warps.
+    Accesses of 8 bytes are served by half warps, stores of 16 by quarter warps; loads of 16 by half warps, so
+    that lanes which read one word share a pass.
     """
     words_each = max(1, width // _WORD_BYTES)
     lanes = lanes_at_once or addresses.shape[1] // words_each

@@ -214,6 +214,9 @@ class Executor:
             address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
             low = np.array([[address]], dtype=np.uint32)
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
+        if opcode in ("HGMMA", "QGMMA", "IGMMA"):
+            self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
+            return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTMASTG":
             address, known = self.memory.address(ins.operands[1], wide=False)
             pair = state.pair("UR", ins.operands[1].registers[0][1]) if ins.operands[1].registers else UNKNOWN
