@@ -22,6 +22,8 @@ SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
 LOCAL = frozenset({"LDL", "STL"})
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
+_SHARED_WINDOW = 0xFFFFFF
+_STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
 _LANES_AT_ONCE = {("LDS", 16): 16}
 COLUMNS = (
@@ -103,7 +105,7 @@ class Memory:
             self._local(ins, operands[0], active, write, width, sure)
             return
         if ins.opcode == "LDGSTS":
-            self._shared(ins, operands[0], active, maybe, width, sure)
+            into_shared, maybe_into = active, maybe
             guard = ins.operands[-1]
             if guard.kind == "P":  # where it does not hold, zeros are stored and nothing is read
                 value, known = self.state.flag(guard)
@@ -113,7 +115,8 @@ class Memory:
                     if known is not None:
                         maybe = active & ~known if maybe is None else maybe | (active & ~known)
                     active = active & value if known is None else active & value & known
-            self._global(ins, operands[1], active, maybe, width, sure)
+            lines = self._global(ins, operands[1], active, maybe, width, sure)
+            self._shared(ins, operands[0], into_shared, maybe_into, width, sure, lines)
             return
         if ins.opcode in SHARED:
             self._shared(ins, operands[0], active, maybe, width, sure)
@@ -137,7 +140,10 @@ class Memory:
 
     # global
 
-    def _global(self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool) -> None:
+    def _global(
+        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool
+    ) -> Array | None:
+        """Counts; returns the lines of 128 bytes that a copy into shared memory comes from."""
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=True)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
@@ -147,7 +153,7 @@ class Memory:
         if addresses is None or (known is not None and (lanes & ~known).any()):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
             self.events.append(Event(place, None, None, width, "global"))
-            return
+            return None
         where = np.broadcast_to(addresses, lanes.shape)
         tally.add(SECTORS, place, self.of_programs(coalescing.sectors(where, lanes, width)), sure)
         tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
@@ -156,6 +162,7 @@ class Memory:
             more = coalescing.sectors(where, all_lanes, width) - coalescing.sectors(where, lanes, width)
             tally.add(SECTORS, place, self.of_programs(more), False)
         self.events.append(Event(place, addresses, lanes, width, "global"))
+        return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
 
     def _read_global(self, ins: Instruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
@@ -200,7 +207,9 @@ class Memory:
 
     # shared
 
-    def _shared(self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool) -> None:
+    def _shared(
+        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool, lines: Array | None = None
+    ) -> None:
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=False)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
@@ -219,6 +228,8 @@ class Memory:
             least = np.where(warps, matrices, 0)
         else:
             waves = coalescing.wavefronts(where, lanes, width, lanes_at_once=_LANES_AT_ONCE.get((ins.opcode, width)))
+            if lines is not None:  # what one line brings is written at once
+                waves = np.maximum(waves, lines)
             least = np.where(warps, max(1, width // 4), 0)
         tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
         tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
@@ -233,7 +244,7 @@ class Memory:
         Four warps share what they read; swizzled tiles have no conflicts.
         """
         rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
-        size_bits = _ELEMENT_BITS.get(ins.modifiers[-1], 16) if ins.opcode != "QGMMA" else 8
+        size_bits = 8 if ins.opcode in ("QGMMA", "IGMMA") else _ELEMENT_BITS.get(ins.modifiers[-1], 16)
         from_registers = ins.operands[1].kind == "R"
         size = (columns + (0 if from_registers else rows)) * depth * size_bits // 8
         waves = warps * -(-size // (_WAVE_BYTES * 4))
@@ -245,45 +256,58 @@ class Memory:
 
     def _write_shared(self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int) -> None:
         state, source = self.state, ins.operands[1]
-        words = max(1, width // 4)
-        values = [state.word("R", source.number + n if source.number != ZERO else ZERO) for n in range(words)]
-        nothing = all(value is None for value, _ in values) or width < 4
-        if self.shared is None and nothing:
+        words = [state.word("R", source.number + n if source.number != ZERO else ZERO) for n in range(max(1, width // 4))]
+        if self.shared is None and all(value is None for value, _ in words):
             return
         addresses, known = self.address(operand, wide=False)
         if addresses is None or known is not None:
             self._forget_shared()
             return
-        if self.shared is None:
-            size = (self.shared_bytes + 8192) // 4
-            self.shared = np.zeros((state.programs, size), dtype=np.uint32)
+        if self.shared is None or self.shared_known is None:
+            size = self.shared_bytes + _STATIC_SHARED_BYTES
+            self.shared = np.zeros((state.programs, size), dtype=np.uint8)
             self.shared_known = np.zeros((state.programs, size), dtype=bool)
-        lanes = np.broadcast_to(active if maybe is None else active | maybe, (state.slots, 32))
-        program = np.broadcast_to((np.arange(state.slots) // state.warps)[:, None], lanes.shape)[lanes]
-        for word, (value, mask) in enumerate(values):
-            at = np.broadcast_to((addresses & 0xFFFFFF) // 4 + word, lanes.shape)[lanes]
-            inside = at < self.shared.shape[1]
-            unsure = value is None or width < 4 or maybe is not None
-            sure = np.zeros(at.shape, dtype=bool) if unsure else np.ones(at.shape, dtype=bool)
-            if not unsure:
-                if mask is not None:
-                    sure = np.broadcast_to(mask, lanes.shape)[lanes]
-                self.shared[program[inside], at[inside]] = np.broadcast_to(value, lanes.shape)[lanes][inside]
-            self.shared_known[program[inside], at[inside]] = sure[inside]
+        shape = (state.slots, 32)
+        lanes = np.broadcast_to(active if maybe is None else active | maybe, shape)
+        first = np.broadcast_to(addresses & _SHARED_WINDOW, shape)
+        lanes = lanes & (first + width <= self.shared.shape[1])
+        program = np.broadcast_to((np.arange(state.slots) // state.warps)[:, None], shape)[lanes]
+        first = first[lanes]
+        if maybe is not None or all(value is None for value, _ in words):
+            self.shared_known[program[:, None], first[:, None] + np.arange(width)] = False
+            return
+        for byte in range(width):
+            value, mask = words[byte // 4]
+            if value is not None:
+                part = value >> np.uint32(8 * (byte % 4)) & np.uint32(255)
+                self.shared[program, first + byte] = np.broadcast_to(part, shape)[lanes]
+            sure = value is not None if mask is None else np.broadcast_to(mask, shape)[lanes]
+            self.shared_known[program, first + byte] = sure
 
     def _read_shared(self, ins: Instruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0]
-        addresses, known = (None, None) if self.shared is None or width < 4 else self.address(operand, wide=False)
+        if target.number == ZERO:
+            return
+        addresses, known = (None, None) if self.shared is None else self.address(operand, wide=False)
         for word in range(max(1, width // 4)):
-            value: Value = UNKNOWN
-            if addresses is not None and self.shared is not None and self.shared_known is not None:
-                at = np.minimum((addresses & 0xFFFFFF) // 4 + word, self.shared.shape[1] - 1)
-                program = (np.arange(self.state.slots) // self.state.warps)[:, None]
-                there = both(self.shared_known[program, at], known)
-                if there is not None and there.any():
-                    value = self.shared[program, at], None if there.all() else there
-            if target.number != ZERO:
-                self.state.write("R", target.number + word, *value, write)
+            value = UNKNOWN if addresses is None else self._shared_word(addresses + 4 * word, known, min(width, 4))
+            if {"S8", "S16"} & set(ins.modifiers):
+                value = UNKNOWN
+            self.state.write("R", target.number + word, *value, write)
+
+    def _shared_word(self, addresses: Array, known: Array | None, size: int) -> Value:
+        if self.shared is None or self.shared_known is None:
+            return UNKNOWN
+        program = (np.arange(self.state.slots) // self.state.warps)[:, None]
+        first = np.minimum(addresses & _SHARED_WINDOW, self.shared.shape[1] - size)
+        there = np.ones((1, 1), dtype=bool) if known is None else known
+        value = np.zeros((1, 1), dtype=np.uint32)
+        for byte in range(size):
+            there = there & self.shared_known[program, first + byte]
+            value = value | self.shared[program, first + byte].astype(np.uint32) << np.uint32(8 * byte)
+        if not there.any():
+            return UNKNOWN
+        return value, None if there.all() else there
 
     # local
 
@@ -298,8 +322,11 @@ class Memory:
         same = addresses is not None and known is None and (addresses == addresses.flat[0]).all()
         start = int(addresses.flat[0]) if same and addresses is not None else 0
         if ins.opcode == "STL":
-            if not same or width < 4:
+            if not same:
                 self.state.local.clear()
+                return
+            if width < 4:
+                self.state.local[start & ~3] = UNKNOWN
                 return
             for n in range(words):
                 source = ins.operands[1]

@@ -22,6 +22,7 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 65_536
 """Lanes that are executed in all, where programs differ."""
+_MOST_STEPS = 160_000
 MAX_PROGRAMS = 1 << 40
 
 
@@ -31,10 +32,15 @@ def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
         return NotCountedWork(reason=f"a grid of {facts.grid} with {facts.warps} warps is not launched by any GPU")
     notes: dict[str, None] = {}
     unknown: set[int] = set()
+    steps = 0
 
     def costs(places: object) -> np.ndarray:
+        nonlocal steps
         executed = programs.execute(function, facts, places)  # type: ignore[arg-type]
         notes.update(dict.fromkeys(executed.open_loops))
+        steps += executed.steps
+        if steps > _MOST_STEPS:
+            raise NotCounted(f"more than {_MOST_STEPS:,} instructions would have to be executed")
         unknown.update(executed.unknown_branches)
         return np.stack([executed.tally.sure, executed.tally.beyond])
 

@@ -54,6 +54,8 @@ class Executor:
     repeater: Repeater
     alive: Array = field(init=False)
     steps: int = 0
+    arrived: dict[int, Array] = field(default_factory=dict)
+    """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
     open_loops: dict[int, str] = field(default_factory=dict)
     """Place of a branch that data decide → what is not known there."""
     unknown_branches: dict[int, int] = field(default_factory=dict)
@@ -71,10 +73,8 @@ class Executor:
         waiting: list[Fragment] = []
         arrived: Array | None = None
         while fragments or waiting:
-            if not fragments:  # all wait: the barriers are complete
-                fragments = [Fragment(row.place + 1, row.mask, row.sure) for row in waiting]
-                waiting = []
-                continue
+            if not fragments:
+                raise NotCounted("warps wait at a barrier that the others do not reach")
             fragments.sort(key=lambda row: row.place)
             current = fragments.pop(0)
             while fragments and fragments[0].place == current.place:
@@ -86,11 +86,43 @@ class Executor:
             limit = min([row.place for row in fragments], default=len(self.function.instructions) + 1)
             barrier = self._straight(current, fragments, limit if stop is None else min(limit, stop) if current.place < stop else limit)
             if barrier is not None:
-                if np.array_equal(barrier.mask, self.alive):
-                    fragments.append(Fragment(barrier.place + 1, barrier.mask, barrier.sure))
-                else:
-                    waiting.append(barrier)
+                waiting.append(barrier)
+                waiting = self._released(waiting, fragments)
         return arrived
+
+    def _released(self, waiting: list[Fragment], fragments: list[Fragment]) -> list[Fragment]:
+        """Lets the programs go on whose warps have all arrived; returns what still waits."""
+        rest: list[Fragment] = []
+        by_barrier: dict[int, list[Fragment]] = {}
+        for row in waiting:
+            by_barrier.setdefault(self._barrier_of(row.place), []).append(row)
+        for number, rows in by_barrier.items():
+            here = np.zeros_like(self.alive)
+            for row in rows:
+                here = here | row.mask
+            arrived = self.memory.of_programs(here.any(axis=1)) + self.arrived.get(number, 0)
+            alive = self.memory.of_programs(self.alive.any(axis=1))
+            count = self.function.instructions[rows[0].place].operands
+            needed = count[1].number // 32 if len(count) > 1 and count[1].kind == "imm" else alive
+            complete = (arrived >= needed) & (self.memory.of_programs(here.any(axis=1)) > 0)
+            if not complete.any():
+                rest += rows
+                continue
+            if number in self.arrived:
+                self.arrived[number] = np.where(complete, 0, self.arrived[number])
+            lanes = np.repeat(complete, self.state.warps)[:, None]
+            for row in rows:
+                for mask, into in ((row.mask & lanes, fragments), (row.mask & ~lanes, rest)):
+                    if mask.any():
+                        into.append(Fragment(row.place + (into is fragments), mask, row.sure))
+        return rest
+
+    def _barrier_of(self, place: int) -> int:
+        operand = self.function.instructions[place].operands[0]
+        if operand.kind == "imm":
+            return operand.number
+        value, _ = self.state.fetch(operand)
+        return -1 if value is None else int(value.flat[0])
 
     def _straight(self, fragment: Fragment, fragments: list[Fragment], limit: int) -> Fragment | None:
         """Runs one fragment until it branches, ends, or meets another; returns it where it waits at a barrier."""
@@ -99,6 +131,7 @@ class Executor:
         warps = fragment.warps
         of_programs = self.memory.of_programs(warps[:, 0])
         full = bool((mask == self.alive).all())
+        whole = full or self._of_whole_programs(mask)
         full_warps = bool((warps == self.alive.any(axis=1, keepdims=True)).all())
         lane_mask, warp_mask = None if full else mask, None if full_warps else warps
         count = self.tally.sure[EXECUTED] if sure else self.tally.beyond[EXECUTED]
@@ -115,8 +148,11 @@ class Executor:
             if opcode in ("BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"):
                 self._branch(ins, fragment, fragments, flag)
                 return None
-            if opcode == "BAR" and "ARV" not in ins.modifiers and not self._none(flag, ins):
-                if full:
+            if opcode == "BAR" and not self._none(flag, ins):
+                if "ARV" in ins.modifiers:
+                    number = self._barrier_of(place)
+                    self.arrived[number] = self.arrived.get(number, 0) + of_programs
+                if whole or "ARV" in ins.modifiers:
                     place += 1
                     if place == limit:
                         fragments.append(Fragment(place, mask, sure))
@@ -129,6 +165,11 @@ class Executor:
             if place == limit:
                 fragments.append(Fragment(place, mask, sure))
                 return None
+
+    def _of_whole_programs(self, mask: Array) -> bool:
+        """Whether the other warps of these programs have ended: nobody is waited for."""
+        programs = mask.reshape(self.state.programs, -1).any(axis=1)
+        return bool((mask == self.alive & np.repeat(programs, self.state.warps)[:, None]).all())
 
     def _none(self, flag: Value, ins: Instruction) -> bool:
         return ins.predicate is not None and flag[0] is not None and flag[1] is None and not flag[0].any()

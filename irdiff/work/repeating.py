@@ -18,9 +18,11 @@ import numpy as np
 
 from irdiff.work import coalescing
 from irdiff.work.accesses import SECTORS, WAVEFRONTS, Event, Memory, Tally
-from irdiff.work.state import UNKNOWN, Array, Snapshot, State, Value
+from irdiff.work.state import UNKNOWN, Array, Snapshot, State, Value, merged
 
 MAX_PERIOD = 8
+_WORTH = 3
+"""Periods up to a change: one is executed as a check, the last is the one that changes."""
 _SHARED_LINE_BYTES = 128
 
 
@@ -53,22 +55,31 @@ class Loop:
     head: int
     mask: Array
     arrivals: list[Arrival] = field(default_factory=list)
-    disabled: bool = False
-    foreseen: Foreseen | None = None
-    jumps: int = 0
+    refuted: set[int] = field(default_factory=set)
+    """Periods with which it did not go on as foreseen."""
+    steady: Steady | None = None
 
 
 @dataclass
-class Foreseen:
-    """The state before a jump, and what the period after it must do."""
+class Steady:
+    """A loop whose periods repeat: what each does, and by how much everything moves."""
 
-    snapshot: Snapshot
+    period: int
+    events: list[Any]
+    """Of the last period that was executed."""
+    steps: list[tuple[Array | None, Array | None]]
+    """By how much both sides of each comparison, or the addresses of each access, move in a period."""
+    moved: list[tuple[str, int, Value]]
     sure: Array
     beyond: Array
-    events: list[Any]
-    jump: int
+    """What a period costs."""
     left: int
+    """Arrivals until the period that runs is over."""
     first_event: int
+    ahead: int = 1
+    """Periods from `events` to the one that runs."""
+    before: tuple[Snapshot, Array, Array] | None = None
+    """The state before a jump that is not confirmed."""
 
 
 @dataclass
@@ -105,17 +116,10 @@ class Repeater:
         """The lanes of `mask` begin another iteration."""
         for inner in [key for key in self.loops if head < key <= tail]:
             del self.loops[inner]
-        loop = self.loops.get(head)
-        if loop is None or (loop.mask is not mask and not np.array_equal(loop.mask, mask)):
-            loop = Loop(head=head, mask=mask, disabled=bool(loop and loop.disabled))
-            self.loops[head] = loop
-        if loop.disabled:
+        loop, places = self._loop(head, mask), slice(head, tail + 1)
+        if loop.steady is not None:
+            self._go_on(loop, loop.steady, places)
             return
-        places = slice(head, tail + 1)
-        if loop.foreseen is not None:
-            loop.foreseen.left -= 1
-            if loop.foreseen.left == 0:
-                self._verify(loop, places)
         loop.arrivals.append(
             Arrival(
                 snapshot=self.state.snapshot(),
@@ -124,59 +128,115 @@ class Repeater:
                 first_event=len(self.memory.events),
             )
         )
-        if loop.foreseen is None:
-            self._jump(loop, places)
+        self._begin(loop, places)
         del loop.arrivals[: -(2 * MAX_PERIOD + 1)]
 
-    def _verify(self, loop: Loop, places: slice) -> None:
-        foreseen, loop.foreseen = loop.foreseen, None
-        assert foreseen is not None
-        events = self.memory.events[foreseen.first_event :]
-        if len(events) == len(foreseen.events) and all(
-            _as_foreseen(event, old, foreseen.jump, loop.mask) for event, old in zip(events, foreseen.events, strict=True)
-        ):
-            loop.arrivals.clear()
-            return
-        self.state.restore(foreseen.snapshot)
-        self.tally.sure[:, places] = foreseen.sure
-        self.tally.beyond[:, places] = foreseen.beyond
-        loop.arrivals.clear()
-        loop.disabled = True
+    def _loop(self, head: int, mask: Array) -> Loop:
+        """What is kept of the loop, if the same lanes come back, or those of fewer programs."""
+        loop = self.loops.get(head)
+        if loop is not None and (loop.mask is mask or np.array_equal(loop.mask, mask)):
+            return loop
+        if loop is not None and np.array_equal(mask, loop.mask & self._of_whole_programs(mask)):
+            loop.mask = mask
+            return loop
+        self.loops[head] = Loop(head=head, mask=mask, refuted=loop.refuted if loop else set())
+        return self.loops[head]
 
-    def _jump(self, loop: Loop, places: slice) -> None:
+    def _of_whole_programs(self, mask: Array) -> Array:
+        """All lanes of the programs that have a lane in `mask`."""
+        programs = mask.reshape(self.state.programs, -1).any(axis=1)
+        return np.repeat(programs, self.state.warps)[:, None]
+
+    def _go_on(self, loop: Loop, steady: Steady, places: slice) -> None:
+        """After another period of a steady loop: confirms it, and jumps over those that follow."""
+        steady.left -= 1
+        if steady.left > 0:
+            return
+        events = self.memory.events[steady.first_event :]
+        foreseen = len(events) == len(steady.events) and all(
+            _as_foreseen(event, old, steps, steady.ahead, loop.mask)
+            for event, old, steps in zip(events, steady.events, steady.steps, strict=True)
+        )
+        if not foreseen:
+            self._undo(loop, steady, places)
+            return
+        steady.events, steady.before, steady.ahead, steady.left = events, None, 1, steady.period
+        length = self._length(events, steady.steps, loop.mask)
+        if length >= _WORTH:
+            self._jump(loop, steady, places, length)
+        steady.first_event = len(self.memory.events)
+
+    def _undo(self, loop: Loop, steady: Steady, places: slice) -> None:
+        if steady.before is not None:
+            snapshot, sure, beyond = steady.before
+            self.state.restore(snapshot)
+            self.tally.sure[:, places], self.tally.beyond[:, places] = sure, beyond
+            loop.refuted.add(steady.period)
+        loop.steady = None
+        loop.arrivals.clear()
+
+    def _begin(self, loop: Loop, places: slice) -> None:
+        """Looks for a period in what the last iterations did."""
         count = len(loop.arrivals)
         for period in range(1, min(MAX_PERIOD, (count - 1) // 2) + 1):
+            if period in loop.refuted:
+                continue
             now, before, first = (loop.arrivals[-1 - n * period] for n in range(3))
             events = self.memory.events[before.first_event : now.first_event]
             older = self.memory.events[first.first_event : before.first_event]
             if [row.place for row in events] != [row.place for row in older]:
                 continue
-            length = self._length(events, older, loop.mask)
-            if length is None or length < 2:
+            steps = [_steps(event, old) for event, old in zip(events, older, strict=True)]
+            if any(row is None for row in steps):
                 continue
-            moved = self._moved(now, before, first, loop.mask)
-            if moved is None:
+            length = self._length(events, [row for row in steps if row is not None], loop.mask)
+            if length < _WORTH:
                 continue
-            if math.isinf(length):
-                if any(isinstance(row, Event) and row.addresses is not None for row in events) or not events:
-                    raise EndlessLoop(loop.head)
-                raise EndlessLoop(loop.head)
-            self._apply(loop, places, period, int(length) - 1, moved, list(zip(events, older, strict=True)))
+            steady = Steady(
+                period=period, events=events, steps=[row for row in steps if row is not None],
+                moved=self._moved(now, before, first, loop.mask), sure=now.sure - before.sure,
+                beyond=now.beyond - before.beyond, left=period, first_event=0,
+            )  # fmt: skip
+            loop.steady = steady
+            self._jump(loop, steady, places, length)
+            steady.first_event = len(self.memory.events)
+            loop.arrivals.clear()
             return
 
-    def _length(self, events: Sequence[Any], older: Sequence[Any], mask: Array) -> float | None:
-        """Periods after the last that do what the last did; None where that cannot be said."""
+    def _jump(self, loop: Loop, steady: Steady, places: slice, length: float) -> None:
+        """Over all periods but the last before a comparison changes; that one is executed, as a check."""
+        if math.isinf(length):
+            raise EndlessLoop(loop.head)
+        jump = int(length) - 2
+        steady.before = self.state.snapshot(), self.tally.sure[:, places].copy(), self.tally.beyond[:, places].copy()
+        steady.ahead = jump + 1
+        programs = loop.mask.reshape(self.state.programs, -1).any(axis=1)
+        self.tally.sure[:, places] += steady.sure * programs * jump
+        self.tally.beyond[:, places] += steady.beyond * programs * jump
+        for event, (step, _) in zip(steady.events, steady.steps, strict=True):
+            if isinstance(event, Event) and event.addresses is not None and step is not None:
+                self._correct(event, step, jump, loop.mask)
+        warps = loop.mask.any(axis=1, keepdims=True)
+        for kind, number, (step, _) in steady.moved:
+            rows = self.state.local if kind == "local" else self.state.registers[kind]
+            where = warps if kind in ("UR", "UP") else loop.mask
+            value, known = rows.get(number, UNKNOWN)
+            if step is None or value is None:
+                rows[number] = merged((value, known), UNKNOWN, where)
+            else:
+                rows[number] = (np.where(where, value + step * np.uint32(jump & 0xFFFFFFFF), value), known)
+
+    def _length(self, events: Sequence[Any], steps: Sequence[tuple[Array | None, Array | None]], mask: Array) -> float:
+        """Periods after the last that do what the last did."""
         length = math.inf
-        for event, old in zip(events, older, strict=True):
-            if isinstance(event, Comparison):
-                if event.left is None or event.right is None or old.left is None or old.right is None:
-                    continue
-                length = min(length, _until_flip(event, old, mask))
-            elif (event.addresses is None) != (old.addresses is None):
-                return None
+        for event, (left, right) in zip(events, steps, strict=True):
+            if isinstance(event, Comparison) and left is not None and right is not None:
+                length = min(length, _until_flip(event, left, right, mask))
+                if length < _WORTH:
+                    break
         return length
 
-    def _moved(self, now: Arrival, before: Arrival, first: Arrival, mask: Array) -> list[tuple[str, int, Value]] | None:
+    def _moved(self, now: Arrival, before: Arrival, first: Arrival, mask: Array) -> list[tuple[str, int, Value]]:
         """New values' increments by kind and number; a value of None where a register does not move evenly."""
         changed: list[tuple[str, int, Value]] = []
         kinds: list[tuple[str, dict[int, Value], dict[int, Value], dict[int, Value]]] = [
@@ -212,45 +272,16 @@ class Repeater:
                     changed.append((kind, number, (step, None)))
         return changed
 
-    def _apply(
-        self, loop: Loop, places: slice, period: int, jump: int, moved: list[tuple[str, int, Value]], pairs: list[tuple[Any, Any]]
-    ) -> None:
-        now, before = loop.arrivals[-1], loop.arrivals[-1 - period]
-        loop.foreseen = Foreseen(
-            snapshot=now.snapshot, sure=now.sure, beyond=now.beyond, events=[(event, old) for event, old in pairs],
-            jump=jump + 1, left=period, first_event=len(self.memory.events),
-        )  # fmt: skip
-        self.tally.sure[:, places] += (now.sure - before.sure) * jump
-        self.tally.beyond[:, places] += (now.beyond - before.beyond) * jump
-        for event, old in pairs:
-            if isinstance(event, Event) and event.addresses is not None and old.addresses is not None:
-                self._correct(event, old, jump)
-        warps = loop.mask.any(axis=1, keepdims=True)
-        for kind, number, (step, _) in moved:
-            rows = self.state.local if kind == "local" else self.state.registers[kind]
-            where = warps if kind in ("UR", "UP") else loop.mask
-            value, known = rows[number]
-            if step is None:
-                from irdiff.work.state import merged
-
-                rows[number] = merged((value, known), UNKNOWN, where)
-            else:
-                ahead = value + step * np.uint32(jump & 0xFFFFFFFF)
-                rows[number] = (np.where(where, ahead, value), known)
-        loop.arrivals[:] = []
-        loop.jumps += 1
-
-    def _correct(self, event: Event, old: Event, jump: int) -> None:
+    def _correct(self, event: Event, step: Array, jump: int, mask: Array) -> None:
         """Where addresses do not move by whole lines, each iteration has another number of sectors or conflicts."""
         assert event.addresses is not None and event.active is not None
-        step = event.addresses - old.addresses
         line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
         if not (step % line).any() or not event.active.any():
             return
         column = SECTORS if event.space == "global" else WAVEFRONTS
         common = int(np.gcd.reduce(np.append(np.abs(step).ravel(), line)))
         cycle = min(line // common, jump)
-        lanes = event.active
+        lanes = event.active & mask
         start = np.broadcast_to(event.addresses, lanes.shape)
         steps = np.broadcast_to(step, lanes.shape)
         uniform = (step == step.flat[0]).all()
@@ -277,10 +308,9 @@ def _equal(one: Array, other: Array, where: Array) -> bool:
     return not (different.any() and (different & where).any())
 
 
-def _until_flip(event: Comparison, old: Comparison, mask: Array) -> float:
+def _until_flip(event: Comparison, step_a: Array, step_b: Array, mask: Array) -> float:
     """Periods until the comparison has another outcome in a lane, or a side of it overflows."""
-    assert event.left is not None and event.right is not None and old.left is not None and old.right is not None
-    step_a, step_b = event.left - old.left, event.right - old.right
+    assert event.left is not None and event.right is not None
     if not step_a.any() and not step_b.any():
         return math.inf
     where = mask if max(event.left.shape[1], event.right.shape[1], step_a.shape[1], step_b.shape[1]) > 1 else mask.any(axis=1, keepdims=True)
@@ -318,18 +348,34 @@ def _overflow(side: Array, step: Array, event: Comparison, where: Array) -> floa
     return float((room[moving] // np.abs(moves[moving])).min())
 
 
-def _as_foreseen(event: Any, pair: tuple[Any, Any], jump: int, mask: Array) -> bool:
-    last, old = pair
-    if type(event) is not type(last) or event.place != last.place:
+def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
+    """By how much an event of a period moved since the period before; None where that is another kind of event."""
+    if type(event) is not type(old):
+        return None
+    if isinstance(event, Event):
+        if (event.addresses is None) != (old.addresses is None):
+            return None
+        return (None, None) if event.addresses is None else (event.addresses - old.addresses, None)
+    if event.left is None or event.right is None or old.left is None or old.right is None:
+        return None, None
+    return event.left - old.left, event.right - old.right
+
+
+def _as_foreseen(event: Any, old: Any, steps: tuple[Array | None, Array | None], ahead: int, mask: Array) -> bool:
+    if type(event) is not type(old) or event.place != old.place:
         return False
-    sides = ("addresses",) if isinstance(event, Event) else ("left", "right")
-    for name in sides:
-        now, then, before = getattr(event, name), getattr(last, name), getattr(old, name)
-        if now is None or then is None or before is None:
+    names = ("addresses",) if isinstance(event, Event) else ("left", "right")
+    for name, step in zip(names, steps, strict=False):
+        now, then = getattr(event, name), getattr(old, name)
+        if now is None or then is None or step is None:
             if (now is None) != (then is None):
                 return False
             continue
-        where = mask if isinstance(event, Comparison) or event.active is None else event.active
-        if not _equal(now, then + (then - before) * jump, where if now.shape[1] > 1 else where.any(axis=1, keepdims=True)):
+        where = mask
+        if isinstance(event, Event) and event.active is not None and old.active is not None:
+            if ((event.active != old.active) & mask).any():
+                return False
+            where = mask & event.active
+        if not _equal(now, then + step * ahead, where if now.shape[1] > 1 else where.any(axis=1, keepdims=True)):
             return False
     return True

@@ -100,7 +100,7 @@ def _instruction(place: int, line: re.Match[str], labels: dict[str, int]) -> Ins
 
 @lru_cache(maxsize=1 << 14)
 def operand(text: str) -> Operand:
-    word = text.replace(".reuse", "")
+    word = text.replace(".reuse", "").partition(" `(")[0]
     negated = inverted = absolute = False
     if word[:1] in "-!~":
         negated, inverted, word = word[0] in "-!", word[0] == "~", word[1:]
