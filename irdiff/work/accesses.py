@@ -150,7 +150,7 @@ class Memory:
         tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
         if maybe is not None:
             tally.add(REQUESTS, place, self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)), False)
-        if addresses is None or (known is not None and (lanes & ~known).any()):
+        if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
             self.events.append(Event(place, None, None, width, "global"))
             return None
@@ -218,7 +218,7 @@ class Memory:
         if ins.opcode in ("LDSM", "STSM"):
             matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
             lanes = lanes & (np.arange(32) < 8 * matrices)
-        if addresses is None or (known is not None and (lanes & ~known).any()):
+        if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_WAVES, place, self.of_programs(warps), sure)
             self.events.append(Event(place, None, None, width, "shared"))
             return
@@ -260,7 +260,7 @@ class Memory:
         if self.shared is None and all(value is None for value, _ in words):
             return
         addresses, known = self.address(operand, wide=False)
-        if addresses is None or known is not None:
+        if addresses is None or _some_unknown(known, active if maybe is None else active | maybe):
             self._forget_shared()
             return
         if self.shared is None or self.shared_known is None:
@@ -319,8 +319,11 @@ class Memory:
         self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
         self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
         addresses, known = self.address(operand, wide=False)
-        same = addresses is not None and known is None and (addresses == addresses.flat[0]).all()
-        start = int(addresses.flat[0]) if same and addresses is not None else 0
+        start, same = 0, False
+        if addresses is not None and not _some_unknown(known, lanes):
+            used = np.broadcast_to(addresses, lanes.shape)[lanes]
+            same = len(used) > 0 and bool((used == used[0]).all())
+            start = int(used[0]) if same else 0
         if ins.opcode == "STL":
             if not same:
                 self.state.local.clear()
@@ -337,3 +340,7 @@ class Memory:
             value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN
             if ins.operands[0].number != ZERO:
                 self.state.write("R", ins.operands[0].number + n, *value, write)
+
+
+def _some_unknown(known: Array | None, lanes: Array) -> bool:
+    return known is not None and bool((lanes & ~known).any())
