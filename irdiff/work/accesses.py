@@ -25,7 +25,6 @@ _WAVE_BYTES = 128
 _SHARED_WINDOW = 0xFFFFFF
 _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
-_LANES_AT_ONCE = {("LDS", 16): 16}
 COLUMNS = (
     "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
     "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
@@ -50,9 +49,19 @@ class Tally:
         (self.sure if sure else self.beyond)[column, place] += amount
 
 
-EXECUTED, REQUESTS, SECTORS, LEAST, UNKNOWN_REQUESTS, WAVEFRONTS, LEAST_WAVES, UNKNOWN_WAVES, LOCAL_SECTORS, TMA, LOCAL_REQUESTS = range(
-    len(COLUMNS)
-)
+(
+    EXECUTED,
+    REQUESTS,
+    SECTORS,
+    LEAST,
+    UNKNOWN_REQUESTS,
+    WAVEFRONTS,
+    LEAST_WAVES,
+    UNKNOWN_WAVES,
+    LOCAL_SECTORS,
+    TMA,
+    LOCAL_REQUESTS,
+) = range(len(COLUMNS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,9 @@ class Memory:
             total, known = total + part, both(known, mask)
         return total, known
 
-    def execute(self, ins: Instruction, active: Array, maybe: Array | None, write: Array | None, sure: bool) -> None:
+    def execute(
+        self, ins: Instruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
+    ) -> None:
         """`active`: lanes whose predicate holds; `maybe`: those where it is not known; `write`: the mask of results."""
         operands = [row for row in ins.operands if row.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
@@ -149,17 +160,22 @@ class Memory:
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
         if maybe is not None:
-            tally.add(REQUESTS, place, self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)), False)
+            tally.add(
+                REQUESTS,
+                place,
+                self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)),
+                False,
+            )
         if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
             self.events.append(Event(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
-        tally.add(SECTORS, place, self.of_programs(coalescing.sectors(where, lanes, width)), sure)
+        tally.add(SECTORS, place, self.of_programs(coalescing.sectors(where, lanes)), sure)
         tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
         if maybe is not None:
             all_lanes = lanes | maybe
-            more = coalescing.sectors(where, all_lanes, width) - coalescing.sectors(where, lanes, width)
+            more = coalescing.sectors(where, all_lanes) - coalescing.sectors(where, lanes)
             tally.add(SECTORS, place, self.of_programs(more), False)
         self.events.append(Event(place, addresses, lanes, width, "global"))
         return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
@@ -173,7 +189,11 @@ class Memory:
             return
         addresses, known = self.address(operand, wide=True)
         for word in range(words):
-            value = UNKNOWN if addresses is None else self._content(addresses + 4 * word, known, min(width, 4), ins)
+            value = (
+                UNKNOWN
+                if addresses is None
+                else self._content(addresses + 4 * word, known, min(width, 4), ins)
+            )
             self.state.write("R", target.number + word, *value, write)
 
     def _content(self, addresses: Array, known: Array | None, size: int, ins: Instruction) -> Value:
@@ -208,7 +228,14 @@ class Memory:
     # shared
 
     def _shared(
-        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool, lines: Array | None = None
+        self,
+        ins: Instruction,
+        operand: Operand,
+        active: Array,
+        maybe: Array | None,
+        width: int,
+        sure: bool,
+        lines: Array | None = None,
     ) -> None:
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=False)
@@ -224,10 +251,13 @@ class Memory:
             return
         where = np.broadcast_to(addresses, lanes.shape)
         if matrices:
-            waves = coalescing.wavefronts(where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8)
+            waves = coalescing.wavefronts(
+                where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8
+            )
             least = np.where(warps, matrices, 0)
         else:
-            waves = coalescing.wavefronts(where, lanes, width, lanes_at_once=_LANES_AT_ONCE.get((ins.opcode, width)))
+            passes = coalescing.load_wavefronts if ins.opcode == "LDS" else coalescing.wavefronts
+            waves = passes(where, lanes, width)
             if lines is not None:  # what one line brings is written at once
                 waves = np.maximum(waves, lines)
             least = np.where(warps, max(1, width // 4), 0)
@@ -254,9 +284,14 @@ class Memory:
     def _forget_shared(self) -> None:
         self.shared = self.shared_known = None
 
-    def _write_shared(self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int) -> None:
+    def _write_shared(
+        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int
+    ) -> None:
         state, source = self.state, ins.operands[1]
-        words = [state.word("R", source.number + n if source.number != ZERO else ZERO) for n in range(max(1, width // 4))]
+        words = [
+            state.word("R", source.number + n if source.number != ZERO else ZERO)
+            for n in range(max(1, width // 4))
+        ]
         if self.shared is None and all(value is None for value, _ in words):
             return
         addresses, known = self.address(operand, wide=False)
@@ -290,7 +325,11 @@ class Memory:
             return
         addresses, known = (None, None) if self.shared is None else self.address(operand, wide=False)
         for word in range(max(1, width // 4)):
-            value = UNKNOWN if addresses is None else self._shared_word(addresses + 4 * word, known, min(width, 4))
+            value = (
+                UNKNOWN
+                if addresses is None
+                else self._shared_word(addresses + 4 * word, known, min(width, 4))
+            )
             if {"S8", "S16"} & set(ins.modifiers):
                 value = UNKNOWN
             self.state.write("R", target.number + word, *value, write)
@@ -311,7 +350,9 @@ class Memory:
 
     # local
 
-    def _local(self, ins: Instruction, operand: Operand, active: Array, write: Array | None, width: int, sure: bool) -> None:
+    def _local(
+        self, ins: Instruction, operand: Operand, active: Array, write: Array | None, width: int, sure: bool
+    ) -> None:
         words = max(1, width // 4)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
@@ -334,7 +375,9 @@ class Memory:
             for n in range(words):
                 source = ins.operands[1]
                 value = self.state.word("R", source.number + n if source.number != ZERO else ZERO)
-                self.state.local[start + 4 * n] = merged(self.state.local.get(start + 4 * n, UNKNOWN), value, write)
+                self.state.local[start + 4 * n] = merged(
+                    self.state.local.get(start + 4 * n, UNKNOWN), value, write
+                )
             return
         for n in range(words):
             value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN

@@ -53,11 +53,11 @@ PIPES: Mapping[str, frozenset[str]] = {
     }.items()
 }
 _OF_PIPE = {opcode: name for name, opcodes in PIPES.items() for opcode in opcodes}
-_ATOMICS = frozenset("ATOM ATOMG ATOMS RED REDG REDS".split())
-_BARRIERS = frozenset("BAR UCGABAR_WAIT".split())
-_WAITS = frozenset("DEPBAR SYNCS WARPGROUP".split())
-_GLOBAL = frozenset("LDG LD LDGSTS STG ST ATOM ATOMG RED REDG".split())
-_POLICIES = frozenset("EF EL LU EU NA BYPASS CONSTANT STRONG".split())
+_ATOMICS = frozenset(["ATOM", "ATOMG", "ATOMS", "RED", "REDG", "REDS"])
+_BARRIERS = frozenset(["BAR", "UCGABAR_WAIT"])
+_WAITS = frozenset(["DEPBAR", "SYNCS", "WARPGROUP"])
+_GLOBAL = frozenset(["LDG", "LD", "LDGSTS", "STG", "ST", "ATOM", "ATOMG", "RED", "REDG"])
+_POLICIES = frozenset(["EF", "EL", "LU", "EU", "NA", "BYPASS", "CONSTANT", "STRONG"])
 
 
 def class_of(opcode: str) -> str:
@@ -71,7 +71,12 @@ def pipe_of(opcode: str) -> str:
 
 
 def work(
-    function: Function, sure: Any, beyond: Any, amount: Callable[..., Amount], found: WholeGrid, notes: tuple[str, ...]
+    function: Function,
+    sure: Any,
+    beyond: Any,
+    amount: Callable[..., Amount],
+    found: WholeGrid,
+    notes: tuple[str, ...],
 ) -> Work:
     """`sure` and `beyond`: (columns, instructions) for the whole grid."""
 
@@ -83,7 +88,9 @@ def work(
             if name is not None and (low or more):
                 totals[name][0] += low
                 totals[name][1] += low + more
-        return {name: Amount(low=round(low), high=round(high)) for name, (low, high) in sorted(totals.items())}
+        return {
+            name: Amount(low=round(low), high=round(high)) for name, (low, high) in sorted(totals.items())
+        }
 
     requests = COLUMNS.index("requests")
     return Work(

@@ -22,8 +22,8 @@ def distinct(values: Any, active: Any) -> Any:
     return new.sum(axis=1) + (ordered[:, 0] != _FAR)
 
 
-def sectors(addresses: Any, active: Any, width: int) -> Any:
-    """Sectors that each warp touches; `addresses`: (warps, 32), `width` in bytes."""
+def sectors(addresses: Any, active: Any) -> Any:
+    """Sectors that each warp touches; `addresses`: (warps, 32). None is wider than a sector or unaligned."""
     first = addresses // SECTOR_BYTES
     return distinct(first, active)
 
@@ -36,8 +36,7 @@ def least_sectors(active: Any, width: int) -> Any:
 def wavefronts(addresses: Any, active: Any, width: int, lanes_at_once: int | None = None) -> Any:
     """Passes through shared memory's banks: a pass serves each bank with one word.
 
-    Accesses of 8 bytes are served by half warps, stores of 16 by quarter warps; loads of 16 by half warps, so
-    that lanes which read one word share a pass.
+    Accesses of 8 bytes are served by half warps, of 16 by quarter warps.
     """
     words_each = max(1, width // _WORD_BYTES)
     lanes = lanes_at_once or addresses.shape[1] // words_each
@@ -50,11 +49,29 @@ def wavefronts(addresses: Any, active: Any, width: int, lanes_at_once: int | Non
     return conflicts(words, on).reshape(-1, groups).sum(axis=1)
 
 
-def local_sectors(active: Any, width: int) -> Any:
-    """Of local memory, whose words of one place lie side by side for the lanes of a warp."""
-    words = max(1, width // _WORD_BYTES)
-    groups = active.reshape(len(active), -1, SECTOR_BYTES // _WORD_BYTES).any(axis=2)
-    return groups.sum(axis=1) * words
+def load_wavefronts(addresses: Any, active: Any, width: int) -> Any:
+    """As `wavefronts`; two parts share their passes where lanes read in pairs (0 1, 2 3, … or 0 2, 1 3, …)."""
+    if width <= _WORD_BYTES:
+        return wavefronts(addresses, active, width)
+    lanes = 2 * (addresses.shape[1] // (width // _WORD_BYTES))
+    parts = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+    together = conflicts(*_words(*parts, width))
+    apart = conflicts(*_words(addresses.reshape(-1, lanes // 2), active.reshape(-1, lanes // 2), width))
+    paired = _in_pairs(*parts, 1) | _in_pairs(*parts, 2)
+    best = np.where(paired, together, apart.reshape(-1, 2).sum(axis=1))
+    return best.reshape(len(addresses), -1).sum(axis=1)
+
+
+def _words(addresses: Any, active: Any, width: int) -> tuple[Any, Any]:
+    count = width // _WORD_BYTES
+    words = (addresses[:, :, None] // _WORD_BYTES + np.arange(count)).reshape(len(addresses), -1)
+    return words, np.repeat(active, count, axis=1)
+
+
+def _in_pairs(addresses: Any, active: Any, distance: int) -> Any:
+    other = np.arange(addresses.shape[1]) ^ distance
+    same = (addresses == addresses[:, other]) | ~active | ~active[:, other]
+    return same.all(axis=1)
 
 
 def conflicts(words: Any, active: Any) -> Any:
@@ -66,6 +83,12 @@ def conflicts(words: Any, active: Any) -> Any:
     fresh[:, 1:] = keys[:, 1:] != keys[:, :-1]
     fresh &= keys != _FAR
     lines = np.nonzero(fresh)
-    counts = np.zeros((len(keys), _BANKS), dtype=np.int64)
-    np.add.at(counts, (lines[0], keys[lines] >> 40), 1)
-    return counts.max(axis=1)
+    counts = np.bincount(lines[0] * _BANKS + (keys[lines] >> 40), minlength=len(keys) * _BANKS)
+    return counts.reshape(len(keys), _BANKS).max(axis=1)
+
+
+def local_sectors(active: Any, width: int) -> Any:
+    """Of local memory, whose words of one place lie side by side for the lanes of a warp."""
+    words = max(1, width // _WORD_BYTES)
+    groups = active.reshape(len(active), -1, SECTOR_BYTES // _WORD_BYTES).any(axis=2)
+    return groups.sum(axis=1) * words

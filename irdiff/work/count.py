@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,21 +21,23 @@ from irdiff.work.sass import Function
 
 _LANES = 16_384
 """Lanes that are executed at once."""
-_MOST_LANES = 65_536
+_MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_MOST_STEPS = 160_000
+_MOST_STEPS = 240_000
 MAX_PROGRAMS = 1 << 40
 
 
 def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
     """Everything that the launch executes."""
     if facts.warps > 32 or math.prod(facts.grid) > MAX_PROGRAMS or min(facts.grid) < 1:
-        return NotCountedWork(reason=f"a grid of {facts.grid} with {facts.warps} warps is not launched by any GPU")
+        return NotCountedWork(
+            reason=f"a grid of {facts.grid} with {facts.warps} warps is not launched by any GPU"
+        )
     notes: dict[str, None] = {}
     unknown: set[int] = set()
     steps = 0
 
-    def costs(places: object) -> np.ndarray:
+    def costs(places: object) -> Any:
         nonlocal steps
         executed = programs.execute(function, facts, places)  # type: ignore[arg-type]
         notes.update(dict.fromkeys(executed.open_loops))
@@ -46,7 +49,9 @@ def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
 
     lanes = facts.warps * 32
     try:
-        found = grid.whole(costs, facts.grid, batch=max(1, _LANES // lanes), most=max(16, _MOST_LANES // lanes))
+        found = grid.whole(
+            costs, facts.grid, batch=max(1, _LANES // lanes), most=max(16, _MOST_LANES // lanes)
+        )
     except NotCounted as error:
         return NotCountedWork(reason=str(error))
     except EndlessLoop as error:

@@ -17,17 +17,49 @@ from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, Memory, T
 from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED, written
 from irdiff.work.repeating import Repeater
-from irdiff.work.sass import ZERO, Function, Instruction
+from irdiff.work.sass import Function, Instruction
 from irdiff.work.state import UNKNOWN, Array, State, Value, both, merged
 
-MAX_STEPS = 40_000
+MAX_STEPS = 80_000
 """Instructions executed for all programs together."""
 MAX_DEPTH = 12
 _MEMORY = GLOBAL | SHARED | LOCAL
 _NOTHING = frozenset(
-    "NOP BSSY BSYNC BREAK MEMBAR ERRBAR CGAERRBAR FENCE CCTL CCTLL DEPBAR LDGDEPBAR WARPSYNC WARPGROUP YIELD NANOSLEEP BMOV "
-    "UTMACMDFLUSH UTMACCTL UTMAPF PREEXIT ACQBULK UCGABAR_ARV UCGABAR_WAIT ARRIVES UTMAREDG UTMALDG ENDCOLLECTIVE".split()
+    [
+        "NOP",
+        "BSSY",
+        "BSYNC",
+        "BREAK",
+        "MEMBAR",
+        "ERRBAR",
+        "CGAERRBAR",
+        "FENCE",
+        "CCTL",
+        "CCTLL",
+        "DEPBAR",
+        "LDGDEPBAR",
+        "WARPSYNC",
+        "WARPGROUP",
+        "YIELD",
+        "NANOSLEEP",
+        "BMOV",
+        "UTMACMDFLUSH",
+        "UTMACCTL",
+        "UTMAPF",
+        "PREEXIT",
+        "ACQBULK",
+        "UCGABAR_ARV",
+        "UCGABAR_WAIT",
+        "ARRIVES",
+        "UTMAREDG",
+        "UTMALDG",
+        "ENDCOLLECTIVE",
+    ]
 )
+
+
+_MEET = frozenset({"BSYNC", "WARPSYNC", "BAR"})
+_NEVER = 1 << 40
 
 
 class NotCounted(Exception):
@@ -76,19 +108,39 @@ class Executor:
             if not fragments:
                 raise NotCounted("warps wait at a barrier that the others do not reach")
             fragments.sort(key=lambda row: row.place)
-            current = fragments.pop(0)
-            while fragments and fragments[0].place == current.place:
-                other = fragments.pop(0)
-                current = Fragment(current.place, current.mask | other.mask, current.sure and other.sure)
+            current = self._joined(fragments)
             if current.place == stop:
                 arrived = current.mask if arrived is None else arrived | current.mask
                 continue
-            limit = min([row.place for row in fragments], default=len(self.function.instructions) + 1)
-            barrier = self._straight(current, fragments, limit if stop is None else min(limit, stop) if current.place < stop else limit)
+            limit = min((row.place for row in fragments if row.place > current.place), default=_NEVER)
+            if stop is not None and current.place < stop:
+                limit = min(limit, stop)
+            barrier = self._straight(current, fragments, limit)
             if barrier is not None:
                 waiting.append(barrier)
                 waiting = self._released(waiting, fragments)
         return arrived
+
+    def _joined(self, fragments: list[Fragment]) -> Fragment:
+        """Takes the first fragment, with all others at its place that go on with it.
+
+        Lanes of one warp that have parted go on together only behind an instruction at which they wait for each
+        other; each part executes that.
+        """
+        current, apart = fragments.pop(0), []
+        place = current.place
+        waits = self.function.instructions[place].opcode in _MEET if place < len(self.function.instructions) else True
+        while fragments and fragments[0].place == place:
+            other = fragments.pop(0)
+            shared = current.warps & other.warps
+            if shared.any() and not waits:
+                apart.append(other)
+                continue
+            if shared.any():
+                self.tally.add(EXECUTED, place, self.memory.of_programs(shared[:, 0]), current.sure and other.sure)
+            current = Fragment(place, current.mask | other.mask, current.sure and other.sure)
+        fragments += apart
+        return current
 
     def _released(self, waiting: list[Fragment], fragments: list[Fragment]) -> list[Fragment]:
         """Lets the programs go on whose warps have all arrived; returns what still waits."""
@@ -175,7 +227,14 @@ class Executor:
         return ins.predicate is not None and flag[0] is not None and flag[1] is None and not flag[0].any()
 
     def _compute(
-        self, ins: Instruction, flag: Value, mask: Array, warps: Array, lane_mask: Array | None, warp_mask: Array | None, sure: bool
+        self,
+        ins: Instruction,
+        flag: Value,
+        mask: Array,
+        warps: Array,
+        lane_mask: Array | None,
+        warp_mask: Array | None,
+        sure: bool,
     ) -> None:
         unsure: Array | None = None
         holds: Array | None = None
@@ -196,9 +255,15 @@ class Executor:
                         holds = None
         opcode = ins.opcode
         if opcode in _MEMORY:
-            active = mask if holds is None and unsure is None else mask & (np.zeros((1, 1), dtype=bool) if holds is None else holds)
+            active = (
+                mask
+                if holds is None and unsure is None
+                else mask & (np.zeros((1, 1), dtype=bool) if holds is None else holds)
+            )
             maybe = None if unsure is None else mask & unsure
-            write = lane_mask if holds is None and unsure is None else active if maybe is None else active | maybe
+            write = (
+                lane_mask if holds is None and unsure is None else active if maybe is None else active | maybe
+            )
             self.memory.execute(ins, active, maybe, write, sure)
             if maybe is not None:
                 self._doubt(ins, unsure, lane_mask)
@@ -207,7 +272,12 @@ class Executor:
         if compute is not None:
             results = compute(self.state, ins)
             if self.repeater.recording and opcode in ("ISETP", "UISETP"):
-                self.repeater.compared(ins.place, self.state.fetch(ins.operands[2]), self.state.fetch(ins.operands[3]), ins.modifiers)
+                self.repeater.compared(
+                    ins.place,
+                    self.state.fetch(ins.operands[2]),
+                    self.state.fetch(ins.operands[3]),
+                    ins.modifiers,
+                )
         else:
             results = self._other(ins, mask, sure)
         for target, (value, known) in results:
@@ -266,7 +336,12 @@ class Executor:
                 sizes = np.zeros(pair[0].shape, dtype=np.int64)
                 for start, size in self.memory.by_address.items():
                     sizes = np.where(pair[0] == np.uint64(start), size, sizes)
-                self.tally.add(TMA, ins.place, self.memory.of_programs(np.broadcast_to(sizes, warps.shape)[:, 0] * warps[:, 0]), sure)
+                self.tally.add(
+                    TMA,
+                    ins.place,
+                    self.memory.of_programs(np.broadcast_to(sizes, warps.shape)[:, 0] * warps[:, 0]),
+                    sure,
+                )
             return []
         return [(row, UNKNOWN) for row in written(ins)]
 
@@ -287,10 +362,17 @@ class Executor:
         if value is None:
             return [(row, UNKNOWN) for row in written(ins)]
         lanes = np.broadcast_to(value, mask.shape)
-        all_known = None if known is None else (np.broadcast_to(known, mask.shape) | ~mask).all(axis=1, keepdims=True)
+        all_known = (
+            None if known is None else (np.broadcast_to(known, mask.shape) | ~mask).all(axis=1, keepdims=True)
+        )
         if target.kind in ("R", "UR"):
-            bits = ((lanes & mask).astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1, keepdims=True)
-            return [(target, (bits.astype(np.uint32), all_known)), *((row, UNKNOWN) for row in written(ins)[1:])]
+            bits = ((lanes & mask).astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(
+                axis=1, keepdims=True
+            )
+            return [
+                (target, (bits.astype(np.uint32), all_known)),
+                *((row, UNKNOWN) for row in written(ins)[1:]),
+            ]
         if "ANY" in ins.modifiers:
             result = (lanes & mask).any(axis=1, keepdims=True)
         elif "ALL" in ins.modifiers:
@@ -330,7 +412,9 @@ class Executor:
                 holds, _ = self.state.flag(ins.predicate)
                 lanes = mask if holds is None else mask & holds
             if value is not None:
-                per_warp = (np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape) * lanes).sum(axis=1)
+                per_warp = (np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape) * lanes).sum(
+                    axis=1
+                )
                 self.tally.add(TMA, ins.place, self.memory.of_programs(per_warp), sure)
         return [(row, UNKNOWN) for row in written(ins)]
 
@@ -358,7 +442,9 @@ class Executor:
                 known = both(known, mask)
         return condition, known
 
-    def _part(self, ins: Instruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool) -> None:
+    def _part(
+        self, ins: Instruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool
+    ) -> None:
         place = ins.place
         if other.any():
             fragments.append(Fragment(place + 1, other, sure))
@@ -396,13 +482,21 @@ class Executor:
             for address in np.unique(addresses[taken]):
                 target = self.function.place_of.get(int(address))
                 if target is None:
-                    raise NotCounted(f"a return at {ins.address:#x} to {int(address):#x}, where no instruction is")
+                    raise NotCounted(
+                        f"a return at {ins.address:#x} to {int(address):#x}, where no instruction is"
+                    )
                 found.append((target, taken & (addresses == address)))
             return found
         raise NotCounted(f"{ins.opcode} at {ins.address:#x}: its targets are not read")
 
     def _fork(
-        self, ins: Instruction, unclear: Array, taken: Array, other: Array, fragments: list[Fragment], sure: bool
+        self,
+        ins: Instruction,
+        unclear: Array,
+        taken: Array,
+        other: Array,
+        fragments: list[Fragment],
+        sure: bool,
     ) -> None:
         """Both ways for the lanes of `unclear`."""
         place = ins.place

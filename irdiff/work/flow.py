@@ -25,10 +25,15 @@ def post_dominators(instructions: tuple[Instruction, ...]) -> dict[int, int | No
         if ins.opcode in ("BRA", *_ENDS):
             leaders |= {*_successors(ins, count), *([ins.place + 1] if ins.place + 1 < count else [])}
     ordered = sorted(leaders)
-    end_of = {start: (ordered[n + 1] if n + 1 < len(ordered) else count) - 1 for n, start in enumerate(ordered)}
-    following = {start: [row for row in _successors(instructions[end], count) if row in leaders] for start, end in end_of.items()}
+    end_of = {
+        start: (ordered[n + 1] if n + 1 < len(ordered) else count) - 1 for n, start in enumerate(ordered)
+    }
+    following = {
+        start: [row for row in _successors(instructions[end], count) if row in leaders]
+        for start, end in end_of.items()
+    }
     every = frozenset(ordered) | {count}
-    sets: dict[int, frozenset[int]] = {start: every for start in ordered}
+    sets: dict[int, frozenset[int]] = dict.fromkeys(ordered, every)
     changed = True
     rounds = 0
     while changed and rounds < 200:

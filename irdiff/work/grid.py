@@ -1,8 +1,8 @@
 """From some programs of a grid to all of them.
 
 Programs of one launch differ at the edges of a tensor, by masks that depend on their place, or by data. A few
-are executed first. Where all agree, one stands for all. Where they differ along one axis of the grid only, that
-axis is executed whole, or what a program costs is linear along it, which further programs confirm. Otherwise a
+are executed first. Where all agree, one stands for all. Where they differ along some axes of the grid only, these
+are executed whole, or what a program costs is linear along one, which further programs confirm. Otherwise a
 sample is taken, and what is said of the whole is marked as an estimate.
 """
 
@@ -20,6 +20,8 @@ Costs = Callable[[Sequence[Place]], Any]
 """Places → an array (…, programs) with what each of these programs costs."""
 _SAMPLE = 24
 _SEED = 20
+_SHORT = 12
+"""An axis of so few programs is looked at whole."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +73,14 @@ def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
         return WholeGrid(total=first[..., 0] * count, exact=True, executed=len(known))
     if every is not None and count <= batch:
         return WholeGrid(total=known.of(every).sum(axis=-1), exact=True, executed=len(known))
-    by_axis = _along_one_axis(known, grid, most)
-    if by_axis is not None:
-        return WholeGrid(total=by_axis, exact=True, executed=len(known))
+    total = _by_varying_axes(known, grid, most)
+    if total is not None:
+        return WholeGrid(total=total, exact=True, executed=len(known))
     if every is not None:
         return WholeGrid(total=known.of(every).sum(axis=-1), exact=True, executed=len(known))
     generator = np.random.default_rng(_SEED)
-    sample = [place_of(int(n), grid) for n in generator.choice(count, size=min(count, max(_SAMPLE, most // 2)), replace=False)]
+    chosen = generator.choice(count, size=min(count, max(_SAMPLE, most // 2)), replace=False)
+    sample = [place_of(int(n), grid) for n in chosen]
     return WholeGrid(total=known.of(sample).mean(axis=-1) * count, exact=False, executed=len(known))
 
 
@@ -85,51 +88,80 @@ def _all_equal(rows: Any) -> bool:
     return bool((rows == rows[..., :1]).all())
 
 
+def _at(place: Place, axis: int, value: int) -> Place:
+    changed = list(place)
+    changed[axis] = value
+    return changed[0], changed[1], changed[2]
+
+
+def _middle(grid: Place) -> Place:
+    return grid[0] // 2, grid[1] // 2, grid[2] // 2
+
+
+def _random(grid: Place, count: int) -> list[Place]:
+    generator = np.random.default_rng(_SEED)
+    return [place_of(int(n), grid) for n in generator.integers(0, math.prod(grid), count)]
+
+
+def _values(size: int) -> list[int]:
+    """The places of an axis that are looked at: all of a short one, the ends and the middle of a long one."""
+    return list(range(size)) if size <= _SHORT else sorted({0, 1, size // 3, size // 2, size - 1})
+
+
 def _probe(grid: Place) -> list[Place]:
     """Both ends and the middle of each axis, and a few places at random."""
-    x, y, z = grid
-    places = [(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]
-    for axis in range(3):
-        if grid[axis] > 1:
-            for value in (0, 1, grid[axis] - 1):
-                place = [x // 2, y // 2, z // 2]
-                place[axis] = value
-                places.append((place[0], place[1], place[2]))
-    generator = np.random.default_rng(_SEED)
-    places += [place_of(int(n), grid) for n in generator.integers(0, math.prod(grid), 3)]
-    return list(dict.fromkeys(places))
+    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
+    lines = [
+        _at(_middle(grid), axis, value)
+        for axis in range(3)
+        for value in (0, 1, grid[axis] - 1)
+        if value < grid[axis]
+    ]
+    short = [
+        _at(_middle(grid), axis, value)
+        for axis in range(3)
+        if 1 < grid[axis] <= _SHORT
+        for value in range(grid[axis])
+    ]
+    return list(dict.fromkeys([(0, 0, 0), last, _middle(grid), *lines, *short, *_random(grid, 3)]))
 
 
-def _along_one_axis(known: Known, grid: Place, most: int) -> Any:
-    """The total where programs differ along one axis alone; None where they do not, or that is not shown."""
-    x, y, z = grid
-    for axis in range(3):
-        size = grid[axis]
-        others = math.prod(grid) // size
-        if size == 1:
-            continue
+def _by_varying_axes(known: Known, grid: Place, most: int) -> Any:
+    """The total, where the programs along an axis cost the same; None where there is no such axis, or too much is left."""
+    bases = [_middle(grid), *_random(grid, 2)]
+    flat = [
+        axis
+        for axis in range(3)
+        if all(_all_equal(known.of([_at(b, axis, v) for v in _values(grid[axis])])) for b in bases)
+    ]
+    varying = [axis for axis in range(3) if axis not in flat]
+    middle = _middle(grid)
 
-        def line(values: Sequence[int], axis: int = axis, shift: int = 0) -> list[Place]:
-            places = []
-            for value in values:
-                place = [x // 2, y // 2, z // 2]
-                place = [(n + shift) % grid[k] for k, n in enumerate(place)]
-                place[axis] = value
-                places.append((place[0], place[1], place[2]))
-            return places
+    def flattened(place: Place) -> Place:
+        for axis in flat:
+            place = _at(place, axis, middle[axis])
+        return place
 
-        checks = [0, size // 3, size - 1]
-        base = known.of(line(checks))
-        if others > 1 and not all((known.of(line(checks, shift=step)) == base).all() for step in (1, max(grid) // 3 + 1)):
-            continue
-        total = _edges(known, line, size)
+    checks = _random(grid, 24)
+    if not (known.of(checks) == known.of([flattened(place) for place in checks])).all():
+        return None
+    others = math.prod(grid[axis] for axis in flat)
+    if len(varying) == 1:
+        axis = varying[0]
+
+        def line(values: Sequence[int]) -> list[Place]:
+            return [_at(middle, axis, value) for value in values]
+
+        total = _edges(known, line, grid[axis])
         if total is None:
-            total = _linear(known, line, size)
-        if total is None and size <= most:
-            total = known.of(line(range(size))).sum(axis=-1)
+            total = _linear(known, line, grid[axis])
         if total is not None:
             return total * others
-    return None
+    if math.prod(grid[axis] for axis in varying) > most:
+        return None
+    ranges = [range(grid[axis]) if axis in varying else (middle[axis],) for axis in range(3)]
+    plane = [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
+    return known.of(plane).sum(axis=-1) * others
 
 
 def _edges(known: Known, line: Callable[[Sequence[int]], list[Place]], size: int) -> Any:
@@ -162,7 +194,8 @@ def _linear(known: Known, line: Callable[[Sequence[int]], list[Place]], size: in
             rows = known.of(line(points)).astype(np.int64)
             step = rows[..., 1] - rows[..., 0]
             fits = all(
-                (rows[..., n] == rows[..., 0] + step * ((point - first) // period)).all() for n, point in enumerate(points)
+                (rows[..., n] == rows[..., 0] + step * ((point - first) // period)).all()
+                for n, point in enumerate(points)
             )
             if not fits:
                 break

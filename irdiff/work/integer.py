@@ -73,8 +73,10 @@ def load_constant(state: State, ins: Instruction) -> list[tuple[Operand, Value]]
     size = next((sizes[word] for word in ins.modifiers if word in sizes), 4)
     found: list[tuple[Operand, Value]] = []
     for word in range(0, max(size, 4), 4):
-        number = None if source.registers or source.kind != "const" else state.constant(
-            source.bank, source.number + word, min(size, 4)
+        number = (
+            None
+            if source.registers or source.kind != "const"
+            else state.constant(source.bank, source.number + word, min(size, 4))
         )
         if number is not None and {"S8", "S16"} & set(ins.modifiers) and number >> (8 * size - 1):
             number -= 1 << (8 * size)
@@ -156,7 +158,10 @@ def multiply_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
         if wide_c is None:
             return _unknown(target, *outs)
         product = a.astype(U64) * b.astype(U64) if "U32" in words else (_s64(a) * _s64(b)).view(U64)
-        return [(target, (_low((product + wide_c) >> U64(32)), both(known_a, known_b, known_c))), *_unknown(*outs)]
+        return [
+            (target, (_low((product + wide_c) >> U64(32)), both(known_a, known_b, known_c))),
+            *_unknown(*outs),
+        ]
     zero = any(row.number == ZERO and row.kind in ("R", "UR") for row in sources[:2])
     if c is None or (not zero and (a is None or b is None)):
         return _unknown(target, *outs)
@@ -280,7 +285,9 @@ def logic(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     if any(used and value is None for used, (value, _) in zip(read, fetched, strict=True)):
         return _unknown(target, *outs)
     zero = np.zeros((1, 1), dtype=U32)
-    a, b, c = (value if used and value is not None else zero for used, (value, _) in zip(read, fetched, strict=True))
+    a, b, c = (
+        value if used and value is not None else zero for used, (value, _) in zip(read, fetched, strict=True)
+    )
     value = _table(lut)(a, b, c)
     known = both(*(mask for used, (_, mask) in zip(read, fetched, strict=True) if used))
     found: list[tuple[Operand, Value]] = [(target, (value, known))]
@@ -482,7 +489,9 @@ def to_float(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
 
 
 def to_integer(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
-    if "TRUNC" not in ins.modifiers or any(w in ins.modifiers for w in ("F16", "F64", "S64", "U64", "S16", "U16", "S8", "U8")):
+    if "TRUNC" not in ins.modifiers or any(
+        w in ins.modifiers for w in ("F16", "F64", "S64", "U64", "S16", "U16", "S8", "U8")
+    ):
         return _unknown(*_destinations(ins))
 
     def function(a: Any, _ins: Instruction) -> Any:
@@ -558,9 +567,59 @@ def _destinations(ins: Instruction) -> list[Operand]:
 
 _WIDTHS = {"64": 2, "128": 4, "U8": 1, "S8": 1, "U16": 1, "S16": 1}
 _NO_RESULT = frozenset(
-    "ST STG STS STL STSM REDG RED REDS LDGSTS UTMALDG UTMASTG UTMAPF UTMAREDG UTMACMDFLUSH UTMACCTL UBLKCP UBLKPF BAR BRA BRX EXIT "
-    "BSSY BSYNC BREAK CALL RET JMP NOP MEMBAR ERRBAR CGAERRBAR FENCE CCTL CCTLL DEPBAR LDGDEPBAR WARPSYNC WARPGROUP YIELD NANOSLEEP "
-    "BMOV UCGABAR_ARV UCGABAR_WAIT ACQBULK ARRIVES BPT KILL ENDCOLLECTIVE PREEXIT STAS UVIADD_".split()
+    [
+        "ST",
+        "STG",
+        "STS",
+        "STL",
+        "STSM",
+        "REDG",
+        "RED",
+        "REDS",
+        "LDGSTS",
+        "UTMALDG",
+        "UTMASTG",
+        "UTMAPF",
+        "UTMAREDG",
+        "UTMACMDFLUSH",
+        "UTMACCTL",
+        "UBLKCP",
+        "UBLKPF",
+        "BAR",
+        "BRA",
+        "BRX",
+        "EXIT",
+        "BSSY",
+        "BSYNC",
+        "BREAK",
+        "CALL",
+        "RET",
+        "JMP",
+        "NOP",
+        "MEMBAR",
+        "ERRBAR",
+        "CGAERRBAR",
+        "FENCE",
+        "CCTL",
+        "CCTLL",
+        "DEPBAR",
+        "LDGDEPBAR",
+        "WARPSYNC",
+        "WARPGROUP",
+        "YIELD",
+        "NANOSLEEP",
+        "BMOV",
+        "UCGABAR_ARV",
+        "UCGABAR_WAIT",
+        "ACQBULK",
+        "ARRIVES",
+        "BPT",
+        "KILL",
+        "ENDCOLLECTIVE",
+        "PREEXIT",
+        "STAS",
+        "UVIADD_",
+    ]
 )
 
 
@@ -598,11 +657,11 @@ _FLAG_THEN_VALUE = frozenset({"SHFL", "ATOM", "ATOMG", "ATOMS", "MATCH", "LDG", 
 def _written(ins: Instruction) -> tuple[Operand, ...]:
     if ins.opcode in _NO_RESULT or not ins.operands:
         return ()
-    if ins.opcode in _TWO_FLAGS:
-        targets = ins.operands[:2]
-    elif ins.opcode in _FLAG_THEN_VALUE and _is_flag(ins.operands[0]):
-        targets = ins.operands[:2]
-    elif ins.opcode in ("ELECT", "VOTE", "VOTEU") and len(ins.operands) > 2:
+    if (
+        ins.opcode in _TWO_FLAGS
+        or (ins.opcode in _FLAG_THEN_VALUE and _is_flag(ins.operands[0]))
+        or (ins.opcode in ("ELECT", "VOTE", "VOTEU") and len(ins.operands) > 2)
+    ):
         targets = ins.operands[:2]
     else:
         targets = ins.operands[:1]

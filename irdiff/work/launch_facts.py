@@ -28,7 +28,17 @@ _FIRST_ADDRESS = 0x7F00_1000_0000
 """Low words begin well above zero, so that no tensor of less than 3.7 GB crosses a 32-bit boundary."""
 _ADDRESS_STEP = 1 << 36
 _MAX_KNOWN_ELEMENTS = 1 << 22
-_NUMPY = {"i1": "u1", "i8": "i1", "u8": "u1", "i16": "i2", "u16": "u2", "i32": "i4", "u32": "u4", "i64": "i8", "u64": "u8"}
+_NUMPY = {
+    "i1": "u1",
+    "i8": "i1",
+    "u8": "u1",
+    "i16": "i2",
+    "u16": "u2",
+    "i32": "i4",
+    "u32": "u4",
+    "i64": "i8",
+    "u64": "u8",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +93,13 @@ def facts_of(plan: LaunchPlan, binary: bytes, contents: Mapping[int, Any] | None
             item = _item_bytes(argument.dtype or "i8")
             _put(bank, place, struct.pack("<Q", start + item * (argument.storage_offset or 0)))
             content = (contents or {}).get(argument.alias)
-            content = _fixed(argument.dtype, argument.fill, argument.shape, argument.strides, argument.storage_offset) if content is None else content
+            content = (
+                _fixed(
+                    argument.dtype, argument.fill, argument.shape, argument.strides, argument.storage_offset
+                )
+                if content is None
+                else content
+            )
             if content is not None:
                 regions.append(Region(address=start, content=content.view(np.uint8)))
     return LaunchFacts(
@@ -111,12 +127,16 @@ def _parameter_base(binary: bytes, kernel: str) -> int:
 
 
 def _item_bytes(dtype: str) -> int:
-    bits = "".join(character for character in dtype.split("e")[0] if character.isdigit())
+    bits = "".join(character for character in dtype.split("e", maxsplit=1)[0] if character.isdigit())
     return max(1, int(bits or "8") // 8)
 
 
 def _fixed(
-    dtype: str | None, fill: str | None, shape: Sequence[int] | None, strides: Sequence[int] | None, offset: int | None
+    dtype: str | None,
+    fill: str | None,
+    shape: Sequence[int] | None,
+    strides: Sequence[int] | None,
+    offset: int | None,
 ) -> Any:
     """The content of a storage of integers that its fill determines; None for any other."""
     kind, _, rest = (fill or "normal").partition(":")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -29,10 +30,9 @@ class Executed:
 def execute(function: Function, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
     """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
     programs, warps = len(places), facts.warps
-    slots = programs * warps
     tally = Tally(len(function.instructions), programs)
 
-    def of_program(values: Sequence[int]) -> np.ndarray:
+    def of_program(values: Sequence[int]) -> Any:
         return np.repeat(np.array(values, dtype=_U32), warps)[:, None]
 
     warp = np.tile(np.arange(warps, dtype=_U32), programs)[:, None]

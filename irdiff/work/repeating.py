@@ -208,7 +208,11 @@ class Repeater:
         if math.isinf(length):
             raise EndlessLoop(loop.head)
         jump = int(length) - 2
-        steady.before = self.state.snapshot(), self.tally.sure[:, places].copy(), self.tally.beyond[:, places].copy()
+        steady.before = (
+            self.state.snapshot(),
+            self.tally.sure[:, places].copy(),
+            self.tally.beyond[:, places].copy(),
+        )
         steady.ahead = jump + 1
         programs = loop.mask.reshape(self.state.programs, -1).any(axis=1)
         self.tally.sure[:, places] += steady.sure * programs * jump
@@ -226,7 +230,9 @@ class Repeater:
             else:
                 rows[number] = (np.where(where, value + step * np.uint32(jump & 0xFFFFFFFF), value), known)
 
-    def _length(self, events: Sequence[Any], steps: Sequence[tuple[Array | None, Array | None]], mask: Array) -> float:
+    def _length(
+        self, events: Sequence[Any], steps: Sequence[tuple[Array | None, Array | None]], mask: Array
+    ) -> float:
         """Periods after the last that do what the last did."""
         length = math.inf
         for event, (left, right) in zip(events, steps, strict=True):
@@ -236,7 +242,9 @@ class Repeater:
                     break
         return length
 
-    def _moved(self, now: Arrival, before: Arrival, first: Arrival, mask: Array) -> list[tuple[str, int, Value]]:
+    def _moved(
+        self, now: Arrival, before: Arrival, first: Arrival, mask: Array
+    ) -> list[tuple[str, int, Value]]:
         """New values' increments by kind and number; a value of None where a register does not move evenly."""
         changed: list[tuple[str, int, Value]] = []
         kinds: list[tuple[str, dict[int, Value], dict[int, Value], dict[int, Value]]] = [
@@ -287,12 +295,17 @@ class Repeater:
         uniform = (step == step.flat[0]).all()
         if not uniform and cycle < jump and event.space == "global":
             cycle = min(jump, 64)
-        cost = coalescing.sectors if event.space == "global" else coalescing.wavefronts
-        base = self.memory.of_programs(cost(start, lanes, event.width))
+
+        def cost(addresses: Array) -> Array:
+            if event.space == "global":
+                return coalescing.sectors(addresses, lanes)
+            return coalescing.wavefronts(addresses, lanes, event.width)
+
+        base = self.memory.of_programs(cost(start))
         total = np.zeros_like(base)
         whole, rest = divmod(jump, cycle)
         for n in range(1, cycle + 1):
-            each = self.memory.of_programs(cost(start + n * steps, lanes, event.width))
+            each = self.memory.of_programs(cost(start + n * steps))
             total = total + each * (whole + (n <= rest))
         self.tally.add(column, event.place, total - base * jump, True)
 
@@ -300,7 +313,9 @@ class Repeater:
 def _same_mask(one: Array | None, other: Array | None) -> bool:
     if one is None or other is None:
         return one is other
-    return one is other or np.array_equal(np.broadcast_arrays(one, other)[0], np.broadcast_arrays(one, other)[1])
+    return one is other or np.array_equal(
+        np.broadcast_arrays(one, other)[0], np.broadcast_arrays(one, other)[1]
+    )
 
 
 def _equal(one: Array, other: Array, where: Array) -> bool:
@@ -313,10 +328,16 @@ def _until_flip(event: Comparison, step_a: Array, step_b: Array, mask: Array) ->
     assert event.left is not None and event.right is not None
     if not step_a.any() and not step_b.any():
         return math.inf
-    where = mask if max(event.left.shape[1], event.right.shape[1], step_a.shape[1], step_b.shape[1]) > 1 else mask.any(axis=1, keepdims=True)
+    where = (
+        mask
+        if max(event.left.shape[1], event.right.shape[1], step_a.shape[1], step_b.shape[1]) > 1
+        else mask.any(axis=1, keepdims=True)
+    )
     x, d, on = np.broadcast_arrays(event.left - event.right, step_a - step_b, where)
     x, d = x[on], d[on]
-    limits = [_overflow(side, step, event, where) for side, step in ((event.left, step_a), (event.right, step_b))]
+    limits = [
+        _overflow(side, step, event, where) for side, step in ((event.left, step_a), (event.right, step_b))
+    ]
     if not d.any():
         return min(limits)
     up, down = d > 0, d < 0
@@ -361,7 +382,9 @@ def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
     return event.left - old.left, event.right - old.right
 
 
-def _as_foreseen(event: Any, old: Any, steps: tuple[Array | None, Array | None], ahead: int, mask: Array) -> bool:
+def _as_foreseen(
+    event: Any, old: Any, steps: tuple[Array | None, Array | None], ahead: int, mask: Array
+) -> bool:
     if type(event) is not type(old) or event.place != old.place:
         return False
     names = ("addresses",) if isinstance(event, Event) else ("left", "right")
@@ -376,6 +399,8 @@ def _as_foreseen(event: Any, old: Any, steps: tuple[Array | None, Array | None],
             if ((event.active != old.active) & mask).any():
                 return False
             where = mask & event.active
-        if not _equal(now, then + step * ahead, where if now.shape[1] > 1 else where.any(axis=1, keepdims=True)):
+        if not _equal(
+            now, then + step * ahead, where if now.shape[1] > 1 else where.any(axis=1, keepdims=True)
+        ):
             return False
     return True

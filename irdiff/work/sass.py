@@ -106,7 +106,9 @@ def operand(text: str) -> Operand:
         negated, inverted, word = word[0] in "-!", word[0] == "~", word[1:]
     if word.startswith("|") and "|" in word[1:]:
         absolute, word = True, word[1:].replace("|", "", 1)
-    head, _, suffix = word.partition(".") if not word.startswith(("c[", "[", "desc", "gdesc")) else (word, "", "")
+    head, _, suffix = (
+        word.partition(".") if not word.startswith(("c[", "[", "desc", "gdesc")) else (word, "", "")
+    )
     register = _REGISTER.match(head)
     if register:
         uniform, kind, number = register.groups()
@@ -130,7 +132,14 @@ def _constant(word: str, negated: bool, inverted: bool, absolute: bool) -> Opera
         return Operand("text", text=word)
     registers, offset = _parts(found.group(2))
     return Operand(
-        "const", offset, negated, inverted, absolute, registers=registers, bank=int(found.group(1), 16), text=word
+        "const",
+        offset,
+        negated,
+        inverted,
+        absolute,
+        registers=registers,
+        bank=int(found.group(1), 16),
+        text=word,
     )
 
 

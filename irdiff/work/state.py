@@ -99,7 +99,9 @@ class State:
         if kind in ("R", "UR"):
             value, known = self.word(kind, operand.number)
             if operand.suffix:
-                return UNKNOWN if operand.suffix.startswith(("H", "B")) else self._signed(operand, value, known)
+                return (
+                    UNKNOWN if operand.suffix.startswith(("H", "B")) else self._signed(operand, value, known)
+                )
         elif kind in ("imm", "const", "float"):
             key = (operand.text, operand.number, operand.negated, operand.inverted)
             if key not in self._immediates:
@@ -113,7 +115,10 @@ class State:
         if operand.kind in ("R", "UR"):
             value, known = self.pair(operand.kind, operand.number)
         elif operand.kind == "const":
-            low, high = self.constant(operand.bank, operand.number, 4), self.constant(operand.bank, operand.number + 4, 4)
+            low, high = (
+                self.constant(operand.bank, operand.number, 4),
+                self.constant(operand.bank, operand.number + 4, 4),
+            )
             if low is None or high is None:
                 return UNKNOWN
             value, known = np.array([[low | high << 32]], dtype=np.uint64), None
@@ -156,7 +161,9 @@ class State:
 
     # writing
 
-    def write(self, kind: str, number: int, value: Array | None, known: Array | None, mask: Array | None) -> None:
+    def write(
+        self, kind: str, number: int, value: Array | None, known: Array | None, mask: Array | None
+    ) -> None:
         """Into the lanes of `mask`; None stands for all."""
         if number == ZERO:
             return

@@ -136,9 +136,13 @@ def _exported(report: str, kind: str) -> str:
     return ""
 
 
-def profile(folder: str, out: str, parts: str = "4", limit: str = "540", kinds: str = "counters,source") -> None:
+def profile(
+    folder: str, out: str, parts: str = "4", limit: str = "540", kinds: str = "counters,source"
+) -> None:
     begin, target = time.monotonic(), Path(out)
-    words = subprocess.run(["ncu", "--query-metrics", "--chips", "gh100"], capture_output=True, text=True).stdout
+    words = subprocess.run(
+        ["ncu", "--query-metrics", "--chips", "gh100"], capture_output=True, text=True
+    ).stdout
     there = set(re.findall(r"^(\w+__\w+)", words, re.MULTILINE))
     (target / "metrics.xz").write_bytes(lzma.compress(words.encode()))
     names = [f"{name}.sum" for name in METRICS if name in there] + list(PLAIN)
@@ -157,7 +161,15 @@ def profile(folder: str, out: str, parts: str = "4", limit: str = "540", kinds: 
             left = max(5.0, float(limit) - (time.monotonic() - begin))
             try:
                 done = subprocess.run(command, capture_output=True, text=True, timeout=left)
-                print(kind, part, "rc", done.returncode, f"{time.monotonic() - begin:.0f} s", done.stdout[-300:] if done.returncode else "", done.stderr[-600:])
+                print(
+                    kind,
+                    part,
+                    "rc",
+                    done.returncode,
+                    f"{time.monotonic() - begin:.0f} s",
+                    done.stdout[-300:] if done.returncode else "",
+                    done.stderr[-600:],
+                )
             except subprocess.TimeoutExpired:
                 print(kind, part, "timed out")
                 continue
@@ -165,7 +177,9 @@ def profile(folder: str, out: str, parts: str = "4", limit: str = "540", kinds: 
             logs.append(Path(log).read_text())
             if kind == "counters":
                 (target / f"contents-{part}.npz").write_bytes(Path(log + ".npz").read_bytes())
-        (target / f"{kind}.xz").write_bytes(lzma.compress(json.dumps({"texts": texts, "logs": logs}).encode(), preset=6))
+        (target / f"{kind}.xz").write_bytes(
+            lzma.compress(json.dumps({"texts": texts, "logs": logs}).encode(), preset=6)
+        )
         print(kind, sum(map(len, texts)), "bytes of text", f"{time.monotonic() - begin:.0f} s")
 
 

@@ -20,10 +20,10 @@ GROUND = {
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
-    "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
+    "attribute", "effects", "group", "recheck", "run", "timing", "work", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
-PURE = {"normalize", "binaries", "effects", "group"}
+PURE = {"normalize", "binaries", "effects", "group", "work"}
 NOT_PURE = {
     "normalize/llvm_process.py", "normalize/llvm_reader.py", "group/describer.py", "group/case_results.py",
 }  # fmt: skip
