@@ -109,7 +109,7 @@ class Memory:
     def execute(
         self, ins: Instruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
     ) -> None:
-        """`active`: lanes whose predicate holds; `maybe`: those where it is not known; `write`: the mask of results."""
+        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results."""
         operands = [row for row in ins.operands if row.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
         if ins.opcode in LOCAL:
@@ -219,7 +219,7 @@ class Memory:
     def _overwrite(self, operand: Operand) -> None:
         if not self.regions:
             return
-        addresses, known = self.address(operand, wide=True)
+        addresses, _ = self.address(operand, wide=True)
         for region in self.regions:
             end = region.address + len(region.content)
             if addresses is None or ((addresses >= region.address) & (addresses < end)).any():

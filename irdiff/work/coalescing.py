@@ -12,6 +12,8 @@ import numpy as np
 SECTOR_BYTES = 32
 _BANKS = 32
 _WORD_BYTES = 4
+_WORDS = (1 << 22) - 1
+"""Those of the window of shared memory."""
 _FAR = np.int64(1) << 62
 
 
@@ -50,7 +52,7 @@ def wavefronts(addresses: Any, active: Any, width: int, lanes_at_once: int | Non
 
 
 def load_wavefronts(addresses: Any, active: Any, width: int) -> Any:
-    """As `wavefronts`; two parts share their passes where lanes read in pairs (0 1, 2 3, … or 0 2, 1 3, …)."""
+    """As `wavefronts`; two parts share passes where lanes read in pairs (0 1, 2 3, … or 0 2, 1 3, …)."""
     if width <= _WORD_BYTES:
         return wavefronts(addresses, active, width)
     lanes = 2 * (addresses.shape[1] // (width // _WORD_BYTES))
@@ -77,6 +79,7 @@ def _in_pairs(addresses: Any, active: Any, distance: int) -> Any:
 def conflicts(words: Any, active: Any) -> Any:
     """The most different words of one bank in each line; 0 where no lane is active."""
     # the bank in the upper bits, so that one sort brings the words of a bank together
+    words = words & _WORDS
     keys = np.where(active, (words % _BANKS << 40) | words, _FAR)
     keys = np.sort(keys, axis=1)
     fresh = np.ones(keys.shape, dtype=bool)

@@ -13,7 +13,7 @@ import numpy as np
 from irdiff.errors import IrdiffError
 from irdiff.work import classes, grid, programs
 from irdiff.work.accesses import COLUMNS
-from irdiff.work.execute import NotCounted
+from irdiff.work.execute import NotCounted, TooMany
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.record import Amount, NotCountedWork, Work
 from irdiff.work.repeating import EndlessLoop
@@ -23,15 +23,16 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_MOST_STEPS = 240_000
+_MOST_STEPS = 120_000
 MAX_PROGRAMS = 1 << 40
+"""Beyond, sums might not fit 64 bits."""
 
 
 def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
     """Everything that the launch executes."""
     if facts.warps > 32 or math.prod(facts.grid) > MAX_PROGRAMS or min(facts.grid) < 1:
         return NotCountedWork(
-            reason=f"a grid of {facts.grid} with {facts.warps} warps is not launched by any GPU"
+            reason=f"a grid of {facts.grid} with {facts.warps} warps is more than is counted"
         )
     notes: dict[str, None] = {}
     unknown: set[int] = set()
@@ -43,15 +44,18 @@ def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
         notes.update(dict.fromkeys(executed.open_loops))
         steps += executed.steps
         if steps > _MOST_STEPS:
-            raise NotCounted(f"more than {_MOST_STEPS:,} instructions would have to be executed")
+            raise TooMany(f"more than {_MOST_STEPS:,} instructions would have to be executed")
         unknown.update(executed.unknown_branches)
         return np.stack([executed.tally.sure, executed.tally.beyond])
 
     lanes = facts.warps * 32
+    batch, most = max(1, _LANES // lanes), max(16, _MOST_LANES // lanes)
     try:
-        found = grid.whole(
-            costs, facts.grid, batch=max(1, _LANES // lanes), most=max(16, _MOST_LANES // lanes)
-        )
+        try:
+            found = grid.whole(costs, facts.grid, batch=batch, most=most)
+        except TooMany:
+            steps = 0
+            found = grid.sampled(costs, facts.grid)
     except NotCounted as error:
         return NotCountedWork(reason=str(error))
     except EndlessLoop as error:

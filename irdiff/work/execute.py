@@ -1,8 +1,8 @@
 """Executes a kernel for all warps of some programs at once: control flow, barriers, and what is not known.
 
 Lanes that are at one place form a fragment. The fragment at the lowest place runs first, so lanes that parted
-meet again where their paths join. A branch on data that is not known takes both ways, each from the same state,
-up to the place where they join; what only one of them executes is counted as possible.
+meet again where they wait for each other. A branch on data that is not known takes both ways, each from the
+same state, up to the place where they join; what only one of them executes is counted as possible.
 """
 
 from __future__ import annotations
@@ -62,8 +62,12 @@ _MEET = frozenset({"BSYNC", "WARPSYNC", "BAR"})
 _NEVER = 1 << 40
 
 
-class NotCounted(Exception):
+class NotCounted(Exception):  # noqa: N818 - a finding about a launch
     """Why a launch's work was not counted."""
+
+
+class TooMany(NotCounted):
+    """The launch would take too long to count."""
 
 
 @dataclass
@@ -124,12 +128,16 @@ class Executor:
     def _joined(self, fragments: list[Fragment]) -> Fragment:
         """Takes the first fragment, with all others at its place that go on with it.
 
-        Lanes of one warp that have parted go on together only behind an instruction at which they wait for each
-        other; each part executes that.
+        Lanes of one warp that have parted go on together only behind an instruction at which they wait for
+        each other; each part executes that.
         """
         current, apart = fragments.pop(0), []
         place = current.place
-        waits = self.function.instructions[place].opcode in _MEET if place < len(self.function.instructions) else True
+        waits = (
+            self.function.instructions[place].opcode in _MEET
+            if place < len(self.function.instructions)
+            else True
+        )
         while fragments and fragments[0].place == place:
             other = fragments.pop(0)
             shared = current.warps & other.warps
@@ -137,7 +145,9 @@ class Executor:
                 apart.append(other)
                 continue
             if shared.any():
-                self.tally.add(EXECUTED, place, self.memory.of_programs(shared[:, 0]), current.sure and other.sure)
+                self.tally.add(
+                    EXECUTED, place, self.memory.of_programs(shared[:, 0]), current.sure and other.sure
+                )
             current = Fragment(place, current.mask | other.mask, current.sure and other.sure)
         fragments += apart
         return current
@@ -155,7 +165,8 @@ class Executor:
             arrived = self.memory.of_programs(here.any(axis=1)) + self.arrived.get(number, 0)
             alive = self.memory.of_programs(self.alive.any(axis=1))
             count = self.function.instructions[rows[0].place].operands
-            needed = count[1].number // 32 if len(count) > 1 and count[1].kind == "imm" else alive
+            stated = len(count) > 1 and count[1].kind == "imm"
+            needed: Array = np.full_like(alive, count[1].number // 32) if stated else alive
             complete = (arrived >= needed) & (self.memory.of_programs(here.any(axis=1)) > 0)
             if not complete.any():
                 rest += rows
@@ -177,7 +188,7 @@ class Executor:
         return -1 if value is None else int(value.flat[0])
 
     def _straight(self, fragment: Fragment, fragments: list[Fragment], limit: int) -> Fragment | None:
-        """Runs one fragment until it branches, ends, or meets another; returns it where it waits at a barrier."""
+        """Runs a fragment until it branches, ends, or meets another; returns it where it waits."""
         code, place, mask = self.function.instructions, fragment.place, fragment.mask
         sure = fragment.sure
         warps = fragment.warps
@@ -193,7 +204,7 @@ class Executor:
             ins = code[place]
             self.steps += 1
             if self.steps > MAX_STEPS:
-                raise NotCounted(f"more than {MAX_STEPS:,} instructions would have to be executed")
+                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
             count[place] += of_programs
             opcode = ins.opcode
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
@@ -212,7 +223,7 @@ class Executor:
                     continue
                 return Fragment(place, mask, sure)
             if opcode not in _NOTHING:
-                self._compute(ins, flag, mask, warps, lane_mask, warp_mask, sure)
+                self._compute(ins, flag, mask, lane_mask, warp_mask, sure)
             place += 1
             if place == limit:
                 fragments.append(Fragment(place, mask, sure))
@@ -231,7 +242,6 @@ class Executor:
         ins: Instruction,
         flag: Value,
         mask: Array,
-        warps: Array,
         lane_mask: Array | None,
         warp_mask: Array | None,
         sure: bool,
@@ -280,7 +290,8 @@ class Executor:
                 )
         else:
             results = self._other(ins, mask, sure)
-        for target, (value, known) in results:
+        for target, result in results:
+            value, known = result
             base = lane_mask if target.kind in ("R", "P") else warp_mask
             where = base
             if holds is not None or unsure is not None:
@@ -323,13 +334,12 @@ class Executor:
             return [(ins.operands[0], (np.zeros((1, 1), dtype=bool), None))]
         if opcode == "LEPC" and ins.target is not None:
             address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
-            low = np.array([[address]], dtype=np.uint32)
+            low: Array = np.array([[address]], dtype=np.uint32)
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
         if opcode in ("HGMMA", "QGMMA", "IGMMA"):
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
             return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTMASTG":
-            address, known = self.memory.address(ins.operands[1], wide=False)
             pair = state.pair("UR", ins.operands[1].registers[0][1]) if ins.operands[1].registers else UNKNOWN
             if pair[0] is not None:
                 warps = mask.any(axis=1, keepdims=True)
@@ -457,16 +467,11 @@ class Executor:
             if target is None:
                 self.alive = self.alive & ~lanes
                 continue
-            if target <= place and ins.opcode == "BRA" and self._loops(target, place):
+            if target <= place and ins.opcode == "BRA":
                 if target == place:  # the padding behind a kernel
                     raise NotCounted(f"an endless loop at {ins.address:#x}")
                 self.repeater.arrive(target, place, lanes)
-            elif target <= place and ins.opcode == "BRA":
-                pass
             fragments.append(Fragment(target, lanes, sure))
-
-    def _loops(self, target: int, place: int) -> bool:
-        return True
 
     def _targets(self, ins: Instruction, taken: Array) -> list[tuple[int | None, Array]]:
         if ins.target is not None and ins.opcode in ("BRA", "CALL", "JMP"):
@@ -538,9 +543,6 @@ class Executor:
     def _merge(self, ways: Sequence[tuple[Any, Array, Array | None]]) -> None:
         """The state of lanes that took either way: what differs is not known."""
         (one, alive_one, _), (other, alive_other, _) = ways
-        if not (alive_one == alive_other).all():
-            # lanes that ended on one way: the other way's state is the one that goes on
-            pass
         self.alive = alive_one | alive_other
         for kind in ("R", "UR", "P", "UP"):
             self.state.registers[kind] = _agreed(one.values[kind], other.values[kind])

@@ -1,9 +1,9 @@
 """From some programs of a grid to all of them.
 
 Programs of one launch differ at the edges of a tensor, by masks that depend on their place, or by data. A few
-are executed first. Where all agree, one stands for all. Where they differ along some axes of the grid only, these
-are executed whole, or what a program costs is linear along one, which further programs confirm. Otherwise a
-sample is taken, and what is said of the whole is marked as an estimate.
+are executed first. Where all agree, one stands for all. Where they differ along some axes of the grid only,
+these are executed whole, or what a program costs is linear along one, which further programs confirm.
+Otherwise a sample is taken, and what is said of the whole is marked as an estimate.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ Place = tuple[int, int, int]
 Costs = Callable[[Sequence[Place]], Any]
 """Places → an array (…, programs) with what each of these programs costs."""
 _SAMPLE = 24
+_FEW = 8
 _SEED = 20
 _SHORT = 12
 """An axis of so few programs is looked at whole."""
@@ -32,6 +33,13 @@ class WholeGrid:
     exact: bool
     """Whether every program was executed, or stands in a pattern that further programs confirmed."""
     executed: int
+
+
+def sampled(costs: Costs, grid: Place) -> WholeGrid:
+    """An estimate from a few programs at random."""
+    count = math.prod(grid)
+    places = list(dict.fromkeys(_random(grid, _FEW)))
+    return WholeGrid(total=costs(places).mean(axis=-1) * count, exact=False, executed=len(places))
 
 
 def place_of(index: int, grid: Place) -> Place:
@@ -127,7 +135,7 @@ def _probe(grid: Place) -> list[Place]:
 
 
 def _by_varying_axes(known: Known, grid: Place, most: int) -> Any:
-    """The total, where the programs along an axis cost the same; None where there is no such axis, or too much is left."""
+    """The total, where programs along some axes cost the same; None where none do, or too much is left."""
     bases = [_middle(grid), *_random(grid, 2)]
     flat = [
         axis

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,8 +109,7 @@ def add3(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     for source in sources:
         if source.number == ZERO and source.kind in ("R", "UR") and not source.inverted:
             continue  # minus zero carries, but nobody writes it
-        bare = Operand(source.kind, source.number, False, False, source.absolute, source.suffix, source.registers,
-                       source.bank, source.text)  # fmt: skip
+        bare = replace(source, negated=False, inverted=False)
         value, mask = state.fetch(bare) if source.kind in ("R", "UR") else state.fetch(source)
         if value is None:
             return _unknown(target, *outs)
@@ -127,7 +127,7 @@ def add3(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
         if flag is None:
             return _unknown(target, *outs)
         total, known = total + flag, both(known, mask)
-    high = total >> U64(32) if outs else None
+    high: Any = total >> U64(32)
     return [(target, (_low(total), known)), *((row, (high > n, known)) for n, row in enumerate(outs))]
 
 
@@ -165,7 +165,9 @@ def multiply_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     zero = any(row.number == ZERO and row.kind in ("R", "UR") for row in sources[:2])
     if c is None or (not zero and (a is None or b is None)):
         return _unknown(target, *outs)
-    total, known = (c, known_c) if zero else (a * b + c, both(known_a, known_b, known_c))
+    total, known = c, known_c
+    if not zero and a is not None and b is not None:
+        total, known = a * b + c, both(known_a, known_b, known_c)
     for carry in carries:
         flag, mask = state.flag(carry)
         if flag is None:
@@ -254,7 +256,7 @@ def _table(lut: int) -> Callable[[Any, Any, Any], Any]:
         0xC0: lambda a, b, _c: a & b, 0xFC: lambda a, b, _c: a | b, 0x3C: lambda a, b, _c: a ^ b,
         0x33: lambda _a, b, _c: ~b, 0x0F: lambda a, _b, _c: ~a, 0x30: lambda a, b, _c: a & ~b,
         0xFE: lambda a, b, c: a | b | c, 0x80: lambda a, b, c: a & b & c, 0x96: lambda a, b, c: a ^ b ^ c,
-        0xF8: lambda a, b, c: a | b & c, 0xEA: lambda a, b, c: a & b | c, 0xE2: lambda a, b, c: (c & ~b) | (a & b),
+        0xF8: lambda a, b, c: a | b & c, 0xEA: lambda a, b, c: a & b | c,
     }  # fmt: skip
     if lut in short:
         return short[lut]
@@ -316,7 +318,8 @@ def logic_of_flags(state: State, ins: Instruction) -> list[tuple[Operand, Value]
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
+    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
+    "EQ": np.equal, "NE": np.not_equal,
 }  # fmt: skip
 
 
@@ -514,7 +517,7 @@ def reciprocal(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return _unary(function)(state, ins)
 
 
-def half_constant(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def half_constant(_state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     """`HFMA2.MMA R, -RZ, RZ, x, y` moves two halves: ptxas writes constants so."""
     target, a, b, *rest = ins.operands
     literal = all(row.kind in ("float", "imm") or "INF" in row.text for row in rest)
@@ -683,14 +686,52 @@ def forget(_state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
 
 
 COMPUTED: dict[str, Compute] = {
-    "MOV": move, "UMOV": move, "LDC": load_constant, "ULDC": load_constant, "LDCU": load_constant, "S2R": special, "S2UR": special,
-    "CS2R": special, "IADD3": add3, "UIADD3": add3, "IMAD": multiply_add, "UIMAD": multiply_add, "LEA": shift_add,
-    "ULEA": shift_add, "SHF": shift, "USHF": shift, "LOP3": logic, "ULOP3": logic, "PLOP3": logic_of_flags,
-    "UPLOP3": logic_of_flags, "ISETP": compare, "UISETP": compare, "SEL": select, "USEL": select, "FSEL": select,
-    "PRMT": permute, "UPRMT": permute, "VIADD": _binary(lambda a, b, _ins: a + b), "SGXT": _binary(_sign_extended),
-    "USGXT": _binary(_sign_extended), "IABS": _unary(lambda a, _ins: np.abs(a.view(I32)).view(U32)),
-    "POPC": _unary(_bit_count), "UPOPC": _unary(_bit_count), "FLO": _unary(_leading), "UFLO": _unary(_leading),
-    "BREV": _unary(_reversed), "UBREV": _unary(_reversed), "IMNMX": extreme, "UIMNMX": extreme, "VIMNMX": extreme,
-    "VIADDMNMX": extreme, "I2F": to_float, "I2FP": to_float, "F2I": to_integer, "MUFU": reciprocal,
-    "HFMA2": half_constant, "P2R": flags_to_register, "R2P": register_to_flags,
-}  # fmt: skip
+    "MOV": move,
+    "UMOV": move,
+    "LDC": load_constant,
+    "ULDC": load_constant,
+    "LDCU": load_constant,
+    "S2R": special,
+    "S2UR": special,
+    "CS2R": special,
+    "IADD3": add3,
+    "UIADD3": add3,
+    "IMAD": multiply_add,
+    "UIMAD": multiply_add,
+    "LEA": shift_add,
+    "ULEA": shift_add,
+    "SHF": shift,
+    "USHF": shift,
+    "LOP3": logic,
+    "ULOP3": logic,
+    "PLOP3": logic_of_flags,
+    "UPLOP3": logic_of_flags,
+    "ISETP": compare,
+    "UISETP": compare,
+    "SEL": select,
+    "USEL": select,
+    "FSEL": select,
+    "PRMT": permute,
+    "UPRMT": permute,
+    "VIADD": _binary(lambda a, b, _ins: a + b),
+    "SGXT": _binary(_sign_extended),
+    "USGXT": _binary(_sign_extended),
+    "IABS": _unary(lambda a, _ins: np.abs(a.view(I32)).view(U32)),
+    "POPC": _unary(_bit_count),
+    "UPOPC": _unary(_bit_count),
+    "FLO": _unary(_leading),
+    "UFLO": _unary(_leading),
+    "BREV": _unary(_reversed),
+    "UBREV": _unary(_reversed),
+    "IMNMX": extreme,
+    "UIMNMX": extreme,
+    "VIMNMX": extreme,
+    "VIADDMNMX": extreme,
+    "I2F": to_float,
+    "I2FP": to_float,
+    "F2I": to_integer,
+    "MUFU": reciprocal,
+    "HFMA2": half_constant,
+    "P2R": flags_to_register,
+    "R2P": register_to_flags,
+}

@@ -41,7 +41,8 @@ def execute(function: Function, facts: LaunchFacts, places: Sequence[Place]) -> 
     rank = of_program([x % facts.cluster for x, _, _ in places])
     special = {
         "SR_TID.X": warp * _U32(32) + lane, "SR_TID.Y": zero, "SR_TID.Z": zero, "SR_LANEID": lane,
-        "SR_CTAID.X": of_program([row[0] for row in places]), "SR_CTAID.Y": of_program([row[1] for row in places]),
+        "SR_CTAID.X": of_program([row[0] for row in places]),
+        "SR_CTAID.Y": of_program([row[1] for row in places]),
         "SR_CTAID.Z": of_program([row[2] for row in places]), "SR_CgaCtaId": rank, "SR_VIRTID": zero,
         "SR_CgaSize": zero + _U32(facts.cluster), "SR_NTID.X": zero + _U32(warps * 32),
         "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),

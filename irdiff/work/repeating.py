@@ -1,10 +1,10 @@
 """Counts the iterations of a loop that repeat, and does not run them.
 
-A loop repeats with period p when two periods in a row execute the same accesses and comparisons in the same
-order, and every register at the loop's head moved by the same amount in both. Then no comparison changes its
-outcome before the first one whose difference reaches zero, and all periods up to there cost the same. They are
-added to the tally at once, registers move ahead, and the next period is executed: if it does not do what was
-foreseen, everything is put back and the loop is run instead.
+A loop repeats with period p when three periods in a row execute the same accesses and comparisons in the
+same order, and all of these, and the registers at the loop's head, moved by the same amount from one to the
+next. Then no comparison changes its outcome before the first one whose difference reaches zero, and all periods
+up to there cost the same. They are added to the tally at once, registers move ahead, and the next period is
+executed: if it does not do what was foreseen, everything is put back and the loop is run instead.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Steady:
 
 
 @dataclass
-class EndlessLoop(Exception):
+class EndlessLoop(Exception):  # noqa: N818 - what was met, not a mistake of ours
     head: int
 
 
@@ -129,7 +129,7 @@ class Repeater:
             )
         )
         self._begin(loop, places)
-        del loop.arrivals[: -(2 * MAX_PERIOD + 1)]
+        del loop.arrivals[: -(3 * MAX_PERIOD + 1)]
 
     def _loop(self, head: int, mask: Array) -> Loop:
         """What is kept of the loop, if the same lanes come back, or those of fewer programs."""
@@ -178,16 +178,24 @@ class Repeater:
     def _begin(self, loop: Loop, places: slice) -> None:
         """Looks for a period in what the last iterations did."""
         count = len(loop.arrivals)
-        for period in range(1, min(MAX_PERIOD, (count - 1) // 2) + 1):
+        for period in range(1, min(MAX_PERIOD, (count - 1) // 3) + 1):
             if period in loop.refuted:
                 continue
-            now, before, first = (loop.arrivals[-1 - n * period] for n in range(3))
+            now, before, first, start = (loop.arrivals[-1 - n * period] for n in range(4))
             events = self.memory.events[before.first_event : now.first_event]
             older = self.memory.events[first.first_event : before.first_event]
-            if [row.place for row in events] != [row.place for row in older]:
+            oldest = self.memory.events[start.first_event : first.first_event]
+            if (
+                not [row.place for row in events]
+                == [row.place for row in older]
+                == [row.place for row in oldest]
+            ):
                 continue
             steps = [_steps(event, old) for event, old in zip(events, older, strict=True)]
             if any(row is None for row in steps):
+                continue
+            earlier = [_steps(event, old) for event, old in zip(older, oldest, strict=True)]
+            if not all(_evenly(*both, loop.mask) for both in zip(steps, earlier, strict=True)):
                 continue
             length = self._length(events, [row for row in steps if row is not None], loop.mask)
             if length < _WORTH:
@@ -245,7 +253,7 @@ class Repeater:
     def _moved(
         self, now: Arrival, before: Arrival, first: Arrival, mask: Array
     ) -> list[tuple[str, int, Value]]:
-        """New values' increments by kind and number; a value of None where a register does not move evenly."""
+        """Increments by kind and number; None where a register does not move evenly."""
         changed: list[tuple[str, int, Value]] = []
         kinds: list[tuple[str, dict[int, Value], dict[int, Value], dict[int, Value]]] = [
             (kind, now.snapshot.values[kind], before.snapshot.values[kind], first.snapshot.values[kind])
@@ -275,13 +283,12 @@ class Repeater:
                 step = value - value_1
                 if not _equal(step, value_1 - value_2, where):
                     changed.append((kind, number, UNKNOWN))
-                elif (np.broadcast_to(step, np.broadcast_shapes(step.shape, where.shape))[
-                    np.broadcast_to(where, np.broadcast_shapes(step.shape, where.shape))] != 0).any():  # fmt: skip
+                elif ((step != 0) & where).any():
                     changed.append((kind, number, (step, None)))
         return changed
 
     def _correct(self, event: Event, step: Array, jump: int, mask: Array) -> None:
-        """Where addresses do not move by whole lines, each iteration has another number of sectors or conflicts."""
+        """Where addresses do not move by whole lines, iterations differ in sectors or conflicts."""
         assert event.addresses is not None and event.active is not None
         line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
         if not (step % line).any() or not event.active.any():
@@ -370,7 +377,7 @@ def _overflow(side: Array, step: Array, event: Comparison, where: Array) -> floa
 
 
 def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
-    """By how much an event of a period moved since the period before; None where that is another kind of event."""
+    """By how much an event moved since the period before; None where that is an event of another kind."""
     if type(event) is not type(old):
         return None
     if isinstance(event, Event):
@@ -380,6 +387,20 @@ def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
     if event.left is None or event.right is None or old.left is None or old.right is None:
         return None, None
     return event.left - old.left, event.right - old.right
+
+
+def _evenly(steps: Any, earlier: Any, mask: Array) -> bool:
+    """Whether an event moved in both periods by the same."""
+    if steps is None or earlier is None:
+        return False
+    warps = mask.any(axis=1, keepdims=True)
+    for one, other in zip(steps, earlier, strict=True):
+        if one is None or other is None:
+            if one is not other:
+                return False
+        elif not _equal(one, other, mask if max(one.shape[1], other.shape[1]) > 1 else warps):
+            return False
+    return True
 
 
 def _as_foreseen(

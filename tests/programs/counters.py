@@ -1,19 +1,27 @@
 """Profiles the stored binaries of a run on a GPU host, and compares the counted work with what it counts.
 
     python -m tests.programs.counters pack RUN FOLDER [--side head]   # launches and binaries, without the run
-    python -m tests.programs.counters profile FOLDER OUT              # on the GPU host; needs ncu and torch
-    python -m tests.programs.counters launch FOLDER K/N LOG           # what `profile` runs under ncu
+    python -m tests.programs.counters profile FOLDER OUT              # on the GPU host: ncu reads its counters
+    python -m tests.programs.counters record OUT RUN FILE.tsv         # the counters of each case, a line each
+    python -m tests.programs.counters compare RUN FILE.tsv NVDISASM   # without a GPU
 
 `profile` needs irdiff's modules and torch, numpy, msgpack and cuda-bindings; none of irdiff's other
-dependencies. Each launch runs once, on the inputs that `irdiff time` would make.
+dependencies. Each launch runs once, on the inputs that `irdiff time` would make. The counters of
+`reports/samples/counters-3.9.0-sm_90.tsv` are of an H100 (Nsight Compute 2025.3), 2026-11-27, for the head of
+`irdiff compare triton==3.8.0 triton==3.9.0 --target sm_90`; the two whose names begin with `source__` are sums over
+the instructions of what ncu's source page says.
 """
 
+import collections
+import csv
 import dataclasses
+import io
 import json
 import lzma
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -93,7 +101,8 @@ def launch(folder: str, part: str, log: str) -> None:
     from irdiff.timing.open_device import open_device
 
     index, count = map(int, part.split("/"))
-    device, lines, contents = open_device(0), Path(log).open("a"), {}
+    device, contents = open_device(0), {}
+    lines = Path(log).open("a")  # noqa: SIM115 - a crash must not lose what it holds
     for number, (case, captured, binary, metadata, warp_size) in enumerate(packed(Path(folder))):
         if number % count != index:
             continue
@@ -183,5 +192,142 @@ def profile(
         print(kind, sum(map(len, texts)), "bytes of text", f"{time.monotonic() - begin:.0f} s")
 
 
+def record(out: str, run_folder_path: str, file: str) -> None:
+    from irdiff.run import run_folder
+
+    run = run_folder.load(Path(run_folder_path))
+    binaries = {
+        case.id: case.artifacts.of("head")["cubin"].digest for case in run.cases if case.artifacts.of("head")
+    }
+    found: dict[str, dict[str, int]] = {}
+    counters, source = (
+        json.loads(lzma.decompress((Path(out) / f"{kind}.xz").read_bytes()))
+        for kind in ("counters", "source")
+    )
+    for text, log in zip(counters["texts"], counters["logs"], strict=True):
+        head, _, *rows = csv.reader(io.StringIO(text))
+        for case, values in zip(_cases(log), rows, strict=True):
+            named = zip(head, values, strict=True)
+            found[case] = {
+                name: int(float(value.replace(",", "")))
+                for name, value in named
+                if name.endswith(".sum") and value
+            }
+    for text, log in zip(source["texts"], source["logs"], strict=True):
+        cases, head = iter(_cases(log)), []
+        for values in filter(None, csv.reader(io.StringIO(text))):
+            if values[0] == "Kernel Name":
+                case = next(cases)
+            elif values[0] == "Address":
+                head = values
+            for name, column in _SOURCE.items():
+                if values[0].startswith("0x") and column in head:
+                    found[case][name] = found[case].get(name, 0) + int(float(values[head.index(column)] or 0))
+    kept = ("smsp__", "sm__", "l1tex__t", "l1tex__data", "gpu__", "source__")
+    names = sorted(
+        {name for row in found.values() for name, value in row.items() if value and name.startswith(kept)}
+    )
+    lines = ["\t".join(["case", "binary", *names])]
+    for case in sorted(found):
+        lines.append(
+            "\t".join([case, binaries[case][:20], *(str(found[case].get(name, 0)) for name in names)])
+        )
+    Path(file).write_text("\n".join(lines) + "\n")
+
+
+_SOURCE = {
+    "source__wavefronts_shared": "memory_l1_wavefronts_shared",
+    "source__sectors_global": "memory_l2_theoretical_sectors_global",
+}
+
+
+def _cases(log: str) -> list[str]:
+    return [line.split("\t")[0] for line in log.splitlines() if not line.split("\t")[1].startswith("!")]
+
+
+_FIGURES = {
+    "instructions": ("instructions", 0.01, ["smsp__inst_executed.sum"]),
+    "global requests": (
+        "global_requests",
+        0.0,
+        [f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")],
+    ),
+    "global sectors": (
+        "global_sectors",
+        0.0,
+        [f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "red", "atom")],
+    ),
+    "shared wavefronts": ("shared_wavefronts", 0.05, ["source__wavefronts_shared"]),
+    "spill sectors": (
+        "spill_sectors",
+        0.0,
+        [f"l1tex__t_sectors_pipe_lsu_mem_local_op_{op}.sum" for op in ("ld", "st")],
+    ),
+}
+"""Name → field of `Work`, tolerance, counters whose sum it is."""
+
+
+def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
+    """Prints each case whose figures differ, and in how many each figure agrees."""
+    from irdiff.run import run_folder
+    from irdiff.timing import abi
+    from irdiff.work import count, launch_facts, sass
+    from irdiff.work.record import Work
+
+    folder = Path(run_folder_path)
+    run = run_folder.load(folder)
+    cases = {case.id: case for case in run.cases}
+    agree: collections.Counter[str] = collections.Counter()
+    within: collections.Counter[str] = collections.Counter()
+    seconds, lines = [], list(csv.DictReader(Path(file).read_text().splitlines(), delimiter="\t"))
+    for line in lines:
+        case = cases[line["case"]]
+        launch, metadata = run.launches[case.launches.head], case.metadata.head
+        artifact = case.artifacts.head["cubin"]
+        if not artifact.digest.startswith(line["binary"]):
+            print(f"{case.id}: the run has another binary than was profiled")
+            continue
+        binary = run_folder.artifact(folder, artifact.digest)
+        name = str(metadata.get("name", launch.kernel))
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as scratch:
+            Path(scratch.name).write_bytes(binary)
+            text = subprocess.run(
+                [nvdisasm, "-c", "-ndf", scratch.name], capture_output=True, text=True, check=True
+            ).stdout
+        begin = time.process_time()
+        plan = abi.plan(launch, metadata, abi.read_entry(binary, name, "cuda"), backend="cuda", warp_size=32)
+        work = count.count(sass.read(text, name), launch_facts.facts_of(plan, binary))
+        seconds.append(time.process_time() - begin)
+        if not isinstance(work, Work):
+            print(f"{case.id}: not counted: {work.reason}")
+            continue
+        words = []
+        for figure, (field, tolerance, counters) in _FIGURES.items():
+            amount, measured = getattr(work, field), sum(int(line.get(counter) or 0) for counter in counters)
+            good = (
+                abs(amount.low - measured) <= tolerance * measured
+                and abs(amount.high - measured) <= tolerance * measured
+            )
+            agree[figure] += good
+            within[figure] += good or amount.low <= measured <= amount.high
+            if not good:
+                shown = f"{amount.low:,}" if amount.is_known else f"{amount.low:,} to {amount.high:,}"
+                words.append(f"{figure} {shown}, measured {measured:,}")
+        if words:
+            unknown = work.unknown_global_requests.high + work.unknown_shared_requests.high
+            why = [*work.notes, *([f"data decide the addresses of {unknown:,} accesses"] if unknown else [])]
+            why += [] if work.exact else [f"estimated from {work.programs_executed} programs"]
+            print(f"{case.id}: {'; '.join(words)} ({'; '.join(why) or 'nothing that was noticed'})")
+    for figure in _FIGURES:
+        print(f"{figure}: {agree[figure]} of {len(lines)} agree ({agree[figure] / len(lines):.1%}), "
+              f"{within[figure]} lie in what was counted")  # fmt: skip
+    seconds.sort()
+    print(
+        f"counting: {sum(seconds):.0f} s of processor time, median {seconds[len(seconds) // 2] * 1e3:.0f} ms a case"
+    )
+
+
+_COMMANDS = {"pack": pack, "profile": profile, "launch": launch, "record": record, "compare": compare}
+
 if __name__ == "__main__":
-    {"pack": pack, "profile": profile, "launch": launch}[sys.argv[1]](*sys.argv[2:])
+    _COMMANDS[sys.argv[1]](*sys.argv[2:])
