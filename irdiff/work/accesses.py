@@ -1,6 +1,6 @@
 """Loads, stores, atomics, copies and barriers: which values they move, and what they cost.
 
-What one warp instruction costs is counted for each program, in the columns of `Tally`.
+What one warp instruction costs is counted for each program, in the columns of `CostTally`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from irdiff.work import coalescing
 from irdiff.work.integer import written
-from irdiff.work.launch_facts import Region
-from irdiff.work.sass import ZERO, Instruction, Operand
-from irdiff.work.state import UNKNOWN, Array, State, Value, both, merged
+from irdiff.work.launch_facts import KnownContent
+from irdiff.work.sass import ZERO, Operand, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
 GLOBAL = frozenset({"LDG", "STG", "ATOMG", "REDG", "LD", "ST", "ATOM", "RED", "LDGSTS"})
 SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 @dataclass
-class Tally:
+class CostTally:
     """Per column an array (instructions, programs): what surely happens, and what may happen beyond."""
 
     instructions: int
@@ -65,7 +65,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Access:
     """A memory access in an iteration of a loop: its addresses, for the check that iterations repeat."""
 
     place: int
@@ -79,9 +79,9 @@ class Event:
 class Memory:
     """Shared memory's known words, and the contents of global memory that the launch fixes."""
 
-    state: State
-    tally: Tally
-    regions: Sequence[Region]
+    state: WarpState
+    tally: CostTally
+    regions: Sequence[KnownContent]
     shared_bytes: int
     shared: Array | None = None
     shared_known: Array | None = None
@@ -107,7 +107,7 @@ class Memory:
         return total, known
 
     def execute(
-        self, ins: Instruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
+        self, ins: SassInstruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
     ) -> None:
         """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results."""
         operands = [row for row in ins.operands if row.kind == "mem"]
@@ -152,7 +152,13 @@ class Memory:
     # global
 
     def _global(
-        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int, sure: bool
+        self,
+        ins: SassInstruction,
+        operand: Operand,
+        active: Array,
+        maybe: Array | None,
+        width: int,
+        sure: bool,
     ) -> Array | None:
         """Counts; returns the lines of 128 bytes that a copy into shared memory comes from."""
         place, tally = ins.place, self.tally
@@ -168,7 +174,7 @@ class Memory:
             )
         if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
-            self.events.append(Event(place, None, None, width, "global"))
+            self.events.append(Access(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
         tally.add(SECTORS, place, self.of_programs(coalescing.sectors(where, lanes)), sure)
@@ -177,10 +183,10 @@ class Memory:
             all_lanes = lanes | maybe
             more = coalescing.sectors(where, all_lanes) - coalescing.sectors(where, lanes)
             tally.add(SECTORS, place, self.of_programs(more), False)
-        self.events.append(Event(place, addresses, lanes, width, "global"))
+        self.events.append(Access(place, addresses, lanes, width, "global"))
         return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
 
-    def _read_global(self, ins: Instruction, operand: Operand, write: Array | None, width: int) -> None:
+    def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
         words = max(1, width // 4)
         if not self.regions or target.number == ZERO:
@@ -196,7 +202,7 @@ class Memory:
             )
             self.state.write("R", target.number + word, *value, write)
 
-    def _content(self, addresses: Array, known: Array | None, size: int, ins: Instruction) -> Value:
+    def _content(self, addresses: Array, known: Array | None, size: int, ins: SassInstruction) -> Value:
         for region in self.regions:
             end = region.address + len(region.content)
             if region.address in self.overwritten:
@@ -229,7 +235,7 @@ class Memory:
 
     def _shared(
         self,
-        ins: Instruction,
+        ins: SassInstruction,
         operand: Operand,
         active: Array,
         maybe: Array | None,
@@ -247,7 +253,7 @@ class Memory:
             lanes = lanes & (np.arange(32) < 8 * matrices)
         if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_WAVES, place, self.of_programs(warps), sure)
-            self.events.append(Event(place, None, None, width, "shared"))
+            self.events.append(Access(place, None, None, width, "shared"))
             return
         where = np.broadcast_to(addresses, lanes.shape)
         if matrices:
@@ -266,9 +272,9 @@ class Memory:
         if maybe is not None and not matrices:
             more = coalescing.wavefronts(where, lanes | maybe, width) - waves
             tally.add(WAVEFRONTS, place, self.of_programs(more), False)
-        self.events.append(Event(place, addresses, lanes, 16 if matrices else width, "shared"))
+        self.events.append(Access(place, addresses, lanes, 16 if matrices else width, "shared"))
 
-    def matrix_operands(self, ins: Instruction, warps: Array, sure: bool) -> None:
+    def matrix_operands(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
         """`HGMMA` reads its right side, and its left one where it is no register, from shared memory.
 
         Four warps share what they read; swizzled tiles have no conflicts.
@@ -285,7 +291,7 @@ class Memory:
         self.shared = self.shared_known = None
 
     def _write_shared(
-        self, ins: Instruction, operand: Operand, active: Array, maybe: Array | None, width: int
+        self, ins: SassInstruction, operand: Operand, active: Array, maybe: Array | None, width: int
     ) -> None:
         state, source = self.state, ins.operands[1]
         words = [
@@ -319,7 +325,7 @@ class Memory:
             sure = value is not None if mask is None else np.broadcast_to(mask, shape)[lanes]
             self.shared_known[program, first + byte] = sure
 
-    def _read_shared(self, ins: Instruction, operand: Operand, write: Array | None, width: int) -> None:
+    def _read_shared(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0]
         if target.number == ZERO:
             return
@@ -351,7 +357,13 @@ class Memory:
     # local
 
     def _local(
-        self, ins: Instruction, operand: Operand, active: Array, write: Array | None, width: int, sure: bool
+        self,
+        ins: SassInstruction,
+        operand: Operand,
+        active: Array,
+        write: Array | None,
+        width: int,
+        sure: bool,
     ) -> None:
         words = max(1, width // 4)
         lanes = np.broadcast_to(active, (self.state.slots, 32))

@@ -13,7 +13,7 @@ from typing import Any
 from irdiff.work.accesses import COLUMNS, EXECUTED
 from irdiff.work.grid import WholeGrid
 from irdiff.work.record import Amount, Work
-from irdiff.work.sass import Function, Instruction
+from irdiff.work.sass import SassFunction, SassInstruction
 
 CLASSES: Mapping[str, frozenset[str]] = {
     name: frozenset(words.split())
@@ -71,7 +71,7 @@ def pipe_of(opcode: str) -> str:
 
 
 def work(
-    function: Function,
+    function: SassFunction,
     sure: Any,
     beyond: Any,
     amount: Callable[..., Amount],
@@ -80,7 +80,9 @@ def work(
 ) -> Work:
     """`sure` and `beyond`: (columns, instructions) for the whole grid."""
 
-    def grouped(name_of: Callable[[Instruction], str | None], column: int = EXECUTED) -> dict[str, Amount]:
+    def grouped(
+        name_of: Callable[[SassInstruction], str | None], column: int = EXECUTED
+    ) -> dict[str, Amount]:
         totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for ins in function.instructions:
             name = name_of(ins)
@@ -118,13 +120,13 @@ def work(
     )
 
 
-def _policy(ins: Instruction) -> str | None:
+def _policy(ins: SassInstruction) -> str | None:
     if ins.opcode not in _GLOBAL:
         return None
     return " ".join(word for word in ins.modifiers if word in _POLICIES) or "default"
 
 
-def _shape(ins: Instruction) -> str | None:
+def _shape(ins: SassInstruction) -> str | None:
     if ins.opcode not in CLASSES["matrix"]:
         return None
     words = " ".join(word for word in ins.modifiers if word not in ("SP", "gsb0"))
@@ -149,7 +151,7 @@ def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
     return found
 
 
-def _trip_counts(function: Function, executed: Any) -> dict[str, float]:
+def _trip_counts(function: SassFunction, executed: Any) -> dict[str, float]:
     """A loop's head runs once for each entry and once for each backward branch that is taken."""
     found = {}
     for ins in function.instructions:

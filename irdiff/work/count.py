@@ -17,7 +17,7 @@ from irdiff.work.execute import NotCounted, TooMany
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.record import Amount, NotCountedWork, Work
 from irdiff.work.repeating import EndlessLoop
-from irdiff.work.sass import Function
+from irdiff.work.sass import SassFunction
 
 _LANES = 16_384
 """Lanes that are executed at once."""
@@ -28,7 +28,7 @@ MAX_PROGRAMS = 1 << 40
 """Beyond, sums might not fit 64 bits."""
 
 
-def count(function: Function, facts: LaunchFacts) -> Work | NotCountedWork:
+def count(function: SassFunction, facts: LaunchFacts) -> Work | NotCountedWork:
     """Everything that the launch executes."""
     if facts.warps > 32 or math.prod(facts.grid) > MAX_PROGRAMS or min(facts.grid) < 1:
         return NotCountedWork(

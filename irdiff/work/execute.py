@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, Memory, Tally
+from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, CostTally, Memory
 from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED, written
 from irdiff.work.repeating import Repeater
-from irdiff.work.sass import Function, Instruction
-from irdiff.work.state import UNKNOWN, Array, State, Value, both, merged
+from irdiff.work.sass import SassFunction, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
 MAX_STEPS = 80_000
 """Instructions executed for all programs together."""
@@ -83,9 +83,9 @@ class Fragment:
 
 @dataclass
 class Executor:
-    function: Function
-    state: State
-    tally: Tally
+    function: SassFunction
+    state: WarpState
+    tally: CostTally
     memory: Memory
     repeater: Repeater
     alive: Array = field(init=False)
@@ -234,12 +234,12 @@ class Executor:
         programs = mask.reshape(self.state.programs, -1).any(axis=1)
         return bool((mask == self.alive & np.repeat(programs, self.state.warps)[:, None]).all())
 
-    def _none(self, flag: Value, ins: Instruction) -> bool:
+    def _none(self, flag: Value, ins: SassInstruction) -> bool:
         return ins.predicate is not None and flag[0] is not None and flag[1] is None and not flag[0].any()
 
     def _compute(
         self,
-        ins: Instruction,
+        ins: SassInstruction,
         flag: Value,
         mask: Array,
         lane_mask: Array | None,
@@ -307,12 +307,12 @@ class Executor:
                 value, known = value[:, :1], None if known is None else known[:, :1]
             self.state.write(target.kind, target.number, value, known, where)
 
-    def _doubt(self, ins: Instruction, unsure: Array | None, lane_mask: Array | None) -> None:
+    def _doubt(self, ins: SassInstruction, unsure: Array | None, lane_mask: Array | None) -> None:
         for row in written(ins):
             where = unsure if lane_mask is None else lane_mask & unsure
             self.state.forget(row.kind, row.number, where)
 
-    def _other(self, ins: Instruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
+    def _other(self, ins: SassInstruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
         """Instructions that move values between lanes, or that wait."""
         opcode, state = ins.opcode, self.state
         if opcode == "R2UR":
@@ -366,7 +366,7 @@ class Executor:
             known = np.take_along_axis(np.broadcast_to(known, mask.shape), lane, axis=1)
         return one, known
 
-    def _vote(self, ins: Instruction, mask: Array) -> list[tuple[Any, Value]]:
+    def _vote(self, ins: SassInstruction, mask: Array) -> list[tuple[Any, Value]]:
         target, source = ins.operands[0], ins.operands[-1]
         value, known = self.state.flag(source)
         if value is None:
@@ -391,7 +391,7 @@ class Executor:
             return [(row, UNKNOWN) for row in written(ins)]
         return [(target, (result, all_known))]
 
-    def _shuffle(self, ins: Instruction) -> list[tuple[Any, Value]]:
+    def _shuffle(self, ins: SassInstruction) -> list[tuple[Any, Value]]:
         flag, target, source, lane, bounds = ins.operands
         value, known = self.state.fetch(source)
         index, index_known = self.state.fetch(lane)
@@ -410,7 +410,7 @@ class Executor:
             known = np.take_along_axis(np.broadcast_to(known, shape), at, axis=1)
         return [(target, (moved, both(known, index_known))), (flag, (np.ones((1, 1), dtype=bool), None))]
 
-    def _synchronize(self, ins: Instruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
+    def _synchronize(self, ins: SassInstruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
         """Barriers in shared memory: a wait ends at once, and an arrival says how many bytes will come."""
         words = ins.modifiers
         if "PHASECHK" in words:
@@ -430,7 +430,9 @@ class Executor:
 
     # control flow
 
-    def _branch(self, ins: Instruction, fragment: Fragment, fragments: list[Fragment], flag: Value) -> None:
+    def _branch(
+        self, ins: SassInstruction, fragment: Fragment, fragments: list[Fragment], flag: Value
+    ) -> None:
         mask, sure = fragment.mask, fragment.sure
         condition, known = self._condition(ins, flag)
         if condition is None:
@@ -443,7 +445,7 @@ class Executor:
             return
         self._part(ins, taken, other, fragments, sure)
 
-    def _condition(self, ins: Instruction, flag: Value) -> Value:
+    def _condition(self, ins: SassInstruction, flag: Value) -> Value:
         condition, known = (np.ones((1, 1), dtype=bool), None) if ins.predicate is None else flag
         for operand in ins.operands:  # `BRA UP0, …` and `BRA P1, …`
             if operand.kind in ("P", "UP") and condition is not None:
@@ -453,7 +455,7 @@ class Executor:
         return condition, known
 
     def _part(
-        self, ins: Instruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool
+        self, ins: SassInstruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool
     ) -> None:
         place = ins.place
         if other.any():
@@ -473,7 +475,7 @@ class Executor:
                 self.repeater.arrive(target, place, lanes)
             fragments.append(Fragment(target, lanes, sure))
 
-    def _targets(self, ins: Instruction, taken: Array) -> list[tuple[int | None, Array]]:
+    def _targets(self, ins: SassInstruction, taken: Array) -> list[tuple[int | None, Array]]:
         if ins.target is not None and ins.opcode in ("BRA", "CALL", "JMP"):
             return [(ins.target, taken)]
         if ins.opcode == "CALL":  # of a function that is not in the file, as printf
@@ -496,7 +498,7 @@ class Executor:
 
     def _fork(
         self,
-        ins: Instruction,
+        ins: SassInstruction,
         unclear: Array,
         taken: Array,
         other: Array,

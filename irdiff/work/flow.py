@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from irdiff.work.sass import Instruction
+from irdiff.work.sass import SassInstruction
 
 _ENDS = frozenset({"EXIT", "RET", "BRX", "BRXU", "JMX", "KILL", "BPT"})
 
 
-def _successors(ins: Instruction, count: int) -> list[int]:
+def _successors(ins: SassInstruction, count: int) -> list[int]:
     conditional = ins.predicate is not None or any(row.kind in ("P", "UP") for row in ins.operands)
     after = [ins.place + 1] if ins.place + 1 < count else []
     if ins.opcode == "BRA" and ins.target is not None:
@@ -17,7 +17,7 @@ def _successors(ins: Instruction, count: int) -> list[int]:
     return after
 
 
-def post_dominators(instructions: tuple[Instruction, ...]) -> dict[int, int | None]:
+def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int | None]:
     """Block leader → the leader of the block that every path from its end reaches first."""
     count = len(instructions)
     leaders = {0}

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.sass import ZERO, Instruction, Operand
-from irdiff.work.state import UNKNOWN, Array, State, Value, both
+from irdiff.work.sass import ZERO, Operand, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both
 
 U32, U64, I32, I64 = np.uint32, np.uint64, np.int32, np.int64
-Compute = Callable[[State, Instruction], "list[tuple[Operand, Value]]"]
+Compute = Callable[[WarpState, SassInstruction], "list[tuple[Operand, Value]]"]
 """The destinations of an instruction and their values."""
 _LOW = U64(0xFFFFFFFF)
 
@@ -41,7 +41,7 @@ def _is_flag(operand: Operand) -> bool:
     return operand.kind in ("P", "UP")
 
 
-def _split(ins: Instruction) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
+def _split(ins: SassInstruction) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
     """Destination, predicates that are written, sources, predicates that are read."""
     rest = list(ins.operands[1:])
     outs: list[Operand] = []
@@ -55,7 +55,7 @@ def _unknown(*operands: Operand) -> list[tuple[Operand, Value]]:
     return [(row, UNKNOWN) for row in operands]
 
 
-def move(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def move(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     if "64" in ins.modifiers:
         value, known = state.fetch64(ins.operands[1])
         return _wide(ins.operands[0], value, known)
@@ -68,7 +68,7 @@ def _wide(target: Operand, value: Array | None, known: Array | None) -> list[tup
     return [(target, (_low(value & _LOW), known)), (_next(target), (_low(value >> U64(32)), known))]
 
 
-def load_constant(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def load_constant(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     target, source = ins.operands[0], ins.operands[1]
     sizes = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
     size = next((sizes[word] for word in ins.modifiers if word in sizes), 4)
@@ -87,7 +87,7 @@ def load_constant(state: State, ins: Instruction) -> list[tuple[Operand, Value]]
     return found
 
 
-def special(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def special(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     name = ins.operands[1].text
     value: Value = UNKNOWN
     if name == "SRZ":
@@ -99,7 +99,7 @@ def special(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(ins.operands[0], value)]
 
 
-def add3(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def add3(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`IADD3 R, [P, [P,]] a, b, c [, P [, P]]`: a carry out of the sum, and carries into it (.X)."""
     if "64" in ins.modifiers:
         return _add64(state, ins)
@@ -131,7 +131,7 @@ def add3(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (_low(total), known)), *((row, (high > n, known)) for n, row in enumerate(outs))]
 
 
-def _add64(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def _add64(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     target, outs, sources, _ = _split(ins)
     total, known = np.zeros((1, 1), dtype=U64), None
     for source in sources:
@@ -142,7 +142,7 @@ def _add64(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [*_wide(target, total, known), *_unknown(*outs)]
 
 
-def multiply_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def multiply_add(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     words = ins.modifiers
     if "WIDE" in words:
         return _wide_multiply(state, ins)
@@ -176,7 +176,7 @@ def multiply_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (total, known)), *_unknown(*outs)]
 
 
-def _wide_multiply(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def _wide_multiply(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     target, outs, sources, carries = _split(ins)
     a, known_a = state.fetch(sources[0])
     b, known_b = state.fetch(sources[1])
@@ -194,7 +194,7 @@ def _wide_multiply(state: State, ins: Instruction) -> list[tuple[Operand, Value]
     return [*_wide(target, total, known), *((row, (carry_out, known)) for row in outs)]
 
 
-def shift_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def shift_add(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`LEA R, [P,] a, b, n`: (a << n) + b; `.HI` takes the upper word of the shifted pair (c : a)."""
     target, outs, sources, carries = _split(ins)
     words = ins.modifiers
@@ -224,7 +224,7 @@ def shift_add(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (_low(total), known)), *((row, ((total >> U64(32)) > 0, known)) for row in outs)]
 
 
-def shift(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def shift(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """A funnel shift of the pair (c : a); `.HI` gives its upper word."""
     target, sources, words = ins.operands[0], ins.operands[1:4], ins.modifiers
     (a, known_a), (count, known_n), (c, known_c) = (state.fetch(row) for row in sources)
@@ -278,7 +278,7 @@ def _reads(lut: int) -> tuple[bool, bool, bool]:
     return found[0], found[1], found[2]
 
 
-def logic(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def logic(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     operands = list(ins.operands)
     outs = [operands.pop(0)] if _is_flag(operands[0]) else []
     target, lut = operands[0], operands[4].number
@@ -299,7 +299,7 @@ def logic(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return found
 
 
-def logic_of_flags(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def logic_of_flags(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     first, second, *sources = ins.operands
     flags = [state.flag(row) for row in sources[:3]]
     found: list[tuple[Operand, Value]] = []
@@ -323,7 +323,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def compare(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def compare(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     first, second, left, right, *flags = ins.operands
     words = ins.modifiers
     a, known_a = state.fetch(left)
@@ -358,7 +358,7 @@ def compare(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(first, (function(result, joined), known)), (second, (function(~result, joined), known))]
 
 
-def select(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def select(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     target, left, right, flag = ins.operands
     if ins.opcode == "FSEL" and (left.negated or right.negated or left.absolute or right.absolute):
         return _unknown(target)
@@ -379,7 +379,7 @@ def select(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (np.where(chosen, a, b), both(of_source, known)))]
 
 
-def permute(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def permute(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     target, left, selector, right = ins.operands[:4]
     (a, known_a), (s, known_s), (c, known_c) = state.fetch(left), state.fetch(selector), state.fetch(right)
     if ins.modifiers or s is None:
@@ -404,8 +404,8 @@ def permute(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (_low(value), known))]
 
 
-def _binary(function: Callable[[Any, Any, Instruction], Any]) -> Compute:
-    def compute(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def _binary(function: Callable[[Any, Any, SassInstruction], Any]) -> Compute:
+    def compute(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
         target = ins.operands[0]
         a, known_a = state.fetch(ins.operands[1])
         b, known_b = state.fetch(ins.operands[2])
@@ -416,8 +416,8 @@ def _binary(function: Callable[[Any, Any, Instruction], Any]) -> Compute:
     return compute
 
 
-def _unary(function: Callable[[Any, Instruction], Any]) -> Compute:
-    def compute(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def _unary(function: Callable[[Any, SassInstruction], Any]) -> Compute:
+    def compute(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
         target, source = ins.operands[0], next(row for row in ins.operands[1:] if not _is_flag(row))
         a, known = state.fetch(source)
         outs = [row for row in ins.operands[1:] if _is_flag(row) and row.number != ZERO]
@@ -428,7 +428,7 @@ def _unary(function: Callable[[Any, Instruction], Any]) -> Compute:
     return compute
 
 
-def _sign_extended(a: Any, n: Any, ins: Instruction) -> Any:
+def _sign_extended(a: Any, n: Any, ins: SassInstruction) -> Any:
     bits = np.minimum(n, U32(32)).astype(U64)
     kept = a.astype(U64) & ((U64(1) << bits) - U64(1))
     if "U32" in ins.modifiers:
@@ -437,7 +437,7 @@ def _sign_extended(a: Any, n: Any, ins: Instruction) -> Any:
     return _low((kept - (sign << bits)) & _LOW)
 
 
-def _bit_count(a: Any, _ins: Instruction) -> Any:
+def _bit_count(a: Any, _ins: SassInstruction) -> Any:
     value = a.astype(U64)
     found = np.zeros_like(value)
     for bit in range(32):
@@ -445,7 +445,7 @@ def _bit_count(a: Any, _ins: Instruction) -> Any:
     return _low(found)
 
 
-def _leading(a: Any, ins: Instruction) -> Any:
+def _leading(a: Any, ins: SassInstruction) -> Any:
     """`FLO`: the place of the highest bit that is set; -1 where none is."""
     if "U32" not in ins.modifiers:
         a = np.where(a.view(I32) < 0, ~a, a)
@@ -454,14 +454,14 @@ def _leading(a: Any, ins: Instruction) -> Any:
     return np.where(a == 0, -1, place).astype(I64).astype(U32)
 
 
-def _reversed(a: Any, _ins: Instruction) -> Any:
+def _reversed(a: Any, _ins: SassInstruction) -> Any:
     found = np.zeros_like(a)
     for bit in range(32):
         found = found | (a >> U32(bit) & U32(1)) << U32(31 - bit)
     return found
 
 
-def extreme(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def extreme(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`IMNMX R, a, b, P`: the smaller where P holds; `VIADDMNMX R, a, b, c, P` adds a and b before."""
     target, *sources = ins.operands
     least, mask = state.flag(sources[-1])
@@ -476,7 +476,7 @@ def extreme(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return [(target, (np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32), known))]
 
 
-def _to_float(a: Any, ins: Instruction) -> Any:
+def _to_float(a: Any, ins: SassInstruction) -> Any:
     exact = (a if "U32" in ins.modifiers else a.view(I32)).astype(np.float64)
     near = exact.astype(np.float32)
     if "RP" in ins.modifiers:
@@ -484,20 +484,20 @@ def _to_float(a: Any, ins: Instruction) -> Any:
     return near.astype(np.float32).view(U32)
 
 
-def to_float(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def to_float(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """From 32-bit integers to fp32, as integer divisions need it."""
     if any(word[:1] in "SUFB" and word not in ("S32", "U32", "F32") for word in ins.modifiers):
         return _unknown(*_destinations(ins))
     return _unary(_to_float)(state, ins)
 
 
-def to_integer(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def to_integer(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     if "TRUNC" not in ins.modifiers or any(
         w in ins.modifiers for w in ("F16", "F64", "S64", "U64", "S16", "U16", "S8", "U8")
     ):
         return _unknown(*_destinations(ins))
 
-    def function(a: Any, _ins: Instruction) -> Any:
+    def function(a: Any, _ins: SassInstruction) -> Any:
         with np.errstate(all="ignore"):
             value = np.nan_to_num(a.view(np.float32).astype(np.float64), nan=0.0)
             low, high = (0, 2**32 - 1) if "U32" in ins.modifiers else (-(2**31), 2**31 - 1)
@@ -506,18 +506,18 @@ def to_integer(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
     return _unary(function)(state, ins)
 
 
-def reciprocal(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def reciprocal(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     if "RCP" not in ins.modifiers or "RCP64H" in ins.modifiers:
         return _unknown(ins.operands[0])
 
-    def function(a: Any, _ins: Instruction) -> Any:
+    def function(a: Any, _ins: SassInstruction) -> Any:
         with np.errstate(all="ignore"):
             return (np.float32(1) / a.view(np.float32)).astype(np.float32).view(U32)
 
     return _unary(function)(state, ins)
 
 
-def half_constant(_state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def half_constant(_state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`HFMA2.MMA R, -RZ, RZ, x, y` moves two halves: ptxas writes constants so."""
     target, a, b, *rest = ins.operands
     literal = all(row.kind in ("float", "imm") or "INF" in row.text for row in rest)
@@ -538,7 +538,7 @@ def _number(operand: Operand) -> float:
     return float(text)
 
 
-def flags_to_register(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def flags_to_register(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`P2R R, PR, R, mask`: predicates as bits."""
     target, _, before, mask = ins.operands
     value, known = state.fetch(before)
@@ -554,7 +554,7 @@ def flags_to_register(state: State, ins: Instruction) -> list[tuple[Operand, Val
     return [(target, (value, known))]
 
 
-def register_to_flags(state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def register_to_flags(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     _, source, mask = ins.operands
     value, known = state.fetch(source)
     bits = [bit for bit in range(7) if mask.number >> bit & 1]
@@ -563,7 +563,7 @@ def register_to_flags(state: State, ins: Instruction) -> list[tuple[Operand, Val
     return [(Operand("P", bit), ((value >> U32(bit) & U32(1)) != 0, known)) for bit in bits]
 
 
-def _destinations(ins: Instruction) -> list[Operand]:
+def _destinations(ins: SassInstruction) -> list[Operand]:
     """Every register that an instruction which is not computed writes."""
     return written(ins)
 
@@ -627,7 +627,7 @@ _NO_RESULT = frozenset(
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _count(ins: Instruction) -> int:
+def _count(ins: SassInstruction) -> int:
     """Registers of the first destination."""
     words = ins.modifiers
     if ins.opcode in ("HGMMA", "QGMMA", "IGMMA", "BGMMA"):
@@ -657,7 +657,7 @@ _FLAG_THEN_VALUE = frozenset({"SHFL", "ATOM", "ATOMG", "ATOMS", "MATCH", "LDG", 
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _written(ins: Instruction) -> tuple[Operand, ...]:
+def _written(ins: SassInstruction) -> tuple[Operand, ...]:
     if ins.opcode in _NO_RESULT or not ins.operands:
         return ()
     if (
@@ -677,11 +677,11 @@ def _written(ins: Instruction) -> tuple[Operand, ...]:
     return tuple(found)
 
 
-def written(ins: Instruction) -> list[Operand]:
+def written(ins: SassInstruction) -> list[Operand]:
     return list(_written(ins))
 
 
-def forget(_state: State, ins: Instruction) -> list[tuple[Operand, Value]]:
+def forget(_state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     return [(row, UNKNOWN) for row in _written(ins)]
 
 

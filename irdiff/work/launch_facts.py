@@ -42,7 +42,7 @@ _NUMPY = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Region:
+class KnownContent:
     """A tensor's storage whose content the launch fixes."""
 
     address: int
@@ -61,7 +61,7 @@ class LaunchFacts:
     warps: int
     constants: Mapping[int, Any]
     """Bank → its bytes: int16, -1 where they are not known."""
-    regions: tuple[Region, ...]
+    regions: tuple[KnownContent, ...]
     shared_bytes: int
     descriptors: Mapping[int, int]
     """Address of a tensor map → bytes of the box that one copy moves."""
@@ -76,7 +76,7 @@ def facts_of(plan: LaunchPlan, binary: bytes, contents: Mapping[int, Any] | None
     _put(bank, _STACK, struct.pack("<I", _STACK_TOP))
     addresses: dict[int, int] = {}
     descriptors: dict[int, int] = {}
-    regions: list[Region] = []
+    regions: list[KnownContent] = []
     for parameter in plan.parameters:
         place, argument = base + parameter.offset_bytes, parameter.argument
         if parameter.value is not None:
@@ -101,7 +101,7 @@ def facts_of(plan: LaunchPlan, binary: bytes, contents: Mapping[int, Any] | None
                 else content
             )
             if content is not None:
-                regions.append(Region(address=start, content=content.view(np.uint8)))
+                regions.append(KnownContent(address=start, content=content.view(np.uint8)))
     return LaunchFacts(
         kernel=plan.kernel, grid=plan.grid, cluster=plan.cluster, warps=-(-plan.block_threads // 32),
         constants={0: bank}, regions=tuple(regions), shared_bytes=plan.shared_bytes, descriptors=descriptors,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import Memory, Tally
+from irdiff.work.accesses import CostTally, Memory
 from irdiff.work.execute import Executor
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.repeating import Repeater
-from irdiff.work.sass import Function
-from irdiff.work.state import State
+from irdiff.work.sass import SassFunction
+from irdiff.work.state import WarpState
 
 Place = tuple[int, int, int]
 _U32 = np.uint32
@@ -21,16 +21,16 @@ _U32 = np.uint32
 
 @dataclass(frozen=True, kw_only=True)
 class Executed:
-    tally: Tally
+    tally: CostTally
     open_loops: tuple[str, ...]
     unknown_branches: tuple[int, ...]
     steps: int
 
 
-def execute(function: Function, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
+def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
     """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
     programs, warps = len(places), facts.warps
-    tally = Tally(len(function.instructions), programs)
+    tally = CostTally(len(function.instructions), programs)
 
     def of_program(values: Sequence[int]) -> Any:
         return np.repeat(np.array(values, dtype=_U32), warps)[:, None]
@@ -47,7 +47,7 @@ def execute(function: Function, facts: LaunchFacts, places: Sequence[Place]) -> 
         "SR_CgaSize": zero + _U32(facts.cluster), "SR_NTID.X": zero + _U32(warps * 32),
         "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),
     }  # fmt: skip
-    state = State(programs=programs, warps=warps, constants=facts.constants, special=special)
+    state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
     memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
     executor = Executor(function, state, tally, memory, Repeater(state, tally, memory))
     executor.run()

@@ -1,9 +1,9 @@
 """Counts the iterations of a loop that repeat, and does not run them.
 
 A loop repeats with period p when three periods in a row execute the same accesses and comparisons in the
-same order, and all of these, and the registers at the loop's head, moved by the same amount from one to the
-next. Then no comparison changes its outcome before the first one whose difference reaches zero, and all periods
-up to there cost the same. They are added to the tally at once, registers move ahead, and the next period is
+same order, and these, and the registers at the loop's head, moved by the same amount from each to the next.
+Then no comparison changes its outcome before the first one whose difference reaches zero, and all periods up
+to there cost the same. They are added to the tally at once, registers move ahead, and the next period is
 executed: if it does not do what was foreseen, everything is put back and the loop is run instead.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from irdiff.work import coalescing
-from irdiff.work.accesses import SECTORS, WAVEFRONTS, Event, Memory, Tally
-from irdiff.work.state import UNKNOWN, Array, Snapshot, State, Value, merged
+from irdiff.work.accesses import SECTORS, WAVEFRONTS, Access, CostTally, Memory
+from irdiff.work.state import UNKNOWN, Array, StateSnapshot, Value, WarpState, merged
 
 MAX_PERIOD = 8
 _WORTH = 3
@@ -27,7 +27,7 @@ _SHARED_LINE_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class IntegerComparison:
     """A comparison of integers in an iteration: both sides as int64."""
 
     place: int
@@ -42,7 +42,7 @@ class Comparison:
 class Arrival:
     """One arrival at a loop's head."""
 
-    snapshot: Snapshot
+    snapshot: StateSnapshot
     sure: Array
     beyond: Array
     first_event: int
@@ -78,7 +78,7 @@ class Steady:
     first_event: int
     ahead: int = 1
     """Periods from `events` to the one that runs."""
-    before: tuple[Snapshot, Array, Array] | None = None
+    before: tuple[StateSnapshot, Array, Array] | None = None
     """The state before a jump that is not confirmed."""
 
 
@@ -89,8 +89,8 @@ class EndlessLoop(Exception):  # noqa: N818 - what was met, not a mistake of our
 
 @dataclass
 class Repeater:
-    state: State
-    tally: Tally
+    state: WarpState
+    tally: CostTally
     memory: Memory
     loops: dict[int, Loop] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class Repeater:
         sides = [None if value is None else (value if unsigned else value.view(np.int32)).astype(np.int64)
                  for value, _ in (left, right)]  # fmt: skip
         least, most = (0, 2**32 - 1) if unsigned else (-(2**31), 2**31 - 1)
-        self.memory.events.append(Comparison(place, sides[0], sides[1], kind, least, most))
+        self.memory.events.append(IntegerComparison(place, sides[0], sides[1], kind, least, most))
 
     def left_loop(self, head: int) -> None:
         self.loops.pop(head, None)
@@ -226,7 +226,7 @@ class Repeater:
         self.tally.sure[:, places] += steady.sure * programs * jump
         self.tally.beyond[:, places] += steady.beyond * programs * jump
         for event, (step, _) in zip(steady.events, steady.steps, strict=True):
-            if isinstance(event, Event) and event.addresses is not None and step is not None:
+            if isinstance(event, Access) and event.addresses is not None and step is not None:
                 self._correct(event, step, jump, loop.mask)
         warps = loop.mask.any(axis=1, keepdims=True)
         for kind, number, (step, _) in steady.moved:
@@ -244,7 +244,7 @@ class Repeater:
         """Periods after the last that do what the last did."""
         length = math.inf
         for event, (left, right) in zip(events, steps, strict=True):
-            if isinstance(event, Comparison) and left is not None and right is not None:
+            if isinstance(event, IntegerComparison) and left is not None and right is not None:
                 length = min(length, _until_flip(event, left, right, mask))
                 if length < _WORTH:
                     break
@@ -287,7 +287,7 @@ class Repeater:
                     changed.append((kind, number, (step, None)))
         return changed
 
-    def _correct(self, event: Event, step: Array, jump: int, mask: Array) -> None:
+    def _correct(self, event: Access, step: Array, jump: int, mask: Array) -> None:
         """Where addresses do not move by whole lines, iterations differ in sectors or conflicts."""
         assert event.addresses is not None and event.active is not None
         line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
@@ -330,7 +330,7 @@ def _equal(one: Array, other: Array, where: Array) -> bool:
     return not (different.any() and (different & where).any())
 
 
-def _until_flip(event: Comparison, step_a: Array, step_b: Array, mask: Array) -> float:
+def _until_flip(event: IntegerComparison, step_a: Array, step_b: Array, mask: Array) -> float:
     """Periods until the comparison has another outcome in a lane, or a side of it overflows."""
     assert event.left is not None and event.right is not None
     if not step_a.any() and not step_b.any():
@@ -364,7 +364,7 @@ def _until_flip(event: Comparison, step_a: Array, step_b: Array, mask: Array) ->
     return min(math.inf if least == np.iinfo(np.int64).max else least, *limits)
 
 
-def _overflow(side: Array, step: Array, event: Comparison, where: Array) -> float:
+def _overflow(side: Array, step: Array, event: IntegerComparison, where: Array) -> float:
     if not step.any():
         return math.inf
     value, moves, on = np.broadcast_arrays(side, step, where)
@@ -380,7 +380,7 @@ def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
     """By how much an event moved since the period before; None where that is an event of another kind."""
     if type(event) is not type(old):
         return None
-    if isinstance(event, Event):
+    if isinstance(event, Access):
         if (event.addresses is None) != (old.addresses is None):
             return None
         return (None, None) if event.addresses is None else (event.addresses - old.addresses, None)
@@ -408,7 +408,7 @@ def _as_foreseen(
 ) -> bool:
     if type(event) is not type(old) or event.place != old.place:
         return False
-    names = ("addresses",) if isinstance(event, Event) else ("left", "right")
+    names = ("addresses",) if isinstance(event, Access) else ("left", "right")
     for name, step in zip(names, steps, strict=False):
         now, then = getattr(event, name), getattr(old, name)
         if now is None or then is None or step is None:
@@ -416,7 +416,7 @@ def _as_foreseen(
                 return False
             continue
         where = mask
-        if isinstance(event, Event) and event.active is not None and old.active is not None:
+        if isinstance(event, Access) and event.active is not None and old.active is not None:
             if ((event.active != old.active) & mask).any():
                 return False
             where = mask & event.active

@@ -41,7 +41,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Instruction:
+class SassInstruction:
     place: int
     """Index in the function."""
     address: int
@@ -56,14 +56,14 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class SassFunction:
     name: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[SassInstruction, ...]
     place_of: dict[int, int]
     """Address → place."""
 
 
-def read(text: str, name: str) -> Function:
+def read(text: str, name: str) -> SassFunction:
     """The section `.text.NAME` of nvdisasm's text. Raises NormalizeError where there is none."""
     section = re.search(rf"^\.text\.{re.escape(name)}:\n(.*?)(?=^//-----|\Z)", text, re.M | re.S)
     if section is None:
@@ -78,15 +78,15 @@ def read(text: str, name: str) -> Function:
     if len(lines) > MAX_INSTRUCTIONS:
         raise NormalizeError(f"{name} has {len(lines)} instructions; at most {MAX_INSTRUCTIONS} are counted")
     instructions = tuple(_instruction(place, line, labels) for place, line in enumerate(lines))
-    return Function(name, instructions, {row.address: row.place for row in instructions})
+    return SassFunction(name, instructions, {row.address: row.place for row in instructions})
 
 
-def _instruction(place: int, line: re.Match[str], labels: dict[str, int]) -> Instruction:
+def _instruction(place: int, line: re.Match[str], labels: dict[str, int]) -> SassInstruction:
     address, predicate, name, rest = line.groups()
     opcode, *modifiers = name.split(".")
     target = _TARGET.search(rest)
     rest = rest.strip()
-    return Instruction(
+    return SassInstruction(
         place=place,
         address=int(address, 16),
         predicate=operand(predicate) if predicate else None,

@@ -34,13 +34,13 @@ def both(*masks: Array | None) -> Array | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StateSnapshot:
     values: Mapping[str, dict[int, Value]]
     local: dict[int, Value]
 
 
 @dataclass
-class State:
+class WarpState:
     """Of `programs` programs with `warps` warps each."""
 
     programs: int
@@ -60,10 +60,10 @@ class State:
     def slots(self) -> int:
         return self.programs * self.warps
 
-    def snapshot(self) -> Snapshot:
-        return Snapshot({kind: dict(rows) for kind, rows in self.registers.items()}, dict(self.local))
+    def snapshot(self) -> StateSnapshot:
+        return StateSnapshot({kind: dict(rows) for kind, rows in self.registers.items()}, dict(self.local))
 
-    def restore(self, kept: Snapshot) -> None:
+    def restore(self, kept: StateSnapshot) -> None:
         self.registers = {kind: dict(rows) for kind, rows in kept.values.items()}
         self.local = dict(kept.local)
 

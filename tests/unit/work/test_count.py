@@ -5,7 +5,7 @@ import pytest
 
 from irdiff.errors import NormalizeError
 from irdiff.work import sass
-from irdiff.work.launch_facts import Region
+from irdiff.work.launch_facts import KnownContent
 from irdiff.work.record import Amount, NotCountedWork
 from tests.unit.work.kernels import counted, facts, text_of
 
@@ -108,7 +108,7 @@ def test_a_branch_on_data_gives_an_interval():
 
 @pytest.mark.parametrize(("value", "instructions"), [(0, 8), (5, 6)])
 def test_contents_that_the_launch_fixes_are_known(value, instructions):
-    region = Region(address=X, content=np.array([value], dtype=np.int32).view(np.uint8))
+    region = KnownContent(address=X, content=np.array([value], dtype=np.int32).view(np.uint8))
     assert counted(DATA, facts(X, regions=[region])).instructions == known(instructions)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from irdiff.work import sass
 from irdiff.work.integer import COMPUTED
-from irdiff.work.state import State
+from irdiff.work.state import WarpState
 from tests.unit.work.kernels import text_of
 
 WORDS = st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 1])
@@ -18,7 +18,7 @@ MASK = 2**32 - 1
 
 def executed(line, registers, flags=None):
     """The destinations' values by name, after one instruction on registers R0, R1, …"""
-    state = State(programs=1, warps=1, constants={}, special={})
+    state = WarpState(programs=1, warps=1, constants={}, special={})
     for number, value in enumerate(registers):
         state.write("R", number, np.array([[value]], dtype=np.uint32), None, None)
     for number, value in (flags or {}).items():
