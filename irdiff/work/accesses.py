@@ -177,11 +177,17 @@ class Memory:
             self.events.append(Access(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
-        tally.add(SECTORS, place, self.of_programs(coalescing.sectors(where, lanes)), sure)
+
+        def touched(on: Array) -> Array:
+            if ins.opcode == "LDGSTS":
+                return coalescing.copied_sectors(where, on, width)
+            return coalescing.sectors(where, on)
+
+        tally.add(SECTORS, place, self.of_programs(touched(lanes)), sure)
         tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
         if maybe is not None:
             all_lanes = lanes | maybe
-            more = coalescing.sectors(where, all_lanes) - coalescing.sectors(where, lanes)
+            more = touched(all_lanes) - touched(lanes)
             tally.add(SECTORS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, width, "global"))
         return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None

@@ -30,6 +30,14 @@ def sectors(addresses: Any, active: Any) -> Any:
     return distinct(first, active)
 
 
+def copied_sectors(addresses: Any, active: Any, width: int) -> Any:
+    """Of a copy into shared memory: its two half warps are counted apart where lanes copy 16 bytes."""
+    if width < 16:
+        return sectors(addresses, active)
+    half = addresses.shape[1] // 2
+    return sectors(addresses.reshape(-1, half), active.reshape(-1, half)).reshape(-1, 2).sum(axis=1)
+
+
 def least_sectors(active: Any, width: int) -> Any:
     """Sectors that the same bytes would take if they lay side by side."""
     return -(-active.sum(axis=1) * width // SECTOR_BYTES)

@@ -23,7 +23,7 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_MOST_STEPS = 120_000
+_MOST_STEPS = 240_000
 MAX_PROGRAMS = 1 << 40
 """Beyond, sums might not fit 64 bits."""
 
