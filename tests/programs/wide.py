@@ -14,6 +14,7 @@ WIDE: dict[str, Sequence[str]] = {
     # file below FOLDER: where a path begins that it is for
     "test_evidence.py": _SOUNDNESS,
     "test_false_alarms.py": ("irdiff/ir/", "irdiff/backends/", "irdiff/worker", "corpus/", "targets/"),
+    "test_torch_launches.py": ("irdiff/worker/", "irdiff/capture/"),
     "test_packs.py": ("irdiff/capture/", "irdiff/resolve/packs", "irdiff/worker/", "corpus/packs/"),
     "test_origin.py": ("irdiff/attribute/",),
     "test_runs_made_twice.py": ("irdiff/run/", "irdiff/pipeline.py", "irdiff/cli/", "irdiff/capture/"),

@@ -21,10 +21,10 @@ GROUND = {
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "codegen", "compare",
-    "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
+    "attribute", "effects", "group", "recheck", "run", "timing", "work", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
-PURE = {"ir", "texts", "backends", "effects", "group"}
+PURE = {"ir", "texts", "backends", "effects", "group", "work"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py", "group/case_results.py",
 }  # fmt: skip

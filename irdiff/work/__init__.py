@@ -1,0 +1,1 @@
+"""Counts what one launch executes, from its machine code and its launch arguments."""

@@ -1,0 +1,407 @@
+"""Loads, stores, atomics, copies and barriers: which values they move, and what they cost.
+
+What one warp instruction costs is counted for each program, in the columns of `CostTally`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irdiff.work import coalescing
+from irdiff.work.integer import written
+from irdiff.work.launch_facts import KnownContent
+from irdiff.work.sass import ZERO, Operand, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
+
+GLOBAL = frozenset({"LDG", "STG", "ATOMG", "REDG", "LD", "ST", "ATOM", "RED", "LDGSTS"})
+SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
+LOCAL = frozenset({"LDL", "STL"})
+_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_WAVE_BYTES = 128
+_SHARED_WINDOW = 0xFFFFFF
+_STATIC_SHARED_BYTES = 16 << 10
+_ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
+COLUMNS = (
+    "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
+    "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
+)  # fmt: skip
+
+
+@dataclass
+class CostTally:
+    """Per column an array (instructions, programs): what surely happens, and what may happen beyond."""
+
+    instructions: int
+    programs: int
+    sure: Array = field(init=False)
+    beyond: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(COLUMNS), self.instructions, self.programs)
+        self.sure = np.zeros(shape, dtype=np.int64)
+        self.beyond = np.zeros(shape, dtype=np.int64)
+
+    def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
+        (self.sure if sure else self.beyond)[column, place] += amount
+
+
+(
+    EXECUTED,
+    REQUESTS,
+    SECTORS,
+    LEAST,
+    UNKNOWN_REQUESTS,
+    WAVEFRONTS,
+    LEAST_WAVES,
+    UNKNOWN_WAVES,
+    LOCAL_SECTORS,
+    TMA,
+    LOCAL_REQUESTS,
+) = range(len(COLUMNS))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A memory access in an iteration of a loop: its addresses, for the check that iterations repeat."""
+
+    place: int
+    addresses: Array | None
+    active: Array | None
+    width: int
+    space: str
+
+
+@dataclass
+class Memory:
+    """Shared memory's known words, and the contents of global memory that the launch fixes."""
+
+    state: WarpState
+    tally: CostTally
+    regions: Sequence[KnownContent]
+    shared_bytes: int
+    shared: Array | None = None
+    shared_known: Array | None = None
+    overwritten: set[int] = field(default_factory=set)
+    events: list[Any] = field(default_factory=list)
+    by_address: dict[int, int] = field(default_factory=dict)
+    """Address of a tensor map → bytes of one copy."""
+
+    def of_programs(self, per_warp: Array) -> Array:
+        return per_warp.reshape(self.state.programs, self.state.warps).sum(axis=1)
+
+    def address(self, operand: Operand, wide: bool) -> Value:
+        """(slots, 32) addresses as int64."""
+        total: Any = np.array([[operand.number]], dtype=np.int64)
+        known = None
+        for kind, number, pair in operand.registers:
+            is_wide = pair or (wide and kind == "R" and not any(row[2] for row in operand.registers))
+            value, mask = self.state.pair(kind, number) if is_wide else self.state.word(kind, number)
+            if value is None:
+                return UNKNOWN
+            part = value.view(np.int64) if is_wide else value.view(np.int32).astype(np.int64)
+            total, known = total + part, both(known, mask)
+        return total, known
+
+    def execute(
+        self, ins: SassInstruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
+    ) -> None:
+        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results."""
+        operands = [row for row in ins.operands if row.kind == "mem"]
+        width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
+        if ins.opcode in LOCAL:
+            self._local(ins, operands[0], active, write, width, sure)
+            return
+        if ins.opcode == "LDGSTS":
+            into_shared, maybe_into = active, maybe
+            guard = ins.operands[-1]
+            if guard.kind == "P":  # where it does not hold, zeros are stored and nothing is read
+                value, known = self.state.flag(guard)
+                if value is None:
+                    active, maybe = np.zeros_like(active), active if maybe is None else active | maybe
+                else:
+                    if known is not None:
+                        maybe = active & ~known if maybe is None else maybe | (active & ~known)
+                    active = active & value if known is None else active & value & known
+            lines = self._global(ins, operands[1], active, maybe, width, sure)
+            self._shared(ins, operands[0], into_shared, maybe_into, width, sure, lines)
+            return
+        if ins.opcode in SHARED:
+            self._shared(ins, operands[0], active, maybe, width, sure)
+            if ins.opcode == "LDS":
+                self._read_shared(ins, operands[0], write, width)
+                return
+            if ins.opcode == "STS":
+                self._write_shared(ins, operands[0], active, maybe, width)
+            elif ins.opcode in ("STSM", "ATOMS"):
+                self._forget_shared()
+        else:
+            if any(word.startswith(("F32x", "F16x2x", "BF16x2x")) for word in ins.modifiers):
+                width = 16 if any("x4" in word for word in ins.modifiers) else 8
+            self._global(ins, operands[0], active, maybe, width, sure)
+            if ins.opcode in ("LDG", "LD"):
+                self._read_global(ins, operands[0], write, width)
+                return
+            self._overwrite(operands[0])
+        for row in written(ins):
+            self.state.forget(row.kind, row.number, write)
+
+    # global
+
+    def _global(
+        self,
+        ins: SassInstruction,
+        operand: Operand,
+        active: Array,
+        maybe: Array | None,
+        width: int,
+        sure: bool,
+    ) -> Array | None:
+        """Counts; returns the lines of 128 bytes that a copy into shared memory comes from."""
+        place, tally = ins.place, self.tally
+        addresses, known = self.address(operand, wide=True)
+        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
+        if maybe is not None:
+            tally.add(
+                REQUESTS,
+                place,
+                self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)),
+                False,
+            )
+        if addresses is None or _some_unknown(known, lanes):
+            tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
+            self.events.append(Access(place, None, None, width, "global"))
+            return None
+        where = np.broadcast_to(addresses, lanes.shape)
+
+        def touched(on: Array) -> Array:
+            if ins.opcode == "LDGSTS":
+                return coalescing.copied_sectors(where, on, width)
+            return coalescing.sectors(where, on)
+
+        tally.add(SECTORS, place, self.of_programs(touched(lanes)), sure)
+        tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
+        if maybe is not None:
+            all_lanes = lanes | maybe
+            more = touched(all_lanes) - touched(lanes)
+            tally.add(SECTORS, place, self.of_programs(more), False)
+        self.events.append(Access(place, addresses, lanes, width, "global"))
+        return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
+
+    def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
+        target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
+        words = max(1, width // 4)
+        if not self.regions or target.number == ZERO:
+            for row in written(ins):
+                self.state.forget(row.kind, row.number, write)
+            return
+        addresses, known = self.address(operand, wide=True)
+        for word in range(words):
+            value = (
+                UNKNOWN
+                if addresses is None
+                else self._content(addresses + 4 * word, known, min(width, 4), ins)
+            )
+            self.state.write("R", target.number + word, *value, write)
+
+    def _content(self, addresses: Array, known: Array | None, size: int, ins: SassInstruction) -> Value:
+        for region in self.regions:
+            end = region.address + len(region.content)
+            if region.address in self.overwritten:
+                continue
+            inside = (addresses >= region.address) & (addresses + size <= end)
+            if not inside.any():
+                continue
+            at = np.where(inside, addresses - region.address, 0)
+            value = np.zeros(at.shape, dtype=np.uint32)
+            for byte in range(size):
+                value = value | region.content[at + byte].astype(np.uint32) << np.uint32(8 * byte)
+            signed = {"S8": 8, "S16": 16}.get(next((w for w in ins.modifiers if w in ("S8", "S16")), ""))
+            if signed:
+                shift = np.int32(32 - signed)
+                value = ((value << np.uint32(32 - signed)).view(np.int32) >> shift).view(np.uint32)
+            mask = both(known, None if inside.all() else inside)
+            return value, mask
+        return UNKNOWN
+
+    def _overwrite(self, operand: Operand) -> None:
+        if not self.regions:
+            return
+        addresses, _ = self.address(operand, wide=True)
+        for region in self.regions:
+            end = region.address + len(region.content)
+            if addresses is None or ((addresses >= region.address) & (addresses < end)).any():
+                self.overwritten.add(region.address)
+
+    # shared
+
+    def _shared(
+        self,
+        ins: SassInstruction,
+        operand: Operand,
+        active: Array,
+        maybe: Array | None,
+        width: int,
+        sure: bool,
+        lines: Array | None = None,
+    ) -> None:
+        place, tally = ins.place, self.tally
+        addresses, known = self.address(operand, wide=False)
+        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        warps = lanes.any(axis=1)
+        matrices = 0
+        if ins.opcode in ("LDSM", "STSM"):
+            matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
+            lanes = lanes & (np.arange(32) < 8 * matrices)
+        if addresses is None or _some_unknown(known, lanes):
+            tally.add(UNKNOWN_WAVES, place, self.of_programs(warps), sure)
+            self.events.append(Access(place, None, None, width, "shared"))
+            return
+        where = np.broadcast_to(addresses, lanes.shape)
+        if matrices:
+            waves = coalescing.wavefronts(
+                where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8
+            )
+            least = np.where(warps, matrices, 0)
+        else:
+            passes = coalescing.load_wavefronts if ins.opcode == "LDS" else coalescing.wavefronts
+            waves = passes(where, lanes, width)
+            if lines is not None:  # what one line brings is written at once
+                waves = np.maximum(waves, lines)
+            least = np.where(warps, max(1, width // 4), 0)
+        tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
+        tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
+        if maybe is not None and not matrices:
+            more = coalescing.wavefronts(where, lanes | maybe, width) - waves
+            tally.add(WAVEFRONTS, place, self.of_programs(more), False)
+        self.events.append(Access(place, addresses, lanes, 16 if matrices else width, "shared"))
+
+    def matrix_operands(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
+        """`HGMMA` reads its right side, and its left one where it is no register, from shared memory.
+
+        Four warps share what they read; swizzled tiles have no conflicts.
+        """
+        rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
+        size_bits = 8 if ins.opcode in ("QGMMA", "IGMMA") else _ELEMENT_BITS.get(ins.modifiers[-1], 16)
+        from_registers = ins.operands[1].kind == "R"
+        size = (columns + (0 if from_registers else rows)) * depth * size_bits // 8
+        waves = warps * -(-size // (_WAVE_BYTES * 4))
+        self.tally.add(WAVEFRONTS, ins.place, self.of_programs(waves[:, 0]), sure)
+        self.tally.add(LEAST_WAVES, ins.place, self.of_programs(waves[:, 0]), sure)
+
+    def _forget_shared(self) -> None:
+        self.shared = self.shared_known = None
+
+    def _write_shared(
+        self, ins: SassInstruction, operand: Operand, active: Array, maybe: Array | None, width: int
+    ) -> None:
+        state, source = self.state, ins.operands[1]
+        words = [
+            state.word("R", source.number + n if source.number != ZERO else ZERO)
+            for n in range(max(1, width // 4))
+        ]
+        if self.shared is None and all(value is None for value, _ in words):
+            return
+        addresses, known = self.address(operand, wide=False)
+        if addresses is None or _some_unknown(known, active if maybe is None else active | maybe):
+            self._forget_shared()
+            return
+        if self.shared is None or self.shared_known is None:
+            size = self.shared_bytes + _STATIC_SHARED_BYTES
+            self.shared = np.zeros((state.programs, size), dtype=np.uint8)
+            self.shared_known = np.zeros((state.programs, size), dtype=bool)
+        shape = (state.slots, 32)
+        lanes = np.broadcast_to(active if maybe is None else active | maybe, shape)
+        first = np.broadcast_to(addresses & _SHARED_WINDOW, shape)
+        lanes = lanes & (first + width <= self.shared.shape[1])
+        program = np.broadcast_to((np.arange(state.slots) // state.warps)[:, None], shape)[lanes]
+        first = first[lanes]
+        if maybe is not None or all(value is None for value, _ in words):
+            self.shared_known[program[:, None], first[:, None] + np.arange(width)] = False
+            return
+        for byte in range(width):
+            value, mask = words[byte // 4]
+            if value is not None:
+                part = value >> np.uint32(8 * (byte % 4)) & np.uint32(255)
+                self.shared[program, first + byte] = np.broadcast_to(part, shape)[lanes]
+            sure = value is not None if mask is None else np.broadcast_to(mask, shape)[lanes]
+            self.shared_known[program, first + byte] = sure
+
+    def _read_shared(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
+        target = ins.operands[0]
+        if target.number == ZERO:
+            return
+        addresses, known = (None, None) if self.shared is None else self.address(operand, wide=False)
+        for word in range(max(1, width // 4)):
+            value = (
+                UNKNOWN
+                if addresses is None
+                else self._shared_word(addresses + 4 * word, known, min(width, 4))
+            )
+            if {"S8", "S16"} & set(ins.modifiers):
+                value = UNKNOWN
+            self.state.write("R", target.number + word, *value, write)
+
+    def _shared_word(self, addresses: Array, known: Array | None, size: int) -> Value:
+        if self.shared is None or self.shared_known is None:
+            return UNKNOWN
+        program = (np.arange(self.state.slots) // self.state.warps)[:, None]
+        first = np.minimum(addresses & _SHARED_WINDOW, self.shared.shape[1] - size)
+        there = np.ones((1, 1), dtype=bool) if known is None else known
+        value = np.zeros((1, 1), dtype=np.uint32)
+        for byte in range(size):
+            there = there & self.shared_known[program, first + byte]
+            value = value | self.shared[program, first + byte].astype(np.uint32) << np.uint32(8 * byte)
+        if not there.any():
+            return UNKNOWN
+        return value, None if there.all() else there
+
+    # local
+
+    def _local(
+        self,
+        ins: SassInstruction,
+        operand: Operand,
+        active: Array,
+        write: Array | None,
+        width: int,
+        sure: bool,
+    ) -> None:
+        words = max(1, width // 4)
+        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        # a thread's words of local memory lie side by side with those of the other lanes
+        count = coalescing.local_sectors(lanes, width)
+        self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
+        self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
+        addresses, known = self.address(operand, wide=False)
+        start, same = 0, False
+        if addresses is not None and not _some_unknown(known, lanes):
+            used = np.broadcast_to(addresses, lanes.shape)[lanes]
+            same = len(used) > 0 and bool((used == used[0]).all())
+            start = int(used[0]) if same else 0
+        if ins.opcode == "STL":
+            if not same:
+                self.state.local.clear()
+                return
+            if width < 4:
+                self.state.local[start & ~3] = UNKNOWN
+                return
+            for n in range(words):
+                source = ins.operands[1]
+                value = self.state.word("R", source.number + n if source.number != ZERO else ZERO)
+                self.state.local[start + 4 * n] = merged(
+                    self.state.local.get(start + 4 * n, UNKNOWN), value, write
+                )
+            return
+        for n in range(words):
+            value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN
+            if ins.operands[0].number != ZERO:
+                self.state.write("R", ins.operands[0].number + n, *value, write)
+
+
+def _some_unknown(known: Array | None, lanes: Array) -> bool:
+    return known is not None and bool((lanes & ~known).any())

@@ -1,0 +1,567 @@
+"""Executes a kernel for all warps of some programs at once: control flow, barriers, and what is not known.
+
+Lanes that are at one place form a fragment. The fragment at the lowest place runs first, so lanes that parted
+meet again where they wait for each other. A branch on data that is not known takes both ways, each from the
+same state, up to the place where they join; what only one of them executes is counted as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, CostTally, Memory
+from irdiff.work.flow import post_dominators
+from irdiff.work.integer import COMPUTED, written
+from irdiff.work.repeating import Repeater
+from irdiff.work.sass import SassFunction, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
+
+MAX_STEPS = 80_000
+"""Instructions executed for all programs together."""
+MAX_DEPTH = 12
+_MEMORY = GLOBAL | SHARED | LOCAL
+_NOTHING = frozenset(
+    [
+        "NOP",
+        "BSSY",
+        "BSYNC",
+        "BREAK",
+        "MEMBAR",
+        "ERRBAR",
+        "CGAERRBAR",
+        "FENCE",
+        "CCTL",
+        "CCTLL",
+        "DEPBAR",
+        "LDGDEPBAR",
+        "WARPSYNC",
+        "WARPGROUP",
+        "YIELD",
+        "NANOSLEEP",
+        "BMOV",
+        "UTMACMDFLUSH",
+        "UTMACCTL",
+        "UTMAPF",
+        "PREEXIT",
+        "ACQBULK",
+        "UCGABAR_ARV",
+        "UCGABAR_WAIT",
+        "ARRIVES",
+        "UTMAREDG",
+        "UTMALDG",
+        "ENDCOLLECTIVE",
+    ]
+)
+
+
+_MEET = frozenset({"BSYNC", "WARPSYNC", "BAR"})
+_NEVER = 1 << 40
+
+
+class NotCounted(Exception):  # noqa: N818 - a finding about a launch
+    """Why a launch's work was not counted."""
+
+
+class TooMany(NotCounted):
+    """The launch would take too long to count."""
+
+
+@dataclass
+class Fragment:
+    place: int
+    mask: Array
+    """(slots, 32) lanes."""
+    sure: bool
+
+    def __post_init__(self) -> None:
+        self.warps = self.mask.any(axis=1, keepdims=True)
+
+
+@dataclass
+class Executor:
+    function: SassFunction
+    state: WarpState
+    tally: CostTally
+    memory: Memory
+    repeater: Repeater
+    alive: Array = field(init=False)
+    steps: int = 0
+    arrived: dict[int, Array] = field(default_factory=dict)
+    """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
+    open_loops: dict[int, str] = field(default_factory=dict)
+    """Place of a branch that data decide → what is not known there."""
+    unknown_branches: dict[int, int] = field(default_factory=dict)
+    _stack: list[int] = field(default_factory=list)
+    _joins: dict[int, int | None] | None = None
+
+    def __post_init__(self) -> None:
+        self.alive = np.ones((self.state.slots, 32), dtype=bool)
+
+    def run(self) -> None:
+        self._run([Fragment(0, self.alive, True)], None)
+
+    def _run(self, fragments: list[Fragment], stop: int | None) -> Array | None:
+        """Runs all fragments to their end or to `stop`; returns the lanes that are there."""
+        waiting: list[Fragment] = []
+        arrived: Array | None = None
+        while fragments or waiting:
+            if not fragments:
+                raise NotCounted("warps wait at a barrier that the others do not reach")
+            fragments.sort(key=lambda row: row.place)
+            current = self._joined(fragments)
+            if current.place == stop:
+                arrived = current.mask if arrived is None else arrived | current.mask
+                continue
+            limit = min((row.place for row in fragments if row.place > current.place), default=_NEVER)
+            if stop is not None and current.place < stop:
+                limit = min(limit, stop)
+            barrier = self._straight(current, fragments, limit)
+            if barrier is not None:
+                waiting.append(barrier)
+                waiting = self._released(waiting, fragments)
+        return arrived
+
+    def _joined(self, fragments: list[Fragment]) -> Fragment:
+        """Takes the first fragment, with all others at its place that go on with it.
+
+        Lanes of one warp that have parted go on together only behind an instruction at which they wait for
+        each other; each part executes that.
+        """
+        current, apart = fragments.pop(0), []
+        place = current.place
+        waits = (
+            self.function.instructions[place].opcode in _MEET
+            if place < len(self.function.instructions)
+            else True
+        )
+        while fragments and fragments[0].place == place:
+            other = fragments.pop(0)
+            shared = current.warps & other.warps
+            if shared.any() and not waits:
+                apart.append(other)
+                continue
+            if shared.any():
+                self.tally.add(
+                    EXECUTED, place, self.memory.of_programs(shared[:, 0]), current.sure and other.sure
+                )
+            current = Fragment(place, current.mask | other.mask, current.sure and other.sure)
+        fragments += apart
+        return current
+
+    def _released(self, waiting: list[Fragment], fragments: list[Fragment]) -> list[Fragment]:
+        """Lets the programs go on whose warps have all arrived; returns what still waits."""
+        rest: list[Fragment] = []
+        by_barrier: dict[int, list[Fragment]] = {}
+        for row in waiting:
+            by_barrier.setdefault(self._barrier_of(row.place), []).append(row)
+        for number, rows in by_barrier.items():
+            here = np.zeros_like(self.alive)
+            for row in rows:
+                here = here | row.mask
+            arrived = self.memory.of_programs(here.any(axis=1)) + self.arrived.get(number, 0)
+            alive = self.memory.of_programs(self.alive.any(axis=1))
+            count = self.function.instructions[rows[0].place].operands
+            stated = len(count) > 1 and count[1].kind == "imm"
+            needed: Array = np.full_like(alive, count[1].number // 32) if stated else alive
+            complete = (arrived >= needed) & (self.memory.of_programs(here.any(axis=1)) > 0)
+            if not complete.any():
+                rest += rows
+                continue
+            if number in self.arrived:
+                self.arrived[number] = np.where(complete, 0, self.arrived[number])
+            lanes = np.repeat(complete, self.state.warps)[:, None]
+            for row in rows:
+                for mask, into in ((row.mask & lanes, fragments), (row.mask & ~lanes, rest)):
+                    if mask.any():
+                        into.append(Fragment(row.place + (into is fragments), mask, row.sure))
+        return rest
+
+    def _barrier_of(self, place: int) -> int:
+        operand = self.function.instructions[place].operands[0]
+        if operand.kind == "imm":
+            return operand.number
+        value, _ = self.state.fetch(operand)
+        return -1 if value is None else int(value.flat[0])
+
+    def _straight(self, fragment: Fragment, fragments: list[Fragment], limit: int) -> Fragment | None:
+        """Runs a fragment until it branches, ends, or meets another; returns it where it waits."""
+        code, place, mask = self.function.instructions, fragment.place, fragment.mask
+        sure = fragment.sure
+        warps = fragment.warps
+        of_programs = self.memory.of_programs(warps[:, 0])
+        full = bool((mask == self.alive).all())
+        whole = full or self._of_whole_programs(mask)
+        full_warps = bool((warps == self.alive.any(axis=1, keepdims=True)).all())
+        lane_mask, warp_mask = None if full else mask, None if full_warps else warps
+        count = self.tally.sure[EXECUTED] if sure else self.tally.beyond[EXECUTED]
+        while True:
+            if place >= len(code):
+                raise NotCounted("the code runs past its end")
+            ins = code[place]
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
+            count[place] += of_programs
+            opcode = ins.opcode
+            flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
+            if opcode in ("BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"):
+                self._branch(ins, fragment, fragments, flag)
+                return None
+            if opcode == "BAR" and not self._none(flag, ins):
+                if "ARV" in ins.modifiers:
+                    number = self._barrier_of(place)
+                    self.arrived[number] = self.arrived.get(number, 0) + of_programs
+                if whole or "ARV" in ins.modifiers:
+                    place += 1
+                    if place == limit:
+                        fragments.append(Fragment(place, mask, sure))
+                        return None
+                    continue
+                return Fragment(place, mask, sure)
+            if opcode not in _NOTHING:
+                self._compute(ins, flag, mask, lane_mask, warp_mask, sure)
+            place += 1
+            if place == limit:
+                fragments.append(Fragment(place, mask, sure))
+                return None
+
+    def _of_whole_programs(self, mask: Array) -> bool:
+        """Whether the other warps of these programs have ended: nobody is waited for."""
+        programs = mask.reshape(self.state.programs, -1).any(axis=1)
+        return bool((mask == self.alive & np.repeat(programs, self.state.warps)[:, None]).all())
+
+    def _none(self, flag: Value, ins: SassInstruction) -> bool:
+        return ins.predicate is not None and flag[0] is not None and flag[1] is None and not flag[0].any()
+
+    def _compute(
+        self,
+        ins: SassInstruction,
+        flag: Value,
+        mask: Array,
+        lane_mask: Array | None,
+        warp_mask: Array | None,
+        sure: bool,
+    ) -> None:
+        unsure: Array | None = None
+        holds: Array | None = None
+        if ins.predicate is not None:
+            value, known = flag
+            if value is None:
+                unsure = np.ones((1, 1), dtype=bool)
+            else:
+                holds = value
+                if known is not None:
+                    unsure = ~np.broadcast_to(known, np.broadcast_shapes(known.shape, value.shape))
+                    holds = value & ~unsure
+                    unsure = unsure if (unsure & mask).any() else None
+                if unsure is None:
+                    if not (holds & mask).any():
+                        return
+                    if holds.all():
+                        holds = None
+        opcode = ins.opcode
+        if opcode in _MEMORY:
+            active = (
+                mask
+                if holds is None and unsure is None
+                else mask & (np.zeros((1, 1), dtype=bool) if holds is None else holds)
+            )
+            maybe = None if unsure is None else mask & unsure
+            write = (
+                lane_mask if holds is None and unsure is None else active if maybe is None else active | maybe
+            )
+            self.memory.execute(ins, active, maybe, write, sure)
+            if maybe is not None:
+                self._doubt(ins, unsure, lane_mask)
+            return
+        compute = COMPUTED.get(opcode)
+        if compute is not None:
+            results = compute(self.state, ins)
+            if self.repeater.recording and opcode in ("ISETP", "UISETP"):
+                self.repeater.compared(
+                    ins.place,
+                    self.state.fetch(ins.operands[2]),
+                    self.state.fetch(ins.operands[3]),
+                    ins.modifiers,
+                )
+        else:
+            results = self._other(ins, mask, sure)
+        for target, result in results:
+            value, known = result
+            base = lane_mask if target.kind in ("R", "P") else warp_mask
+            where = base
+            if holds is not None or unsure is not None:
+                reached = np.zeros((1, 1), dtype=bool) if holds is None else holds
+                if unsure is not None:
+                    reached = reached | unsure
+                    if value is not None:
+                        known = both(known, ~unsure)
+                if target.kind in ("UR", "UP") and reached.shape[1] > 1:
+                    reached = reached.any(axis=1, keepdims=True)
+                where = reached if base is None else base & reached
+            if value is not None and target.kind in ("UR", "UP") and value.shape[1] > 1:
+                value, known = value[:, :1], None if known is None else known[:, :1]
+            self.state.write(target.kind, target.number, value, known, where)
+
+    def _doubt(self, ins: SassInstruction, unsure: Array | None, lane_mask: Array | None) -> None:
+        for row in written(ins):
+            where = unsure if lane_mask is None else lane_mask & unsure
+            self.state.forget(row.kind, row.number, where)
+
+    def _other(self, ins: SassInstruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
+        """Instructions that move values between lanes, or that wait."""
+        opcode, state = ins.opcode, self.state
+        if opcode == "R2UR":
+            value, known = state.fetch(ins.operands[-1])
+            return [(ins.operands[0], self._first_lane(value, known, mask))]
+        if opcode == "ELECT":
+            first = np.zeros_like(mask)
+            first[np.arange(len(mask)), mask.argmax(axis=1)] = True
+            return [(ins.operands[0], (first, None)), (ins.operands[1], UNKNOWN)]
+        if opcode in ("VOTE", "VOTEU"):
+            return self._vote(ins, mask)
+        if opcode == "SHFL":
+            return self._shuffle(ins)
+        if opcode == "SYNCS":
+            return self._synchronize(ins, mask, sure)
+        if opcode == "USETMAXREG":
+            return [(row, (np.ones((1, 1), dtype=bool), None)) for row in written(ins)]
+        if opcode == "FCHK":  # a division takes the slow way only for the smallest and largest numbers
+            return [(ins.operands[0], (np.zeros((1, 1), dtype=bool), None))]
+        if opcode == "LEPC" and ins.target is not None:
+            address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
+            low: Array = np.array([[address]], dtype=np.uint32)
+            return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
+        if opcode in ("HGMMA", "QGMMA", "IGMMA"):
+            self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
+            return [(row, UNKNOWN) for row in written(ins)]
+        if opcode == "UTMASTG":
+            pair = state.pair("UR", ins.operands[1].registers[0][1]) if ins.operands[1].registers else UNKNOWN
+            if pair[0] is not None:
+                warps = mask.any(axis=1, keepdims=True)
+                sizes = np.zeros(pair[0].shape, dtype=np.int64)
+                for start, size in self.memory.by_address.items():
+                    sizes = np.where(pair[0] == np.uint64(start), size, sizes)
+                self.tally.add(
+                    TMA,
+                    ins.place,
+                    self.memory.of_programs(np.broadcast_to(sizes, warps.shape)[:, 0] * warps[:, 0]),
+                    sure,
+                )
+            return []
+        return [(row, UNKNOWN) for row in written(ins)]
+
+    def _first_lane(self, value: Array | None, known: Array | None, mask: Array) -> Value:
+        if value is None:
+            return UNKNOWN
+        if value.shape[1] == 1:
+            return value, known if known is None or known.shape[1] == 1 else known.all(axis=1, keepdims=True)
+        lane = mask.argmax(axis=1)[:, None]
+        one = np.take_along_axis(np.broadcast_to(value, mask.shape), lane, axis=1)
+        if known is not None:
+            known = np.take_along_axis(np.broadcast_to(known, mask.shape), lane, axis=1)
+        return one, known
+
+    def _vote(self, ins: SassInstruction, mask: Array) -> list[tuple[Any, Value]]:
+        target, source = ins.operands[0], ins.operands[-1]
+        value, known = self.state.flag(source)
+        if value is None:
+            return [(row, UNKNOWN) for row in written(ins)]
+        lanes = np.broadcast_to(value, mask.shape)
+        all_known = (
+            None if known is None else (np.broadcast_to(known, mask.shape) | ~mask).all(axis=1, keepdims=True)
+        )
+        if target.kind in ("R", "UR"):
+            bits = ((lanes & mask).astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(
+                axis=1, keepdims=True
+            )
+            return [
+                (target, (bits.astype(np.uint32), all_known)),
+                *((row, UNKNOWN) for row in written(ins)[1:]),
+            ]
+        if "ANY" in ins.modifiers:
+            result = (lanes & mask).any(axis=1, keepdims=True)
+        elif "ALL" in ins.modifiers:
+            result = (lanes | ~mask).all(axis=1, keepdims=True)
+        else:
+            return [(row, UNKNOWN) for row in written(ins)]
+        return [(target, (result, all_known))]
+
+    def _shuffle(self, ins: SassInstruction) -> list[tuple[Any, Value]]:
+        flag, target, source, lane, bounds = ins.operands
+        value, known = self.state.fetch(source)
+        index, index_known = self.state.fetch(lane)
+        word = ins.modifiers[0]
+        plain = bounds.kind == "imm" and bounds.number == 0x1F and word in ("IDX", "BFLY")
+        if value is None or index is None or not plain:
+            return [(row, UNKNOWN) for row in written(ins)]
+        if value.shape[1] == 1:
+            return [(target, (value, known)), (flag, (np.ones((1, 1), dtype=bool), None))]
+        lanes = np.arange(32, dtype=np.int64)[None, :]
+        wanted = index.astype(np.int64) & 31 if word == "IDX" else lanes ^ (index.astype(np.int64) & 31)
+        shape = (self.state.slots, 32)
+        at = np.broadcast_to(wanted, shape)
+        moved = np.take_along_axis(np.broadcast_to(value, shape), at, axis=1)
+        if known is not None:
+            known = np.take_along_axis(np.broadcast_to(known, shape), at, axis=1)
+        return [(target, (moved, both(known, index_known))), (flag, (np.ones((1, 1), dtype=bool), None))]
+
+    def _synchronize(self, ins: SassInstruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
+        """Barriers in shared memory: a wait ends at once, and an arrival says how many bytes will come."""
+        words = ins.modifiers
+        if "PHASECHK" in words:
+            return [(ins.operands[0], (np.ones((1, 1), dtype=bool), None))]
+        if words == ("ARRIVE", "TRANS64") and ins.operands[-1].kind == "R":
+            value, _ = self.state.fetch(ins.operands[-1])
+            lanes = mask
+            if ins.predicate is not None:
+                holds, _ = self.state.flag(ins.predicate)
+                lanes = mask if holds is None else mask & holds
+            if value is not None:
+                per_warp = (np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape) * lanes).sum(
+                    axis=1
+                )
+                self.tally.add(TMA, ins.place, self.memory.of_programs(per_warp), sure)
+        return [(row, UNKNOWN) for row in written(ins)]
+
+    # control flow
+
+    def _branch(
+        self, ins: SassInstruction, fragment: Fragment, fragments: list[Fragment], flag: Value
+    ) -> None:
+        mask, sure = fragment.mask, fragment.sure
+        condition, known = self._condition(ins, flag)
+        if condition is None:
+            self._fork(ins, mask, np.zeros_like(mask), np.zeros_like(mask), fragments, sure)
+            return
+        taken, other = mask & condition, mask & ~condition
+        if known is not None and (mask & ~known).any():
+            unclear = mask & ~known
+            self._fork(ins, unclear, taken & known, other & known, fragments, sure)
+            return
+        self._part(ins, taken, other, fragments, sure)
+
+    def _condition(self, ins: SassInstruction, flag: Value) -> Value:
+        condition, known = (np.ones((1, 1), dtype=bool), None) if ins.predicate is None else flag
+        for operand in ins.operands:  # `BRA UP0, …` and `BRA P1, …`
+            if operand.kind in ("P", "UP") and condition is not None:
+                value, mask = self.state.flag(operand)
+                condition = None if value is None else condition & value
+                known = both(known, mask)
+        return condition, known
+
+    def _part(
+        self, ins: SassInstruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool
+    ) -> None:
+        place = ins.place
+        if other.any():
+            fragments.append(Fragment(place + 1, other, sure))
+        if not taken.any():
+            return
+        if ins.opcode in ("EXIT", "BPT", "KILL"):
+            self.alive = self.alive & ~taken
+            return
+        for target, lanes in self._targets(ins, taken):
+            if target is None:
+                self.alive = self.alive & ~lanes
+                continue
+            if target <= place and ins.opcode == "BRA":
+                if target == place:  # the padding behind a kernel
+                    raise NotCounted(f"an endless loop at {ins.address:#x}")
+                self.repeater.arrive(target, place, lanes)
+            fragments.append(Fragment(target, lanes, sure))
+
+    def _targets(self, ins: SassInstruction, taken: Array) -> list[tuple[int | None, Array]]:
+        if ins.target is not None and ins.opcode in ("BRA", "CALL", "JMP"):
+            return [(ins.target, taken)]
+        if ins.opcode == "CALL":  # of a function that is not in the file, as printf
+            return [(None, taken)]
+        if ins.opcode == "RET":
+            value, _ = self.state.word("R", ins.operands[0].number)
+            if value is None:
+                raise NotCounted(f"a return at {ins.address:#x} to an address that is not known")
+            found: list[tuple[int | None, Array]] = []
+            addresses = np.broadcast_to(value, taken.shape)
+            for address in np.unique(addresses[taken]):
+                target = self.function.place_of.get(int(address))
+                if target is None:
+                    raise NotCounted(
+                        f"a return at {ins.address:#x} to {int(address):#x}, where no instruction is"
+                    )
+                found.append((target, taken & (addresses == address)))
+            return found
+        raise NotCounted(f"{ins.opcode} at {ins.address:#x}: its targets are not read")
+
+    def _fork(
+        self,
+        ins: SassInstruction,
+        unclear: Array,
+        taken: Array,
+        other: Array,
+        fragments: list[Fragment],
+        sure: bool,
+    ) -> None:
+        """Both ways for the lanes of `unclear`."""
+        place = ins.place
+        if taken.any() or other.any():
+            self._part(ins, taken, other, fragments, sure)
+        self.unknown_branches[place] = self.unknown_branches.get(place, 0) + 1
+        backward = ins.opcode == "BRA" and ins.target is not None and ins.target <= place
+        if self._joins is None:
+            self._joins = post_dominators(self.function.instructions)
+        join = self._joins.get(place)
+        if backward or place in self._stack or len(self._stack) >= MAX_DEPTH:
+            # how often is not known: once is sure
+            self.open_loops[place] = f"data decide how often the loop at {ins.address:#x} runs"
+            follow = place + 1 if backward or join is None else join
+            fragments.append(Fragment(follow, unclear, sure))
+            return
+        self._stack.append(place)
+        before, alive = self.state.snapshot(), self.alive
+        ways: list[tuple[Any, Array, Array | None]] = []
+        loops = dict(self.repeater.loops)
+        for go in (True, False):
+            self.state.restore(before)
+            self.alive = alive
+            self.repeater.loops = {}
+            inner: list[Fragment] = []
+            lanes, none = unclear, np.zeros_like(unclear)
+            self._part(ins, lanes if go else none, none if go else lanes, inner, False)
+            reached = self._run(inner, join) if inner else None
+            ways.append((self.state.snapshot(), self.alive, reached))
+        self.repeater.loops = loops
+        self._stack.pop()
+        self._merge(ways)
+        reached = [lanes for *_, lanes in ways if lanes is not None]
+        if reached:
+            union = reached[0] if len(reached) == 1 else reached[0] | reached[1]
+            assert join is not None
+            fragments.append(Fragment(join, union, sure))
+
+    def _merge(self, ways: Sequence[tuple[Any, Array, Array | None]]) -> None:
+        """The state of lanes that took either way: what differs is not known."""
+        (one, alive_one, _), (other, alive_other, _) = ways
+        self.alive = alive_one | alive_other
+        for kind in ("R", "UR", "P", "UP"):
+            self.state.registers[kind] = _agreed(one.values[kind], other.values[kind])
+        self.state.local = _agreed(one.local, other.local)
+
+
+def _agreed(one: dict[int, Value], other: dict[int, Value]) -> dict[int, Value]:
+    found: dict[int, Value] = {}
+    for number in one.keys() & other.keys():
+        (a, known_a), (b, known_b) = one[number], other[number]
+        if a is b and known_a is known_b:
+            found[number] = one[number]
+        elif a is not None and b is not None:
+            same = a == b
+            known = both(known_a, known_b)
+            if same.all():
+                found[number] = a, known
+            elif same.any():
+                found[number] = merged(UNKNOWN, (a, known), same)
+    return found

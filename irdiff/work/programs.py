@@ -1,0 +1,59 @@
+"""Runs some programs of a grid and says what each instruction cost in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from irdiff.work.accesses import CostTally, Memory
+from irdiff.work.execute import Executor
+from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.repeating import Repeater
+from irdiff.work.sass import SassFunction
+from irdiff.work.state import WarpState
+
+Place = tuple[int, int, int]
+_U32 = np.uint32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    tally: CostTally
+    open_loops: tuple[str, ...]
+    unknown_branches: tuple[int, ...]
+    steps: int
+
+
+def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
+    """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
+    programs, warps = len(places), facts.warps
+    tally = CostTally(len(function.instructions), programs)
+
+    def of_program(values: Sequence[int]) -> Any:
+        return np.repeat(np.array(values, dtype=_U32), warps)[:, None]
+
+    warp = np.tile(np.arange(warps, dtype=_U32), programs)[:, None]
+    lane = np.arange(32, dtype=_U32)[None, :]
+    zero = np.zeros((1, 1), dtype=_U32)
+    rank = of_program([x % facts.cluster for x, _, _ in places])
+    special = {
+        "SR_TID.X": warp * _U32(32) + lane, "SR_TID.Y": zero, "SR_TID.Z": zero, "SR_LANEID": lane,
+        "SR_CTAID.X": of_program([row[0] for row in places]),
+        "SR_CTAID.Y": of_program([row[1] for row in places]),
+        "SR_CTAID.Z": of_program([row[2] for row in places]), "SR_CgaCtaId": rank, "SR_VIRTID": zero,
+        "SR_CgaSize": zero + _U32(facts.cluster), "SR_NTID.X": zero + _U32(warps * 32),
+        "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),
+    }  # fmt: skip
+    state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
+    memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
+    executor = Executor(function, state, tally, memory, Repeater(state, tally, memory))
+    executor.run()
+    return Executed(
+        tally=tally,
+        open_loops=tuple(executor.open_loops.values()),
+        unknown_branches=tuple(sorted(executor.unknown_branches)),
+        steps=executor.steps,
+    )
