@@ -22,7 +22,11 @@ def meet(values: Values, one: Event, other: Event) -> bool:
     """Whether the order of two effects counts."""
     ours, theirs = one.effect, other.effect
     acts = {ours.act, theirs.act}
-    if acts & _WITHOUT_ORDER or acts <= _READS:
+    if acts & _WITHOUT_ORDER:
+        return False
+    if one.operation.keeps_order or other.operation.keeps_order:
+        return True
+    if acts <= _READS:
         return False
     if acts & _IN_ORDER or not ours.space or not theirs.space:
         return True

@@ -69,6 +69,9 @@ PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
 CACHE_POLICY = "cache policy "
 """What a declaration begins with that stands for the hint of an access."""
+_KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\bsc0 sc1\b|\bglc\b")
+"""Of PTX (memory consistency model: acquire and release patterns, volatile) and AMD assembly (accesses that
+go past the caches of a compute unit)."""
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
 """What it adds is named by a descriptor, if at all."""
 
@@ -94,6 +97,11 @@ class Operation:
     """Whether it acts only in the lanes that `exec` has."""
     effect: Effect | None = None
     is_float: bool = False
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether it is an access that other threads see in the order of the program."""
+        return _KEEPS_ORDER.search(self.name) is not None
 
     @property
     def sums_up(self) -> bool:

@@ -80,9 +80,10 @@ class _Pending:
         effect = each.operation.effect
         if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
             return ""
-        awaited = (_CACHES,) if effect.act is Act.STORE else (_STORES, _SHARED, _CACHES)
+        is_plain = effect.act is Act.STORE and not each.operation.keeps_order
+        awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES)
         found = [what for rows in pending for what in rows if what in awaited]
-        found += [f"{len(self.copies)} copies"] if self.copies and effect.act is not Act.STORE else []
+        found += [f"{len(self.copies)} copies"] if self.copies and not is_plain else []
         return f"{' and '.join(found)} {UNFINISHED}" if found else ""
 
     def advance(self, each: Instruction) -> None:
