@@ -177,7 +177,7 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
     original_run, original_tune = jit.run, tuner.run
     opened = _Interception(sink, original_run, configs, with_frontend, left_out, direct)
-    modules = (triton.compiler, triton.compiler.compiler)
+    modules = (triton, triton.compiler, triton.compiler.compiler)
     jit.run = functools.wraps(original_run)(lambda *args, **kwargs: opened.run(*args, **kwargs))
     tuner.run = functools.wraps(original_tune)(lambda *args, **kwargs: opened.tune(*args, **kwargs))
     for module in modules:

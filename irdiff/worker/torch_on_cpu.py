@@ -93,7 +93,8 @@ def _redirector(torch):
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
                 args = tuple(map(on_cpu, args))
-            kwargs.pop("pin_memory", None)
+            if kwargs.pop("pin_memory", False):  # a kernel may read it from the host
+                device = device if device.startswith("cuda") else "cuda"
             result = function(*args, **kwargs)
             if function in unwritten:
                 is_number = result.is_floating_point() or result.is_complex()
