@@ -206,6 +206,7 @@ class _Interception:
     def compile(self, src, target=None, options=None, **_):
         if isinstance(src, str):
             raise TypeError(f"irdiff: triton.compile({src!r}) launches nothing: use launch_ir in LAUNCHES")
+        target = target or stub_driver.driver.active.get_current_target()
         made = error = None
         if self.with_frontend:
             try:
