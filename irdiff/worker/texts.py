@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dis
-import functools
 import hashlib
 import inspect
-import os
 import re
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -25,40 +22,6 @@ def text_of(value):
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k}: {text_of(v)}" for k, v in value.items()) + "}"
     return value if isinstance(value, str) else _ADDRESS.sub("", repr(value))
-
-
-def code_of(hook):
-    """A function of the host with what it does: its bytecode, without lines and docstrings, the plain values
-    that it names, and the same of the functions below the working folder that it names. Interpreters of two
-    versions make two bytecodes.
-    """
-    rows: list = []
-    found, root = [hook], os.path.join(os.getcwd(), "")
-    for value in found:  # grows
-        if isinstance(value, functools.partial):
-            found += [value.func, *value.args, *value.keywords.values()]
-        elif inspect.ismethod(value):
-            found.append(value.__func__)
-        elif not inspect.isfunction(value):
-            is_plain = isinstance(value, (bool, int, float, str, tuple)) or value is None
-            rows.append(text_of(value) if is_plain else type(value).__qualname__)
-        elif value is hook or os.path.abspath(value.__code__.co_filename).startswith(root):
-            codes = [value.__code__]
-            names: list[str] = []
-            for code in codes:  # grows
-                rows += map(_instruction, dis.get_instructions(code))
-                names += (*code.co_names, *code.co_freevars)
-                codes += filter(inspect.iscode, code.co_consts)
-            known = {**value.__globals__, **inspect.getclosurevars(value).nonlocals}
-            modules = [vars(known[name]) for name in names if inspect.ismodule(known.get(name))]
-            named = [table[name] for table in (known, *modules) for name in names if name in table]
-            found += [row for row in named if not any(row is seen for seen in found)]
-    return f"{text_of(hook)} {sha256(repr(rows))[:12]}"
-
-
-def _instruction(row):
-    by_name = row.opcode in (*dis.hasconst, *dis.hasname) and not inspect.iscode(row.argval)
-    return row.opname, repr(row.argval) if by_name else row.arg if row.opcode not in dis.hasconst else None
 
 
 def sha256(text):
