@@ -114,7 +114,8 @@ def _nothing_changed(run: Run) -> str:
         return f"{none}, and this run says nothing about the edit."
     same = f"the code of {kernels} is the same"
     if files := edit_coverage.files_read(run):
-        return f"{same}, though launches read {counted(files, 'changed file')}."
+        read = f"{same}, though launches read {counted(files, 'changed file')}"
+        return f"{read}; the values of tensors are not compared."
     return f"{same}." if run.runtime or run.unexamined else f"{none}."
 
 

@@ -31,7 +31,7 @@ import triton.runtime.jit
 from . import intercept, noted
 from .stub_driver import NoKernel
 from .texts import jit_function
-from .torch_on_cpu import properties_of
+from .torch_cuda import properties_of
 
 
 def install(target, missed=None):

@@ -26,6 +26,7 @@ import triton.runtime.autotuner
 import triton.runtime.jit
 
 from . import (
+    benchmarks,
     corpus_api,
     frontend,
     launching,
@@ -117,7 +118,7 @@ class Captured:
         """The options that the call names."""
         self.tuner = tuner
         """The autotuner that launches it, as lines of `launching`."""
-        self.queue = {"device": stub_driver.current.device, "stream": stream}
+        self.queue = _queue(stream, grid is not None)
         self.allocator = staged_compile.scratch_allocator()
         self.arguments = launching.seen(self) if function is not None else []
         """As they were at the launch."""
@@ -184,10 +185,12 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, d
         module.compile = opened.compile
     _open.append(opened)
     try:
-        yield
+        with benchmarks.run_once():
+            yield
     finally:
         _open.remove(opened)
         opened.forget_kernels()
+        stub_driver.current.begin()
         jit.run, tuner.run = original_run, original_tune
         for module in modules:
             module.compile = real_compile
@@ -291,6 +294,14 @@ class _Interception:
         """Another entry begins with none, whatever was launched before it."""
         for function in self.functions.values():
             _caches(function).clear()
+
+
+def _queue(stream, is_launched):
+    """{what: number} of where a launch is put: its device, its stream, what it does not wait for."""
+    current = stub_driver.current
+    beside = current.clocks.launched(stream) if is_launched else {}
+    unordered = {f"may run beside launches of stream {other}": count for other, count in beside.items()}
+    return {"device": current.device, "stream": stream, **unordered}
 
 
 def _caches(function):

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import corpus_api, noted, storages
@@ -27,6 +28,8 @@ class TensorArgument(NamedTuple):
     facts: str
     origin: storages.StorageOrigin
     state: str
+    held: Sequence = ()
+    """[(index, `storages.Place`)] of the addresses that it holds."""
 
 
 def seen(captured):
@@ -76,9 +79,9 @@ def _tensor(tensor):
         f"strides {_json(corpus_api.strides_of(tensor))}",
         f"offset {unit}",
         f"aligned to {aligned} bytes",
-        *([f"on {place.origin.device}"] if place.origin.device.startswith("cuda:") else []),
+        *([f"on {place.origin.device}"] if place.origin.device not in ("", "cuda", "cpu") else []),
     )
-    return TensorArgument(", ".join(facts), place.origin, place.origin.state)
+    return TensorArgument(", ".join(facts), place.origin, place.origin.state, storages.held_by(tensor))
 
 
 class Calls:
@@ -117,6 +120,10 @@ class Calls:
         self._here.setdefault(origin, name)
         words = [tensor.facts, f"storage {ranks[origin]}", origin.words]
         words += [f"filled with {tensor.state}"] if tensor.state not in ("", "normal") else []
+        words += [
+            f"element {index} is the address of {place.origin.words}, offset {place.offset_bytes} bytes"
+            for index, place in tensor.held
+        ]
         first_kernel, key = self._first.get(origin, (kernel, None))
         if first_kernel != kernel:
             call, first_name = self._last[key, origin]

@@ -95,7 +95,6 @@ class Recorder:
             self._undo.enter_context(
                 intercept.intercepted(self.target, self, with_frontend=False, direct=False)
             )
-            self._replace_benchmarks()
             return self
         jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
         self._run = jit.run
@@ -112,14 +111,6 @@ class Recorder:
     def _replace(self, owner, name, value):
         self._undo.callback(setattr, owner, name, getattr(owner, name))
         setattr(owner, name, value)
-
-    def _replace_benchmarks(self):
-        def once(function, *_, **__):
-            function()
-            return 1.0
-
-        for name in ("do_bench", "do_bench_cudagraph"):
-            self._replace(triton.testing, name, once)
 
     # without a GPU
 

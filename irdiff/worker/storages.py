@@ -11,6 +11,7 @@ launch that is given the storage may write to it, so then nothing is known of it
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import weakref
 from collections import Counter
@@ -20,6 +21,7 @@ _ATTRIBUTE = "irdiff_origin"
 """Of torch's own storages, whose Python objects live as long as they do."""
 FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
+_MOST_HELD = 1024
 _LEAST_ADDRESS = 1 << 32
 """No allocation lies below it, and most numbers that a launch passes do."""
 _order = itertools.count()
@@ -125,6 +127,19 @@ def place_at(address):
         if start <= address < start + max(storage.nbytes(), 1):
             return Place(origin_of_torch(storage), address - start)
     return None
+
+
+def held_by(tensor):
+    """[(index, `Place`)]: the addresses that a short int64 tensor of torch holds, for a kernel to follow."""
+    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and str(tensor.dtype) == "torch.int64"
+    if not is_plain or not 0 < tensor.numel() <= _MOST_HELD or not tensor.is_contiguous():
+        return []
+    start = tensor.data_ptr()
+    if not start or place_at(start) is None:
+        return []
+    values = (ctypes.c_int64 * tensor.numel()).from_address(start)
+    places = ((index, place_at(value)) for index, value in enumerate(values))
+    return [(index, place) for index, place in places if place is not None]
 
 
 def _of_address(address):

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-import types
-
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-current = types.SimpleNamespace(device=0, stream=0)
-"""What a program has made current; streams are numbered, 0 is the default one."""
+from . import streams
+
+
+class Current:
+    """What a program has made current; streams are numbered, 0 is the default one."""
+
+    def __init__(self):
+        self.begin()
+
+    def begin(self):
+        """Another entry of a workload begins as in a process of its own."""
+        self.device = self.stream = self.streams = 0
+        self.clocks = streams.Clocks()
+
+    def new_stream(self):
+        self.streams += 1
+        return self.streams
+
+
+current = Current()
 
 
 def answer_as(target):

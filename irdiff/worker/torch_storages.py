@@ -20,11 +20,14 @@ _ONLY_VIEWS = frozenset(
 )
 """They write no value, though they end in `_`."""
 
+PINNED = "pinned"
+"""The device of a tensor on the host that kernels may read."""
+
 
 def note(function, args, kwargs, result, device):
     """Names each new storage of a result, and keeps what a call has filled a tensor with.
 
-    device: `cuda`, `cuda:1`, `cpu` or another that the call names; empty where it names none.
+    device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty where it names none.
     """
     name = getattr(function, "__name__", "").removeprefix("new_").removesuffix("_like")
     if name == "__setitem__":
@@ -41,7 +44,7 @@ def note(function, args, kwargs, result, device):
             elif _writes(name) or kwargs.get("out") is not None:
                 whole = tensor.numel() * tensor.itemsize == storage.nbytes()
                 origin.state = _written(name, args) if whole else ""
-            elif device.startswith("cuda"):
+            elif device.startswith(("cuda", PINNED)):
                 origin.device = device  # moved there, which here takes no copy
         except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
             continue
@@ -57,18 +60,18 @@ def set_default_device(device):
 
 
 def device_of(tensor):
-    """`cpu` for a tensor that the program made on the host and never moved; else empty."""
+    """`cpu` for a tensor that lies on the host; else empty."""
     try:
         origin = storages.origin_of_torch(tensor.untyped_storage())
     except (NotImplementedError, RuntimeError):
         return ""
-    return "cpu" if origin is not None and origin.device == "cpu" else ""
+    return "cpu" if origin is not None and origin.device in ("cpu", PINNED) else ""
 
 
-def moved(tensors):
-    """A program has moved them to the GPU."""
+def moved(tensors, device):
+    """A program has moved them there."""
     for tensor in tensors:
-        storages.place_of(tensor).origin.device = "cuda"
+        storages.place_of(tensor).origin.device = device
 
 
 def _tensors(result):

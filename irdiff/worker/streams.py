@@ -1,0 +1,47 @@
+"""Which launches a launch is ordered after, where a program puts launches on several streams.
+
+Launches of one stream run in order. Those of two streams run in any order, unless an event or the host
+waits between them. So each stream has a clock: how many launches of each other stream end before its next
+one begins. Work that is no launch of Triton is not seen.
+"""
+
+from __future__ import annotations
+
+
+class Clocks:
+    """Streams are known by their numbers."""
+
+    def __init__(self):
+        self._launches: dict = {}
+        """{stream: how many launches it has}"""
+        self._after: dict = {}
+        """{stream: {other: how many of its launches end before the next one of `stream` begins}}"""
+        self._host: dict = {}
+        """The same for whatever the host puts on a stream from now on."""
+
+    def event(self, stream):
+        """The clock of an event that is recorded on a stream now, for `wait` and `host_waits`."""
+        return self._merged(self._after.get(stream, {}), {stream: self._launches.get(stream, 0)})
+
+    def wait(self, stream, event):
+        """What is put on a stream from now on begins after an event."""
+        self._after[stream] = self._merged(self._after.get(stream, {}), event)
+
+    def host_waits(self, event=None):
+        """The host goes on after an event, or after all that it has put on streams."""
+        self._host = self._merged(self._host, dict(self._launches) if event is None else event)
+
+    def launched(self, stream):
+        """Puts a launch on a stream: {other stream: how many of its launches may still run beside it}."""
+        clock = self._after[stream] = self._merged(self._after.get(stream, {}), self._host)
+        beside = {
+            other: count - clock.get(other, 0)
+            for other, count in sorted(self._launches.items())
+            if other != stream and count > clock.get(other, 0)
+        }
+        self._launches[stream] = self._launches.get(stream, 0) + 1
+        return beside
+
+    @staticmethod
+    def _merged(clock, other):
+        return {stream: max(clock.get(stream, 0), other.get(stream, 0)) for stream in {**clock, **other}}

@@ -1,0 +1,114 @@
+"""What stands between a program and torch where there is no GPU: a tensor of the GPU lies on the CPU.
+
+Imported where torch is there.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from . import noted, torch_cuda, torch_storages
+
+_MOST_READ = 1 << 12
+"""Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
+_GPUS = ("cuda", "hip", "xpu")
+_CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
+_ANSWERS = {
+    torch.Tensor.is_cuda.__get__: lambda is_host: not is_host,
+    torch.Tensor.is_cpu.__get__: bool,
+    torch.Tensor.device.__get__: lambda is_host: _CPU if is_host else _GPU,
+    torch.Tensor.get_device: lambda is_host: -1 if is_host else 0,
+}
+_MADE_UP = {torch.allclose: True, torch.equal: True}
+"""Results are not computed, so a check of them says nothing, and must not end the program."""
+_UNWRITTEN = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
+"""Their values may decide what is launched next, or divide: they are the same in every process."""
+_TAKES_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
+_MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.pin_memory: torch_storages.PINNED}
+_READS = {
+    torch.Tensor.item,
+    torch.Tensor.tolist,
+    torch.Tensor.__bool__,
+    torch.Tensor.__int__,
+    torch.Tensor.__float__,
+    torch.Tensor.__index__,
+}
+
+
+def install():
+    """Works from now on, in this process."""
+    torch.testing.assert_close = lambda *_, **__: None
+    torch.nn.Module.cuda = _moved_to_gpu
+    torch.set_default_device = torch_storages.set_default_device
+    torch.Generator = _Generator
+    _Redirector().__enter__()
+
+
+class _Redirector(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if function in _MOVES:
+            torch_storages.moved(args[:1], _MOVES[function])
+            return args[0]
+        if function in _ANSWERS:
+            return _ANSWERS[function](torch_storages.device_of(args[0]))
+        if function in _MADE_UP:
+            return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
+        if function in _READS and noted.has_launched:
+            noted.caveat("reads a value after a launch: no kernel computed it, a GPU may give another")
+        device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
+        if "device" in kwargs:
+            kwargs["device"] = _on_cpu(kwargs["device"])
+        if function in _TAKES_DEVICE:
+            args = (*args[:1], *map(_on_cpu, args[1:]))
+        if kwargs.pop("pin_memory", False):
+            device = torch_storages.PINNED
+        result = function(*args, **kwargs)
+        if function in _UNWRITTEN:
+            _write(result)
+        torch_storages.note(function, args, kwargs, result, device)
+        return result
+
+
+def _write(tensor):
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    if not is_number or tensor.numel() <= _MOST_READ:
+        tensor.fill_(1 if is_number else 0)
+
+
+def _is_number(device):
+    return isinstance(device, int) and not isinstance(device, bool)
+
+
+def _on_cpu(device):
+    if (isinstance(device, str) and device.partition(":")[0] in _GPUS) or _is_number(device):
+        return "cpu"
+    return _CPU if isinstance(device, torch.device) and device.type in _GPUS else device
+
+
+def _named(kwargs, others):
+    """The device that a call names, the first GPU as `cuda`; empty where it names none."""
+    for value in [kwargs["device"]] if "device" in kwargs else others:
+        if isinstance(value, (str, torch.device)) or _is_number(value):
+            text = f"cuda:{value}" if _is_number(value) else str(value)
+            if text.partition(":")[0] in (*_GPUS, "cpu", "meta"):
+                return text.replace("hip", "cuda").removesuffix(":0")
+    return ""
+
+
+def _moved_to_gpu(module, device=None):
+    torch_storages.moved([*module.parameters(), *module.buffers()], "cuda")
+    return module
+
+
+class _AnyGenerator(type(torch.Generator)):
+    def __instancecheck__(cls, value):
+        return isinstance(value, torch._C.Generator)
+
+
+class _Generator(torch._C.Generator, metaclass=_AnyGenerator):
+    """A generator of the GPU is one of the CPU."""
+
+    def __new__(cls, device="cpu"):
+        return super().__new__(cls, device=_on_cpu(device))
