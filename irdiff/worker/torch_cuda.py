@@ -147,7 +147,7 @@ def _refuse_the_rest(cuda):
 
     for module in [value for name, value in sys.modules.items() if name.startswith("torch.cuda")]:
         if getattr(module, "_lazy_init", None) is original:
-            module._lazy_init = refuse
+            vars(module)["_lazy_init"] = refuse
 
 
 class _Silent:

@@ -41,7 +41,7 @@ def install():
     torch.testing.assert_close = lambda *_, **__: None
     torch.nn.Module.cuda = _moved_to_gpu
     torch.set_default_device = torch_storages.set_default_device
-    torch.Generator = _Generator
+    torch.Generator = _generator()
     _Redirector().__enter__()
 
 
@@ -102,13 +102,16 @@ def _moved_to_gpu(module, device=None):
     return module
 
 
-class _AnyGenerator(type(torch.Generator)):
-    def __instancecheck__(cls, value):
-        return isinstance(value, torch._C.Generator)
+def _generator():
+    """Stands for `torch.Generator`: one of the GPU is one of the CPU."""
+    original = torch.Generator
+
+    def new(cls, device="cpu"):
+        return original.__new__(cls, device=_on_cpu(device))
+
+    any_generator = type("AnyGenerator", (type(original),), {"__instancecheck__": _is_generator})
+    return any_generator("Generator", (original,), {"__new__": new})
 
 
-class _Generator(torch._C.Generator, metaclass=_AnyGenerator):
-    """A generator of the GPU is one of the CPU."""
-
-    def __new__(cls, device="cpu"):
-        return super().__new__(cls, device=_on_cpu(device))
+def _is_generator(_, value):
+    return isinstance(value, torch._C.Generator)
