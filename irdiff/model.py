@@ -158,6 +158,11 @@ class Toolchain:
     Scripts are not here: they may run anything."""
     notes: tuple[str, ...]
     """What a reader must know of how it was identified."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What a user gives its compiler on purpose: variables in upper case, options of launches in lower
+    case."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """What its knobs and options are where nobody sets them, by their names."""
 
     @property
     def assemblers(self) -> Mapping[str, str]:

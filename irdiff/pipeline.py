@@ -69,6 +69,7 @@ from irdiff.model import (
 )
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
+from irdiff.resolve import settings
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
@@ -593,6 +594,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = notices.cleared(steps.config.cleared_variables)
     notes += notices.notes(captured, asked.sides)
+    notes += settings.notes(asked.sides.map(lambda side: side.toolchain))
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += steps.compiler.notes() if isinstance(steps.compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}

@@ -21,6 +21,7 @@ _COMMANDS = {
     "compare": ("compare_command", "Compare two sides over the corpus."),
     "report": ("report_command", "Show a run again, in any format."),
     "diff": ("diff_command", "Show the lines that changed in a case or a group."),
+    "count": ("count_command", "Count an operation or a pattern in the code of both sides."),
     "explain": ("explain_command", "Show where a change comes from, and run each side alone."),
     "runs": ("runs_commands", "List and remove runs, or show one in a browser."),
     "diff-runs": ("runs_commands", "Show what is new between two runs."),

@@ -23,6 +23,7 @@ from irdiff.resolve import (
     pins,
     programs,
     remote_repositories,
+    settings,
     toolchains,
     tools,
     tree_edits,
@@ -31,10 +32,10 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, counting, environments, native, repository
+from irdiff.resolve.toolchains import commits, counting, environments, identity, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
-from irdiff.resolve.toolchains.repository import GitStore, Snapshot
+from irdiff.resolve.toolchains.repository import GitFailed, GitStore, Snapshot
 from irdiff.resolve.tree_edits import EditedCode
 from irdiff.store import key_of
 
@@ -88,13 +89,19 @@ def named(
     base: str | None, head: str | None, options: SideOptions, config: Config
 ) -> tuple[Sides[str], GitStore | None]:
     """Both sides as they are meant, and the repository where one is a revision. Raises UsageError."""
+    if head and head.startswith("+"):
+        if not base:
+            raise UsageError(f"{head} has no base", hint=f"irdiff compare triton==3.9.0 {head}")
+        base, head = settings.both(Sides(base=base, head=head))
     if base and head and not (is_revision(base) or is_revision(head)):
         return Sides(base=base, head=head), None
-    store = remote_repositories.open_any((base, head), options.repo or Path.cwd(), config)
+    trees = tuple(spec and settings.split(spec)[0] for spec in (base, head))
+    store = remote_repositories.open_any(trees, options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
-    if not base and (not is_revision(head) or remote_repositories.parse(head)):
+    tree, _ = settings.split(head)
+    if not base and (not is_revision(head) or remote_repositories.parse(tree)):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
-    return Sides(base=base or repository.default_base(store, head), head=head), store
+    return Sides(base=base or repository.default_base(store, tree), head=head), store
 
 
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
@@ -102,8 +109,9 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
     specs, store = named(base, head, options, config)
     if store is None and _has_own_kernels(options):
         store = repository.open_store(options.repo or Path.cwd(), config)
+    if store is None and options.programs:
+        store = _folder(options, config)
     if store is None:
-        _no_program(options, f"{specs.base} and {specs.head}")
         kernels = load_corpus(options, config)
         found = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(specs)}
         return specs.map(lambda spec: _side(found[spec], kernels, options.packages, config))
@@ -112,7 +120,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         sides = Sides(base=resolver.side(specs.base, specs.head), head=resolver.side(specs.head, specs.base))
     else:
         sides = specs.map(resolver.side)
-    return resolver.with_warnings(resolver.with_pins(resolver.with_edits(sides, specs), specs))
+    trees = specs.map(lambda spec: settings.split(spec)[0])
+    return resolver.with_warnings(resolver.with_pins(resolver.with_edits(sides, trees), trees))
 
 
 def is_revision(spec: str) -> bool:
@@ -127,6 +136,17 @@ def _has_own_kernels(options: SideOptions) -> bool:
     here = (options.repo or Path.cwd()).absolute()
     top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
     return top is not None and (bool(options.programs) or (top / kernel_repository.FILE).is_file())
+
+
+def _folder(options: SideOptions, config: Config) -> GitStore:
+    """Where programs lie that two releases run: a repository, or a folder that is none."""
+    place = options.repo or Path.cwd()
+    try:
+        return repository.open_store(place, config)
+    except GitFailed:
+        raise
+    except UsageError:
+        return repository.open_folder(place, config)
 
 
 def _no_program(options: SideOptions, what: str) -> None:
@@ -208,6 +228,11 @@ class Resolver:
         """`other` is the other side: a release compiles the kernels of the revision it is compared with."""
         if not is_revision(spec):
             return self._release(spec, other)
+        plain, chosen = settings.split(spec)
+        side = self._of_revision(plain, settings.split(other)[0])
+        return replace(side, toolchain=identity.configured(side.toolchain, chosen, self.config))
+
+    def _of_revision(self, spec: str, other: str) -> Side:
         snap = remote_repositories.snapshot(spec, self.store, self.config)
         if checkouts.is_triton(snap, self.config):
             return self._compiler(snap)
@@ -252,7 +277,7 @@ class Resolver:
 
     def _release(self, spec: str, other: str) -> Side:
         toolchain = self._resolve(spec)
-        snap = remote_repositories.snapshot(other, self.store, self.config)
+        snap = remote_repositories.snapshot(settings.split(other)[0], self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
             return _side(toolchain, self._corpus, self.options.packages, self.config)
@@ -316,7 +341,8 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
     Raises UsageError.
     """
     specs, store = named(base, head, options, config)
-    if store is None or not all(map(is_revision, specs)):
+    has_settings = any(settings.split(spec)[1] for spec in specs)
+    if store is None or has_settings or not all(map(is_revision, specs)):
         return None
     snapshots = specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
     found = tree_edits.between(snapshots, config)
@@ -340,7 +366,7 @@ def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str
 def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: Config) -> object:
     if store is None or not is_revision(spec):
         return spec
-    snap = remote_repositories.snapshot(spec, store, config)
+    snap = remote_repositories.snapshot(settings.split(spec)[0], store, config)
     if checkouts.is_triton(snap, config):
         return native.key_of_build(checkouts.read(snap, config), config).name
     wanted = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, Launch, Revision, Run, Sides
-from irdiff.resolve import packs, tools
+from irdiff.resolve import packs, settings, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
@@ -66,9 +66,11 @@ def _spec_again(revision: Revision, config: Config) -> str:
     A compiler that was made for a revision is known by its digest, as long as it is installed.
     """
     if is_revision(revision.spec):
+        plain, chosen = settings.split(revision.spec)
         for environment in environments.list_all(config):
-            if environment.state["digest"] == revision.digest:
-                return f"python:{environment.python}"
+            is_it = environment.state["digest"] == revision.digest
+            if is_it or (chosen and environment.state["spec"] == plain):
+                return f"python:{environment.python}{settings.suffix(chosen)}"
         raise UsageError(
             f"the compiler of {revision.spec} is not installed any more",
             hint="compare again: irdiff compare BASE HEAD",
@@ -158,13 +160,17 @@ class Alone:
     """One of those of `save`."""
     code: str
     """Python, for the side's own interpreter in the folder of the file."""
+    variables: Mapping[str, str]
+    """Those that a user gave the side."""
 
     def command(self, python: str) -> str:
-        return f"{_AFRESH}=1 {shlex.join([python, '-c', self.code])}"
+        variables = (shlex.quote(f"{name}={value}") for name, value in self.variables.items())
+        return " ".join([f"{_AFRESH}=1", *variables, shlex.join([python, "-c", self.code])])
 
     def run(self, python: str, folder: Path, config: Config) -> str:
         """What it prints. Raises IrdiffError with the last lines of a compiler that fails."""
-        environment = {**config.compiler_environment, _AFRESH: "1", "TRITON_CACHE_DIR": str(folder / "cache")}
+        own = {_AFRESH: "1", "TRITON_CACHE_DIR": str(folder / "cache")}
+        environment = {**config.compiler_environment, **self.variables, **own}
         try:
             return process.run([python, "-c", self.code], env=environment, cwd=folder)
         except process.CommandFailed as failed:
@@ -190,7 +196,7 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     kind = backends.of(target.backend).BINARY
     wanted = stage if stage in TEXTS or kind is None else kind.artifact
     rows = []
-    for side in ("base", "head"):
+    for side, revision in (("base", run.base), ("head", run.head)):
         name = f"{side}.{before}"
         backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
         code = (  # with double quotation marks: a shell takes it in single ones
@@ -198,7 +204,9 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
             f"gpu = GPUTarget({backend}, {arch}, {target.warp_size}); "
             f"print(triton.compile({file}, target=gpu).asm[{stage_name}])"
         )
-        rows.append(Alone(side=side, file=name, code=code))
+        chosen = settings.split(revision.spec)[1]
+        variables = {name: value for name, value in chosen.items() if name.isupper()}
+        rows.append(Alone(side=side, file=name, code=code, variables=variables))
     return rows
 
 

@@ -74,9 +74,11 @@ def _work(command, words):
         _try_all(importlib.import_module, ["torch"])  # which takes up to six seconds
     load_package()
     if command == "identify":
-        from irdiff_worker import loaded
+        from irdiff_worker import defaults, loaded
 
         reply = {**loaded.describe(triton, modules, maps), "environment": environment}
+        reply["knobs"] = defaults.knobs()
+        reply["options"] = defaults.options(triton.backends.backends)
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
     from irdiff_worker import extra_packages, noted, operations, outside, server, settings, staged_compile

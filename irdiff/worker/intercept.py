@@ -28,6 +28,7 @@ import triton.runtime.jit
 from . import (
     benchmarks,
     corpus_api,
+    defaults,
     frontend,
     launching,
     noted,
@@ -233,6 +234,7 @@ class _Interception:
         for kept in _caches(function).values():  # each launch is traced in the state of its own moment
             (kept[0] if isinstance(kept, tuple) else kept).clear()
         self.functions[id(function)] = function
+        kwargs.update(_options_of_the_side())
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
         with _calling(function, given):
@@ -294,6 +296,16 @@ class _Interception:
         """Another entry begins with none, whatever was launched before it."""
         for function in self.functions.values():
             _caches(function).clear()
+
+
+def _options_of_the_side():
+    """{option: value} that a user gives every launch of this side, as far as the backend has the option."""
+    given = settings.of_every_launch()
+    if not given:
+        return {}
+    backend = triton.compiler.compiler.make_backend(stub_driver.driver.active.get_current_target())
+    known = defaults.options_of(type(backend))
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _queue(stream, is_launched):

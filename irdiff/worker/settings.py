@@ -9,18 +9,22 @@ than the worker began with is compiled each time.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import types
 
 import triton
 
+_LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
+"""Options of every launch, as JSON: those that a user gave this side. They are in each launch's own
+options."""
 _NEUTRAL_VARIABLES = frozenset(
     {"HOME", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"}
-    | {"TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_HOME"}
+    | {"TRITON_CACHE_DIR", "TRITON_DUMP_DIR", "TRITON_HOME", _LAUNCH_OPTIONS}
 )
 """They say where things are kept, and compilations here are kept nowhere."""
-_NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
+NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 """Groups of knobs that no stage reads: how autotuners measure, launchers are built, results are kept."""
 BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
 """How the names of the modules begin that stages run in."""
@@ -88,9 +92,14 @@ class Settings:
         rows = {".".join(place): value for place, value in self._code.items()}
         rows |= {name: value for name, value in self._variables.items() if name not in _NEUTRAL_VARIABLES}
         for group, knobs in self._knobs.items():
-            if group not in _NEUTRAL_KNOBS:
+            if group not in NEUTRAL_KNOBS:
                 rows.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())
         return rows
+
+
+def of_every_launch():
+    """{option: value} that the user of this side gives every launch."""
+    return json.loads(os.environ.get(_LAUNCH_OPTIONS, "{}"))
 
 
 def groups():

@@ -16,6 +16,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
+from irdiff.resolve import settings
 from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains import identity
 
@@ -47,7 +48,7 @@ class Worker:
         *,
         randomized: bool = False,
     ) -> None:
-        environment = dict(config.compiler_environment)
+        environment = {**config.compiler_environment, **settings.environment(toolchain.settings)}
         if randomized:
             environment["IRDIFF_KEEP_ASLR"] = "1"
             environment["PYTHONHASHSEED"] = "1"

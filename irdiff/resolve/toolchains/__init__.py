@@ -4,6 +4,8 @@
     wheel:/path/x.whl    a wheel file
     python:/path/python  the Triton of an interpreter: nothing is installed or changed
 
+each with settings of its own, as in triton==3.9.0+num_warps=8 (`irdiff.resolve.settings`).
+
 `irdiff.resolve.sides` resolves revisions of a checkout, with `commits.py`. Every kind ends in
 `identity.identify`, which asks the interpreter what it holds and takes the digest of all of it.
 """
@@ -18,6 +20,7 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Toolchain
+from irdiff.resolve import settings
 from irdiff.resolve.toolchains import environments, identity
 from irdiff.store import sha256_of_file
 
@@ -29,7 +32,14 @@ _PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 
 def resolve(spec: str, config: Config) -> Toolchain:
-    """The toolchain of one side, installed if need be. Raises ToolchainError, UsageError."""
+    """The toolchain of one side with its settings, installed if need be. Raises ToolchainError,
+    UsageError.
+    """
+    plain, chosen = settings.split(spec)
+    return identity.configured(_plain(plain, config), chosen, config)
+
+
+def _plain(spec: str, config: Config) -> Toolchain:
     kind, _, path = spec.partition(":")
     if spec.startswith("triton==") and "," not in spec:
         version = spec.removeprefix("triton==")

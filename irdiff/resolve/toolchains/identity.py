@@ -24,6 +24,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import RuntimeFile, Toolchain
+from irdiff.resolve import settings
 from irdiff.resolve.toolchains import environments
 from irdiff.store import Store, key_of, sha256_of_file
 
@@ -48,22 +49,29 @@ def worker_command(python: str, operation: str) -> list[str]:
     return [python, "-s", str(WORKER), operation]
 
 
-def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
-    """The identified toolchain of an interpreter.
+def identify(
+    spec: str, python: str, path: Path, config: Config, chosen: Mapping[str, str] | None = None
+) -> Toolchain:
+    """The identified toolchain of an interpreter. chosen: the settings that a user gives it.
 
-    Raises ToolchainError where it has no Triton that starts and lists a backend.
+    Raises ToolchainError where it has no Triton that starts and lists a backend, UsageError for a setting
+    that it does not know.
     """
-    reply = _asked(spec, python, config)
+    chosen = chosen or {}
+    environment = {**config.compiler_environment, **settings.environment(chosen)}
+    reply = _asked(spec, python, environment)
     if not reply["backends"]:
         raise ToolchainError(f"{spec}: Triton under {python} has no backends", hint="reinstall it")
     files = {name: Path(place) for name, place in reply["files"].items()}
     programs = [Path(place) for place in reply["programs"]]
+    settings.check(spec, chosen, reply, [*files.values(), *programs])
     digests = hash_files([*files.values(), *programs], config)
     rows = {name: digests[place] for name, place in files.items()}
     scripts = [place for place in programs if not _is_machine_code(place)]
     # a script may run anything: what such a toolchain makes is never taken for what another one made
     once: list[object] = [uuid.uuid4().hex] if scripts else []
-    variables = own_variables(reply["environment"], config.compiler_environment)
+    variables = own_variables(reply["environment"], environment)
+    once += settings.digests(chosen)
     once += [variables, reply["switches"]] if variables or reply["switches"] else []
     interpreter = (reply["implementation"], reply["python"])
     return Toolchain(
@@ -79,13 +87,39 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             if not _COMPILE_ONLY.fullmatch(name)
         },
         variables=variables,
+        settings=chosen,
+        defaults=_defaults(reply),
         programs={str(place.resolve()): digests[place] for place in programs if place not in scripts},
         notes=tuple(
-            f"{spec}: {script.name} is a script ({script}): nobody knows what it runs, so everything is "
-            "compiled, and nothing is taken from the cache"
-            for script in scripts
+            f"{spec}: {why}, so everything is compiled, and nothing is taken from the cache"
+            for why in (
+                *(f"{script.name} is a script ({script}): nobody knows what it runs" for script in scripts),
+                *(f"nobody knows what is read where {name} points to" for name in settings.unread(chosen)),
+            )
         ),
     )
+
+
+def configured(toolchain: Toolchain, chosen: Mapping[str, str], config: Config) -> Toolchain:
+    """The same toolchain with settings of a user. Raises ToolchainError, UsageError."""
+    if not chosen:
+        return toolchain
+    spec = toolchain.spec + settings.suffix(chosen)
+    merged = {**toolchain.settings, **chosen}
+    return identify(spec, toolchain.python, Path(toolchain.path), config, merged)
+
+
+def _defaults(reply: Mapping[str, Any]) -> dict[str, str]:
+    """{what can be set: what it is where nobody sets it}: knobs by their variables, options by their
+    backend.
+    """
+    options = (
+        (f"{backend}'s {name}", default)
+        for backend, rows in reply["options"].items()
+        for name, (_, default) in rows.items()
+    )
+    rows = [*((name, value) for name, (_, value) in reply["knobs"].items()), *options]
+    return {name: str(value) for name, value in rows if value is not None}
 
 
 def own_variables(environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
@@ -110,10 +144,10 @@ def made(
     return identify(spec, environment.python, environment.path, config)
 
 
-def _asked(spec: str, python: str, config: Config) -> dict[str, Any]:
+def _asked(spec: str, python: str, environment: Mapping[str, str]) -> dict[str, Any]:
     try:
         command = worker_command(python, "identify")
-        lines = process.run(command, env=config.compiler_environment, timeout_s=120).splitlines()
+        lines = process.run(command, env=environment, timeout_s=120).splitlines()
         reply: dict[str, Any] = json.loads(lines[-1])
     except (process.CommandFailed, OSError, ValueError, IndexError) as error:
         text = error.tail(3) if isinstance(error, process.CommandFailed) else str(error)

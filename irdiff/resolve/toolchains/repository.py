@@ -38,6 +38,8 @@ _MAIN_BRANCHES = (
     *(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")),
     *(f"refs/heads/{name}" for name in ("main", "master")),
 )
+_NO_SOURCES = frozenset({".venv", "venv", "node_modules", "__pycache__", ".git", ".cache"})
+_MOST_FILES, _MOST_BYTES = 20_000, 1 << 30
 _FIXED = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
 _NO_PROGRAMS = (
     *("-c", "core.fsmonitor=false"),
@@ -182,6 +184,39 @@ def open_store(path: Path, config: Config) -> GitStore:
             hint="go to a checkout or name one with --repo PATH; a release is written triton==3.9.0",
         ) from error
     store.git("rev-parse", "--git-dir")
+    return store
+
+
+def open_folder(path: Path, config: Config) -> GitStore:
+    """A folder that lies in no repository, as the working tree of one that the cache has for it. Raises
+    UsageError where it is too large to be copied.
+    """
+    count = size = 0
+    for place, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name not in _NO_SOURCES]
+        count += len(names)
+        size += sum(Path(place, name).lstat().st_size for name in names)
+        if count > _MOST_FILES or size > _MOST_BYTES:
+            raise UsageError(
+                f"{path} is in no git repository, and too large to be copied: it holds more than "
+                f"{_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
+                hint="put the program and what it imports into a folder of their own, and go there",
+            )
+    folder = (
+        config.cache.absolute() / "folders" / hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:16]
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    store = GitStore(
+        git_dir=folder,
+        common_dir=folder,
+        worktree=path.absolute(),
+        objects=None,
+        caller=config.tool_environment,
+    )
+    if not (folder / "HEAD").is_file():
+        replace(store, worktree=None).git("init", "--quiet", "--bare")
+        (folder / "info").mkdir(exist_ok=True)
+        (folder / "info" / "exclude").write_text("".join(f"{name}/\n" for name in sorted(_NO_SOURCES)))
     return store
 
 

@@ -108,7 +108,8 @@ def identify(tmp_path, monkeypatch):
     def call(made):
         config = configuration.load(cache=tmp_path / "cache")
         environment = {**config.compiler_environment, **made.own}
-        reply = {**made.described(), "environment": environment, "switches": made.switches}
+        known = {"knobs": {}, "options": {}}
+        reply = {**made.described(), **known, "environment": environment, "switches": made.switches}
         monkeypatch.setattr(identity, "_asked", lambda *_: reply)
         return identity.identify("spec", str(made.interpreter), made.site, config)
 

@@ -1,0 +1,180 @@
+"""Settings of a side: what a user gives its compiler on purpose, as in `triton==3.9.0+NAME=VALUE`.
+
+    triton==3.9.0+TRITON_DEFAULT_FP_FUSION=0    upper case: a variable of the compiler's environment
+    triton==3.9.0+num_warps=8                   lower case: an option of every launch that knows it
+
+Settings are part of the toolchain: of its name, its digest and so of every key. A variable counts with the
+content of the file that it names. Where a folder, or a file within a longer value, is named, nobody knows
+what is read there: what such a side makes is never taken from the cache.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import mmap
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from irdiff.config import PINNED_ENVIRONMENT
+from irdiff.errors import UsageError
+from irdiff.model import Sides, Toolchain
+from irdiff.store import sha256_of_file
+
+_BEGINS = re.compile(r"\+(?=[A-Za-z_][A-Za-z0-9_]*=)")
+_LOOKS_LIKE_ONE = re.compile(r"\+([A-Z][A-Z0-9]*_[A-Z0-9_]*|num_\w+)$")
+_VARIABLE = re.compile(rb"\b(?:TRITON|MLIR|LLVM|AMDGCN|NVPTX|PTXAS|DISABLE)_[A-Z0-9]+(?:_[A-Z0-9]+)*\b")
+"""Names as compilers have them, for a hint."""
+_LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
+_SHOWN = 8
+
+
+def split(spec: str) -> tuple[str, dict[str, str]]:
+    """A side without its settings, and these. Raises UsageError."""
+    plain, *parts = _BEGINS.split(spec)
+    if near := _LOOKS_LIKE_ONE.search(plain):
+        raise UsageError(f"{spec}: {near[1]} has no value", hint=f"{plain}=1, or another value")
+    settings: dict[str, str] = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        if name in settings:
+            raise UsageError(f"{spec}: {name} is set twice", hint="leave one of them out")
+        if name in PINNED_ENVIRONMENT:
+            raise UsageError(
+                f"{spec}: irdiff sets {name} itself, so that compilations repeat", hint="leave it out"
+            )
+        if not name.isupper() and not name.islower():
+            raise UsageError(
+                f"{spec}: {name} is neither a variable (upper case) nor an option of launches (lower case)",
+                hint="triton==3.9.0+TRITON_DEFAULT_FP_FUSION=0 or triton==3.9.0+num_warps=8",
+            )
+        settings[name] = value
+    return plain, settings
+
+
+def both(specs: Sides[str]) -> Sides[str]:
+    """A head that is only settings is the base with these. Raises UsageError."""
+    if not specs.head.startswith("+"):
+        return specs
+    plain, settings = split(specs.head)
+    if plain or not settings:
+        raise UsageError(
+            f"{specs.head}: settings are +NAME=VALUE", hint=f"irdiff compare {specs.base} +NAME=1"
+        )
+    return Sides(base=specs.base, head=specs.base + specs.head)
+
+
+def suffix(settings: Mapping[str, str]) -> str:
+    return "".join(f"+{name}={value}" for name, value in settings.items())
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables that bring the settings to a worker."""
+    found = {name: value for name, value in settings.items() if name.isupper()}
+    options = {name: _number(value) for name, value in settings.items() if name.islower()}
+    return {**found, **({_LAUNCH_OPTIONS: json.dumps(options)} if options else {})}
+
+
+def _number(value: str) -> bool | int | float | str:
+    try:
+        parsed = json.loads(value.lower())
+    except ValueError:
+        return value
+    return parsed if isinstance(parsed, (bool, int, float)) else value
+
+
+def digests(settings: Mapping[str, str]) -> list[object]:
+    """What stands for settings in a toolchain's digest."""
+    rows: list[object] = []
+    for name, value in sorted(settings.items()):
+        path = Path(value)
+        if name.isupper() and "/" in value:
+            rows.append((name, value, sha256_of_file(path) if path.is_file() else uuid.uuid4().hex))
+        else:
+            rows.append((name, value))
+    return rows
+
+
+def unread(settings: Mapping[str, str]) -> list[str]:
+    """The variables of which nobody knows what is read where they point to."""
+    return [
+        name
+        for name, value in settings.items()
+        if name.isupper() and "/" in value and not Path(value).is_file()
+    ]
+
+
+# what a release knows
+
+
+def check(spec: str, settings: Mapping[str, str], reply: Mapping[str, Any], files: Iterable[Path]) -> None:
+    """Raises UsageError for a name that this toolchain never reads, or a value that it does not take.
+
+    reply: what its worker said of itself. files: all that it can load or run.
+    """
+    options = {name: kind for rows in reply["options"].values() for name, (kind, _) in rows.items()}
+    for name, value in settings.items():
+        if name.islower():
+            if name not in options:
+                raise _unknown(spec, name, "no option of a launch", options)
+            _check_value(spec, name, value, options[name])
+        elif name in reply["knobs"]:
+            _check_value(spec, name, value, reply["knobs"][name][0])
+        elif not any(_mentions(path, name.encode()) for path in files):
+            raise _unknown(spec, name, "read by none of its files", _variables(reply, files))
+
+
+def _check_value(spec: str, name: str, value: str, kind: str) -> None:
+    number = _number(value)
+    right = {
+        "bool": value.lower() in ("0", "1", "true", "false", "on", "off", "yes", "no", "y", "n"),
+        "int": isinstance(number, int) and not isinstance(number, bool),
+        "float": isinstance(number, (int, float)) and not isinstance(number, bool),
+    }
+    if not right.get(kind, True):
+        words, example = {
+            "bool": ("0 or 1", "0"),
+            "int": ("a whole number", "8"),
+            "float": ("a number", "0.5"),
+        }[kind]
+        raise UsageError(f"{spec}: {name} takes {words}, not {value!r}", hint=f"+{name}={example}")
+
+
+def _unknown(spec: str, name: str, why: str, known: Iterable[str]) -> UsageError:
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, _SHOWN, 0.5) or names[:_SHOWN]
+    return UsageError(f"{spec}: {name} is {why}", hint=f"it knows {', '.join(close)}")
+
+
+def _variables(reply: Mapping[str, Any], files: Iterable[Path]) -> set[str]:
+    named = {
+        name.decode()
+        for path in files
+        if path.suffix == ".py"
+        for name in _VARIABLE.findall(path.read_bytes())
+    }
+    return named | set(reply["knobs"])
+
+
+def _mentions(path: Path, name: bytes) -> bool:
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return content.find(name) >= 0
+    except (OSError, ValueError):  # empty or gone
+        return False
+
+
+def notes(toolchains: Sides[Toolchain]) -> list[str]:
+    """Names what two compilers with the same settings set otherwise where nobody sets it."""
+    base, head = toolchains
+    if (base.settings, base.variables) != (head.settings, head.variables):
+        return []
+    changed = [
+        f"{name} {base.defaults[name] or 'nothing'} -> {head.defaults[name] or 'nothing'}"
+        for name in sorted(base.defaults.keys() & head.defaults.keys() - base.settings.keys())
+        if base.defaults[name] != head.defaults[name]
+    ]
+    return [f"defaults that changed between the compilers: {', '.join(changed)}"] if changed else []
