@@ -25,7 +25,6 @@ NEUTRAL = frozenset({
     "name",  # how the loader finds the kernel; each side has its own
     "hash",  # key of Triton's cache
     "triton_version",
-    "TRITON_DEFAULT_FP_FUSION",  # a variable: what it changes is `enable_fp_fusion`, and the code
     # what the frontend accepts, and its defaults; assertions and overflow checks: they end in the IR
     "allowed_dot_input_precisions", "default_dot_input_precision", "deprecated_fp8_dot_operand_dtypes",
     "max_num_imprecise_acc_default", "sanitize_overflow", "supported_fp8_dtypes", "debug",
@@ -38,7 +37,8 @@ NEUTRAL = frozenset({
     "extern_libs",  # linked into the code
     "min_shared_mem",  # raises `shared`, which counts
 })
-"""Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
+"""Entries that the launcher and the loader do not read, or whose effect is compared elsewhere; next to them
+stand variables of the environment, in upper case, which are part of the key of Triton's own cache."""
 _LAUNCHER = re.compile(r"/(?:driver\.(?:py|c)|compiler/(?:compiler|make_launcher)\.py|runtime/jit\.py)$")
 """Files that take what the backend packs."""
 _OF_THE_CODE = frozenset({
@@ -99,7 +99,7 @@ def _passed(metadata: Mapping[str, object]) -> dict[str, object]:
     written = {
         name: value
         for name, value in metadata.items()
-        if name not in NEUTRAL and not (value is None and name in _UNWRITTEN)
+        if not (name.isupper() or name in NEUTRAL or (value is None and name in _UNWRITTEN))
     }
     passed = {**_UNWRITTEN, **written}
     # Until 3.5 the cluster has an entry of its own; since then it is `num_ctas` blocks along the first axis.
