@@ -27,7 +27,7 @@ _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
 COLUMNS = (
     "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
-    "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
+    "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests", "bytes", "lanes", "taken",
 )  # fmt: skip
 
 
@@ -61,6 +61,9 @@ class CostTally:
     LOCAL_SECTORS,
     TMA,
     LOCAL_REQUESTS,
+    BYTES,
+    LANES,
+    TAKEN,
 ) = range(len(COLUMNS))
 
 
@@ -149,6 +152,11 @@ class Memory:
         for row in written(ins):
             self.state.forget(row.kind, row.number, write)
 
+    def _count_bytes(self, place: int, lanes: Array, maybe: Array | None, width: int, sure: bool) -> None:
+        self.tally.add(BYTES, place, self.of_programs(lanes.sum(axis=1) * width), sure)
+        if maybe is not None:
+            self.tally.add(BYTES, place, self.of_programs((maybe & ~lanes).sum(axis=1) * width), False)
+
     # global
 
     def _global(
@@ -165,6 +173,7 @@ class Memory:
         addresses, known = self.address(operand, wide=True)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
+        self._count_bytes(place, lanes, maybe, width, sure)
         if maybe is not None:
             tally.add(
                 REQUESTS,
@@ -253,6 +262,8 @@ class Memory:
         addresses, known = self.address(operand, wide=False)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         warps = lanes.any(axis=1)
+        if ins.opcode != "LDGSTS":
+            self._count_bytes(place, lanes, maybe, width, sure)
         matrices = 0
         if ins.opcode in ("LDSM", "STSM"):
             matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
@@ -375,6 +386,7 @@ class Memory:
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
+        self._count_bytes(ins.place, lanes, None, width, sure)
         self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
         self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
         addresses, known = self.address(operand, wide=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, CostTally, Memory
+from irdiff.work.accesses import EXECUTED, GLOBAL, LANES, LOCAL, SHARED, TAKEN, TMA, CostTally, Memory
 from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED, written
 from irdiff.work.repeating import Repeater
@@ -23,6 +23,7 @@ from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 MAX_STEPS = 80_000
 """Instructions executed for all programs together."""
 MAX_DEPTH = 12
+_BRANCHES = frozenset({"BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"})
 _MEMORY = GLOBAL | SHARED | LOCAL
 _NOTHING = frozenset(
     [
@@ -79,6 +80,10 @@ class Fragment:
 
     def __post_init__(self) -> None:
         self.warps = self.mask.any(axis=1, keepdims=True)
+
+    def lanes(self, memory: Memory) -> Array:
+        """Of each program."""
+        return memory.of_programs(self.mask.sum(axis=1))
 
 
 @dataclass
@@ -197,35 +202,38 @@ class Executor:
         whole = full or self._of_whole_programs(mask)
         full_warps = bool((warps == self.alive.any(axis=1, keepdims=True)).all())
         lane_mask, warp_mask = None if full else mask, None if full_warps else warps
-        count = self.tally.sure[EXECUTED] if sure else self.tally.beyond[EXECUTED]
+        first = place
+
+        def counted(end: int) -> None:
+            table = self.tally.sure if sure else self.tally.beyond
+            table[EXECUTED, first:end] += of_programs
+            table[LANES, first:end] += fragment.lanes(self.memory)
+            self.steps += end - first
+            if self.steps > MAX_STEPS:
+                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
+
         while True:
             if place >= len(code):
                 raise NotCounted("the code runs past its end")
             ins = code[place]
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
-            count[place] += of_programs
             opcode = ins.opcode
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
-            if opcode in ("BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"):
+            if opcode in _BRANCHES:
+                counted(place + 1)
                 self._branch(ins, fragment, fragments, flag)
                 return None
             if opcode == "BAR" and not self._none(flag, ins):
                 if "ARV" in ins.modifiers:
                     number = self._barrier_of(place)
                     self.arrived[number] = self.arrived.get(number, 0) + of_programs
-                if whole or "ARV" in ins.modifiers:
-                    place += 1
-                    if place == limit:
-                        fragments.append(Fragment(place, mask, sure))
-                        return None
-                    continue
-                return Fragment(place, mask, sure)
-            if opcode not in _NOTHING:
+                elif not whole:
+                    counted(place + 1)
+                    return Fragment(place, mask, sure)
+            elif opcode not in _NOTHING:
                 self._compute(ins, flag, mask, lane_mask, warp_mask, sure)
             place += 1
             if place == limit:
+                counted(place)
                 fragments.append(Fragment(place, mask, sure))
                 return None
 
@@ -470,6 +478,7 @@ class Executor:
                 self.alive = self.alive & ~lanes
                 continue
             if target <= place and ins.opcode == "BRA":
+                self.tally.add(TAKEN, place, self.memory.of_programs(lanes.any(axis=1)), sure)
                 if target == place:  # the padding behind a kernel
                     raise NotCounted(f"an endless loop at {ins.address:#x}")
                 self.repeater.arrive(target, place, lanes)

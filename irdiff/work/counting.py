@@ -1,21 +1,25 @@
 """Counts what one launch executes: the whole grid, from its machine code and its launch.
 
-`count` is a pure function. What cannot be counted ends in `NotCountedWork`, with the reason.
+What cannot be counted ends in `NotCountedWork`, with the reason.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
-from irdiff.work import classes, grid, programs
+from irdiff.work import grid, programs, recording
 from irdiff.work.accesses import COLUMNS
+from irdiff.work.compiled_launch import CompiledLaunch
+from irdiff.work.disassembler import Disassembler
 from irdiff.work.execute import NotCounted, TooMany
 from irdiff.work.launch_facts import LaunchFacts
-from irdiff.work.record import Amount, NotCountedWork, Work
 from irdiff.work.repeating import EndlessLoop
 from irdiff.work.sass import SassFunction
 
@@ -28,7 +32,29 @@ MAX_PROGRAMS = 1 << 40
 """Beyond, sums might not fit 64 bits."""
 
 
-def count(function: SassFunction, facts: LaunchFacts) -> Work | NotCountedWork:
+@dataclass(frozen=True, kw_only=True)
+class CountedLaunch:
+    """The work of a launch, and what each of its instructions did."""
+
+    work: Work
+    function: SassFunction
+    sure: Mapping[str, Any]
+    """`executed`, `requests`, `sectors`, `wavefronts`, … (`accesses.COLUMNS`) → an array of float64 with the
+    count of each instruction, all warps of the grid together."""
+    beyond: Mapping[str, Any]
+    """What may happen besides, where data decide."""
+
+
+def count(compiled: CompiledLaunch, disassembler: Disassembler) -> CountedLaunch | NotCountedWork:
+    """Everything that the launch executes."""
+    try:
+        function = disassembler.read(compiled.arch, compiled.binary, compiled.kernel)
+        return count_function(function, compiled.facts)
+    except IrdiffError as error:
+        return NotCountedWork(reason=error.what)
+
+
+def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch | NotCountedWork:
     """Everything that the launch executes."""
     if facts.warps > 32 or math.prod(facts.grid) > MAX_PROGRAMS or min(facts.grid) < 1:
         return NotCountedWork(
@@ -62,12 +88,6 @@ def count(function: SassFunction, facts: LaunchFacts) -> Work | NotCountedWork:
         return NotCountedWork(reason=f"the loop at {function.instructions[error.head].address:#x} never ends")
     except IrdiffError as error:
         return NotCountedWork(reason=error.what)
-    sure, beyond = found.total
-
-    def amount(column: str, opcodes: frozenset[str] | None = None) -> Amount:
-        at = COLUMNS.index(column)
-        chosen = [ins.place for ins in function.instructions if opcodes is None or ins.opcode in opcodes]
-        low = sure[at, chosen].sum()
-        return Amount(low=round(float(low)), high=round(float(low + beyond[at, chosen].sum())))
-
-    return classes.work(function, sure, beyond, amount, found, tuple(notes))
+    sure, beyond = (dict(zip(COLUMNS, table, strict=True)) for table in found.total)
+    work = recording.work(function, facts, found, tuple(notes))
+    return CountedLaunch(work=work, function=function, sure=sure, beyond=beyond)
