@@ -14,12 +14,10 @@ import numpy as np
 from irdiff.work import coalescing
 from irdiff.work.integer import written
 from irdiff.work.launch_facts import KnownContent
+from irdiff.work.opcodes import LOCAL, SHARED
 from irdiff.work.sass import ZERO, Operand, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
-GLOBAL = frozenset({"LDG", "STG", "ATOMG", "REDG", "LD", "ST", "ATOM", "RED", "LDGSTS"})
-SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
-LOCAL = frozenset({"LDL", "STL"})
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
 _SHARED_WINDOW = 0xFFFFFF
@@ -110,13 +108,24 @@ class Memory:
         return total, known
 
     def execute(
-        self, ins: SassInstruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
+        self,
+        ins: SassInstruction,
+        active: Array,
+        maybe: Array | None,
+        write: Array | None,
+        sure: bool,
+        needed: bool = True,
     ) -> None:
-        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results."""
+        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results.
+
+        `needed`: whether what is read or written is.
+        """
         operands = [row for row in ins.operands if row.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
         if ins.opcode in LOCAL:
-            self._local(ins, operands[0], active, write, width, sure)
+            self._count_local(ins, active, width, sure)
+            if needed:
+                self._local(ins, operands[0], active, write, width)
             return
         if ins.opcode == "LDGSTS":
             into_shared, maybe_into = active, maybe
@@ -134,6 +143,8 @@ class Memory:
             return
         if ins.opcode in SHARED:
             self._shared(ins, operands[0], active, maybe, width, sure)
+            if not needed:
+                return
             if ins.opcode == "LDS":
                 self._read_shared(ins, operands[0], write, width)
                 return
@@ -146,9 +157,12 @@ class Memory:
                 width = 16 if any("x4" in word for word in ins.modifiers) else 8
             self._global(ins, operands[0], active, maybe, width, sure)
             if ins.opcode in ("LDG", "LD"):
-                self._read_global(ins, operands[0], write, width)
+                if needed:
+                    self._read_global(ins, operands[0], write, width)
                 return
             self._overwrite(operands[0])
+        if not needed:
+            return
         for row in written(ins):
             self.state.forget(row.kind, row.number, write)
 
@@ -373,22 +387,19 @@ class Memory:
 
     # local
 
-    def _local(
-        self,
-        ins: SassInstruction,
-        operand: Operand,
-        active: Array,
-        write: Array | None,
-        width: int,
-        sure: bool,
-    ) -> None:
-        words = max(1, width // 4)
+    def _count_local(self, ins: SassInstruction, active: Array, width: int, sure: bool) -> None:
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
         self._count_bytes(ins.place, lanes, None, width, sure)
         self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
         self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
+
+    def _local(
+        self, ins: SassInstruction, operand: Operand, active: Array, write: Array | None, width: int
+    ) -> None:
+        words = max(1, width // 4)
+        lanes = np.broadcast_to(active, (self.state.slots, 32))
         addresses, known = self.address(operand, wide=False)
         start, same = 0, False
         if addresses is not None and not _some_unknown(known, lanes):

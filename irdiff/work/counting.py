@@ -14,7 +14,7 @@ import numpy as np
 
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
-from irdiff.work import grid, programs, recording
+from irdiff.work import deciding, grid, programs, recording
 from irdiff.work.accesses import COLUMNS
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
@@ -63,10 +63,11 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
     notes: dict[str, None] = {}
     unknown: set[int] = set()
     steps = 0
+    needed = deciding.deciding(function.instructions)
 
     def costs(places: object) -> Any:
         nonlocal steps
-        executed = programs.execute(function, facts, places)  # type: ignore[arg-type]
+        executed = programs.execute(function, needed, facts, places)  # type: ignore[arg-type]
         notes.update(dict.fromkeys(executed.open_loops))
         steps += executed.steps
         if steps > _MOST_STEPS:

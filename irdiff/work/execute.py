@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import EXECUTED, GLOBAL, LANES, LOCAL, SHARED, TAKEN, TMA, CostTally, Memory
+from irdiff.work.accesses import EXECUTED, LANES, TAKEN, TMA, CostTally, Memory
+from irdiff.work.deciding import Deciding
 from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED, written
+from irdiff.work.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
@@ -23,43 +25,8 @@ from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 MAX_STEPS = 80_000
 """Instructions executed for all programs together."""
 MAX_DEPTH = 12
-_BRANCHES = frozenset({"BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"})
-_MEMORY = GLOBAL | SHARED | LOCAL
-_NOTHING = frozenset(
-    [
-        "NOP",
-        "BSSY",
-        "BSYNC",
-        "BREAK",
-        "MEMBAR",
-        "ERRBAR",
-        "CGAERRBAR",
-        "FENCE",
-        "CCTL",
-        "CCTLL",
-        "DEPBAR",
-        "LDGDEPBAR",
-        "WARPSYNC",
-        "WARPGROUP",
-        "YIELD",
-        "NANOSLEEP",
-        "BMOV",
-        "UTMACMDFLUSH",
-        "UTMACCTL",
-        "UTMAPF",
-        "PREEXIT",
-        "ACQBULK",
-        "UCGABAR_ARV",
-        "UCGABAR_WAIT",
-        "ARRIVES",
-        "UTMAREDG",
-        "UTMALDG",
-        "ENDCOLLECTIVE",
-    ]
-)
 
 
-_MEET = frozenset({"BSYNC", "WARPSYNC", "BAR"})
 _NEVER = 1 << 40
 
 
@@ -89,6 +56,7 @@ class Fragment:
 @dataclass
 class Executor:
     function: SassFunction
+    deciding: Deciding
     state: WarpState
     tally: CostTally
     memory: Memory
@@ -139,7 +107,7 @@ class Executor:
         current, apart = fragments.pop(0), []
         place = current.place
         waits = (
-            self.function.instructions[place].opcode in _MEET
+            self.function.instructions[place].opcode in MEET
             if place < len(self.function.instructions)
             else True
         )
@@ -208,29 +176,36 @@ class Executor:
             table = self.tally.sure if sure else self.tally.beyond
             table[EXECUTED, first:end] += of_programs
             table[LANES, first:end] += fragment.lanes(self.memory)
-            self.steps += end - first
-            if self.steps > MAX_STEPS:
-                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
 
+        following, computed = self.deciding.following, self.deciding.computed
         while True:
+            place = following[place]
+            if place >= limit:
+                counted(limit)
+                fragments.append(Fragment(limit, mask, sure))
+                return None
             if place >= len(code):
                 raise NotCounted("the code runs past its end")
             ins = code[place]
             opcode = ins.opcode
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
-            if opcode in _BRANCHES:
+            if opcode in BRANCHES:
                 counted(place + 1)
                 self._branch(ins, fragment, fragments, flag)
                 return None
-            if opcode == "BAR" and not self._none(flag, ins):
-                if "ARV" in ins.modifiers:
-                    number = self._barrier_of(place)
-                    self.arrived[number] = self.arrived.get(number, 0) + of_programs
-                elif not whole:
-                    counted(place + 1)
-                    return Fragment(place, mask, sure)
-            elif opcode not in _NOTHING:
-                self._compute(ins, flag, mask, lane_mask, warp_mask, sure)
+            if opcode == "BAR":
+                if not self._none(flag, ins):
+                    if "ARV" in ins.modifiers:
+                        number = self._barrier_of(place)
+                        self.arrived[number] = self.arrived.get(number, 0) + of_programs
+                    elif not whole:
+                        counted(place + 1)
+                        return Fragment(place, mask, sure)
+            else:
+                self._compute(ins, flag, mask, lane_mask, warp_mask, sure, computed[place])
             place += 1
             if place == limit:
                 counted(place)
@@ -253,6 +228,7 @@ class Executor:
         lane_mask: Array | None,
         warp_mask: Array | None,
         sure: bool,
+        needed: bool,
     ) -> None:
         unsure: Array | None = None
         holds: Array | None = None
@@ -272,7 +248,7 @@ class Executor:
                     if holds.all():
                         holds = None
         opcode = ins.opcode
-        if opcode in _MEMORY:
+        if opcode in MEMORY:
             active = (
                 mask
                 if holds is None and unsure is None
@@ -282,8 +258,8 @@ class Executor:
             write = (
                 lane_mask if holds is None and unsure is None else active if maybe is None else active | maybe
             )
-            self.memory.execute(ins, active, maybe, write, sure)
-            if maybe is not None:
+            self.memory.execute(ins, active, maybe, write, sure, needed)
+            if maybe is not None and needed:
                 self._doubt(ins, unsure, lane_mask)
             return
         compute = COMPUTED.get(opcode)
@@ -344,7 +320,7 @@ class Executor:
             address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
             low: Array = np.array([[address]], dtype=np.uint32)
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
-        if opcode in ("HGMMA", "QGMMA", "IGMMA"):
+        if opcode in MATRIX_FROM_SHARED:
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
             return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTMASTG":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from irdiff.work.accesses import CostTally, Memory
+from irdiff.work.deciding import Deciding
 from irdiff.work.execute import Executor
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.repeating import Repeater
@@ -27,7 +28,9 @@ class Executed:
     steps: int
 
 
-def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
+def execute(
+    function: SassFunction, deciding: Deciding, facts: LaunchFacts, places: Sequence[Place]
+) -> Executed:
     """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
     programs, warps = len(places), facts.warps
     tally = CostTally(len(function.instructions), programs)
@@ -49,7 +52,7 @@ def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place])
     }  # fmt: skip
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
     memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
-    executor = Executor(function, state, tally, memory, Repeater(state, tally, memory))
+    executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
     executor.run()
     return Executed(
         tally=tally,

@@ -24,7 +24,7 @@ _SPACE_OF_OPCODE = {"LDGSTS": "global to shared", "ATOMS": "shared atomic", "RED
 
 
 @dataclass(frozen=True)
-class _Table:
+class _Counts:
     """Counts by column and instruction."""
 
     function: SassFunction
@@ -50,7 +50,7 @@ class _Table:
 
 
 def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
-    table = _Table(function, *found.total)
+    table = _Counts(function, *found.total)
     programs = math.prod(facts.grid)
 
     def executed(opcodes: Collection[str]) -> Amount:
@@ -120,7 +120,7 @@ def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
     return found
 
 
-def _loops(table: _Table) -> tuple[LoopWork, ...]:
+def _loops(table: _Counts) -> tuple[LoopWork, ...]:
     code = table.function.instructions
     found = loop_tree.loops(code)
     of_place = loop_tree.innermost(found, len(code))

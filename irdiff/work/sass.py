@@ -42,7 +42,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Operation:
+class InstructionForm:
     """What an instruction's text says, wherever it stands."""
 
     predicate: Operand | None
@@ -67,6 +67,7 @@ class SassInstruction:
     target: int | None
     """Place of the instruction that an operand names."""
     text: str
+    form: InstructionForm
     control: int
     """The scheduler's bits: stall 0-3, yield 4, write and read scoreboard 5-7 and 8-10, waits 11-16."""
 
@@ -86,11 +87,11 @@ def read(name: str, lines: Iterable[tuple[str, int]]) -> SassFunction:
     """
     instructions: list[SassInstruction] = []
     for text, control in lines:
-        place, form = len(instructions), operation(text)
+        place, form = len(instructions), form_of(text)
         instructions.append(
             SassInstruction(
                 place, place * WORD_BYTES, form.predicate, form.opcode, form.modifiers, form.operands,
-                None if form.jump is None else place + form.jump, form.text, control,
+                None if form.jump is None else place + form.jump, form.text, form, control,
             )
         )  # fmt: skip
     if len(instructions) > MAX_INSTRUCTIONS:
@@ -104,14 +105,14 @@ def read(name: str, lines: Iterable[tuple[str, int]]) -> SassFunction:
 
 
 @lru_cache(maxsize=1 << 17)
-def operation(text: str) -> Operation:
+def form_of(text: str) -> InstructionForm:
     form = _FORM.fullmatch(text)
     if form is None:
         raise NormalizeError(f"an instruction that cannot be read: {text!r}")
     predicate, name, rest = form.groups()
     opcode, *modifiers = name.split(".")
     target = _TARGET.search(rest)
-    return Operation(
+    return InstructionForm(
         predicate=operand(predicate) if predicate else None,
         opcode=opcode,
         modifiers=tuple(modifiers),
