@@ -6,7 +6,7 @@ What cannot be counted ends in `NotCountedWork`, with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from irdiff.work import deciding, grid, programs, recording
 from irdiff.work.accesses import COLUMNS
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
-from irdiff.work.execute import NotCounted, TooMany
+from irdiff.work.execute import NotCounted
+from irdiff.work.grid import Place, TooMuch
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.repeating import EndlessLoop
 from irdiff.work.sass import SassFunction
@@ -27,7 +28,12 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_MOST_STEPS = 240_000
+_BUDGET = 24_000
+"""Instructions that are executed for a launch; a step of many lanes counts as several."""
+_RESERVE = 10_000
+"""And as many more for a sample, where these did not suffice."""
+_LANES_AS_A_STEP = 4096
+"""Lanes that make a step take twice as long as that of one warp, as measured."""
 MAX_PROGRAMS = 1 << 40
 """Beyond, sums might not fit 64 bits."""
 
@@ -60,35 +66,44 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
         return NotCountedWork(
             reason=f"a grid of {facts.grid} with {facts.warps} warps is more than is counted"
         )
-    notes: dict[str, None] = {}
-    unknown: set[int] = set()
-    steps = 0
-    needed = deciding.deciding(function.instructions)
-
-    def costs(places: object) -> Any:
-        nonlocal steps
-        executed = programs.execute(function, needed, facts, places)  # type: ignore[arg-type]
-        notes.update(dict.fromkeys(executed.open_loops))
-        steps += executed.steps
-        if steps > _MOST_STEPS:
-            raise TooMany(f"more than {_MOST_STEPS:,} instructions would have to be executed")
-        unknown.update(executed.unknown_branches)
-        return np.stack([executed.tally.sure, executed.tally.beyond])
-
+    runs = _Runs(function, facts)
     lanes = facts.warps * 32
     batch, most = max(1, _LANES // lanes), max(16, _MOST_LANES // lanes)
     try:
-        try:
-            found = grid.whole(costs, facts.grid, batch=batch, most=most)
-        except TooMany:
-            steps = 0
-            found = grid.sampled(costs, facts.grid)
+        found = grid.whole(runs.costs, facts.grid, batch=batch, most=most)
     except NotCounted as error:
         return NotCountedWork(reason=str(error))
+    except TooMuch:
+        return NotCountedWork(
+            reason=f"more than {_BUDGET + _RESERVE:,} instructions would have to be executed"
+        )
     except EndlessLoop as error:
         return NotCountedWork(reason=f"the loop at {function.instructions[error.head].address:#x} never ends")
     except IrdiffError as error:
         return NotCountedWork(reason=error.what)
     sure, beyond = (dict(zip(COLUMNS, table, strict=True)) for table in found.total)
-    work = recording.work(function, facts, found, tuple(notes))
+    work = recording.work(function, facts, found, tuple(runs.notes))
     return CountedLaunch(work=work, function=function, sure=sure, beyond=beyond)
+
+
+class _Runs:
+    """Executes programs, within a budget for the whole launch."""
+
+    def __init__(self, function: SassFunction, facts: LaunchFacts) -> None:
+        self._function, self._facts = function, facts
+        self._deciding = deciding.deciding(function.instructions)
+        self._left, self._reserve = float(_BUDGET), _RESERVE
+        self.notes: dict[str, None] = {}
+
+    def costs(self, places: Sequence[Place]) -> Any:
+        """(sure and beyond, columns, instructions, programs). Raises TooMuch, NotCounted, EndlessLoop."""
+        weight = 1 + len(places) * self._facts.warps * 32 / _LANES_AS_A_STEP
+        executed = programs.execute(
+            self._function, self._deciding, self._facts, places, most_steps=int(self._left / weight)
+        )
+        self._left -= executed.steps * weight
+        if not executed.ended:
+            self._left, self._reserve = self._left + self._reserve, 0
+            raise TooMuch
+        self.notes.update(dict.fromkeys(executed.open_loops))
+        return np.stack([executed.tally.sure, executed.tally.beyond])

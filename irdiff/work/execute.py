@@ -22,8 +22,6 @@ from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
-MAX_STEPS = 80_000
-"""Instructions executed for all programs together."""
 MAX_DEPTH = 12
 
 
@@ -34,8 +32,8 @@ class NotCounted(Exception):  # noqa: N818 - a finding about a launch
     """Why a launch's work was not counted."""
 
 
-class TooMany(NotCounted):
-    """The launch would take too long to count."""
+class TooManySteps(Exception):  # noqa: N818 - what was met, not a mistake of ours
+    """More instructions would have to be executed than are allowed."""
 
 
 @dataclass
@@ -63,11 +61,11 @@ class Executor:
     repeater: Repeater
     alive: Array = field(init=False)
     steps: int = 0
+    most_steps: int = 0
     arrived: dict[int, Array] = field(default_factory=dict)
     """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
     open_loops: dict[int, str] = field(default_factory=dict)
     """Place of a branch that data decide → what is not known there."""
-    unknown_branches: dict[int, int] = field(default_factory=dict)
     _stack: list[int] = field(default_factory=list)
     _joins: dict[int, int | None] | None = None
 
@@ -189,8 +187,8 @@ class Executor:
             ins = code[place]
             opcode = ins.opcode
             self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
+            if self.steps > self.most_steps:
+                raise TooManySteps
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
             if opcode in BRANCHES:
                 counted(place + 1)
@@ -494,7 +492,6 @@ class Executor:
         place = ins.place
         if taken.any() or other.any():
             self._part(ins, taken, other, fragments, sure)
-        self.unknown_branches[place] = self.unknown_branches.get(place, 0) + 1
         backward = ins.opcode == "BRA" and ins.target is not None and ins.target <= place
         if self._joins is None:
             self._joins = post_dominators(self.function.instructions)

@@ -10,7 +10,7 @@ import numpy as np
 
 from irdiff.work.accesses import CostTally, Memory
 from irdiff.work.deciding import Deciding
-from irdiff.work.execute import Executor
+from irdiff.work.execute import Executor, TooManySteps
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction
@@ -24,12 +24,18 @@ _U32 = np.uint32
 class Executed:
     tally: CostTally
     open_loops: tuple[str, ...]
-    unknown_branches: tuple[int, ...]
     steps: int
+    ended: bool
+    """Whether all programs came to their end within the steps that were allowed."""
 
 
 def execute(
-    function: SassFunction, deciding: Deciding, facts: LaunchFacts, places: Sequence[Place]
+    function: SassFunction,
+    deciding: Deciding,
+    facts: LaunchFacts,
+    places: Sequence[Place],
+    *,
+    most_steps: int,
 ) -> Executed:
     """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
     programs, warps = len(places), facts.warps
@@ -53,10 +59,15 @@ def execute(
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
     memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
     executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
-    executor.run()
+    executor.most_steps = most_steps
+    try:
+        executor.run()
+        ended = True
+    except TooManySteps:
+        ended = False
     return Executed(
         tally=tally,
         open_loops=tuple(executor.open_loops.values()),
-        unknown_branches=tuple(sorted(executor.unknown_branches)),
         steps=executor.steps,
+        ended=ended,
     )

@@ -42,7 +42,7 @@ def test_sectors_are_those_that_an_h100_counts(stride, sectors):
 def test_only_the_last_program_is_masked():
     work = counted(COPY.replace("STRIDE", "0x4"), facts(X, Y, 9_999 * 128 + 40, grid=(10_000, 1, 1), warps=4))
     assert work.exact
-    assert work.programs_executed < 40
+    assert work.programs_executed < 60
     assert work.global_sectors == known(2 * (9_999 * 16 + 5))
     assert work.global_requests == known(2 * (9_999 * 4 + 2))
     assert work.instructions == known(9_999 * 44 + 2 * 11 + 2 * 9)
@@ -247,7 +247,7 @@ def test_a_loop_whose_end_cannot_be_foreseen():
         @P0 BRA `(.L_x_0)
         EXIT
     """
-    assert reason(lines) == "more than 80,000 instructions would have to be executed"
+    assert reason(lines) == "more than 34,000 instructions would have to be executed"
 
 
 def test_a_huge_grid():
