@@ -5,6 +5,7 @@ What one warp instruction costs is counted for each program, in the columns of `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from irdiff.work import coalescing
 from irdiff.work.integer import written
 from irdiff.work.launch_facts import KnownContent
 from irdiff.work.opcodes import LOCAL, SHARED
+from irdiff.work.patterns import AccessPatterns
 from irdiff.work.sass import ZERO, Operand, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
@@ -24,8 +26,8 @@ _SHARED_WINDOW = 0xFFFFFF
 _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
 COLUMNS = (
-    "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
-    "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests", "bytes", "lanes", "taken",
+    "executed", "lanes", "taken", "requests", "least_sectors", "bytes", "sectors", "unknown_requests",
+    "wavefronts", "least_wavefronts", "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
 )  # fmt: skip
 
 
@@ -37,6 +39,8 @@ class CostTally:
     programs: int
     sure: Array = field(init=False)
     beyond: Array = field(init=False)
+    is_sure: bool = True
+    """Whether nothing was counted as possible only."""
 
     def __post_init__(self) -> None:
         shape = (len(COLUMNS), self.instructions, self.programs)
@@ -44,14 +48,32 @@ class CostTally:
         self.beyond = np.zeros(shape, dtype=np.int64)
 
     def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
-        (self.sure if sure else self.beyond)[column, place] += amount
+        self.table(sure)[column, place] += amount
+
+    def table(self, sure: bool) -> Array:
+        if sure:
+            return self.sure
+        self.is_sure = False
+        return self.beyond
+
+    def copied(self, places: slice) -> tuple[Array, Array | None]:
+        """What was counted for some instructions; None for what may happen besides, where that is nothing."""
+        return self.sure[:, places].copy(), None if self.is_sure else self.beyond[:, places].copy()
+
+    def put_back(self, places: slice, kept: tuple[Array, Array | None]) -> None:
+        sure, beyond = kept
+        self.sure[:, places] = sure
+        self.beyond[:, places] = 0 if beyond is None else beyond
 
 
 (
     EXECUTED,
+    LANES,
+    TAKEN,
     REQUESTS,
-    SECTORS,
     LEAST,
+    BYTES,
+    SECTORS,
     UNKNOWN_REQUESTS,
     WAVEFRONTS,
     LEAST_WAVES,
@@ -59,9 +81,6 @@ class CostTally:
     LOCAL_SECTORS,
     TMA,
     LOCAL_REQUESTS,
-    BYTES,
-    LANES,
-    TAKEN,
 ) = range(len(COLUMNS))
 
 
@@ -84,6 +103,7 @@ class Memory:
     tally: CostTally
     regions: Sequence[KnownContent]
     shared_bytes: int
+    patterns: AccessPatterns
     shared: Array | None = None
     shared_known: Array | None = None
     overwritten: set[int] = field(default_factory=set)
@@ -186,34 +206,43 @@ class Memory:
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=True)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
-        tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
-        self._count_bytes(place, lanes, maybe, width, sure)
+        self._count_lanes(place, lanes, width, sure)
         if maybe is not None:
-            tally.add(
-                REQUESTS,
-                place,
-                self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)),
-                False,
-            )
+            self._count_maybe(place, lanes, maybe, width)
         if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
             self.events.append(Access(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
-
-        def touched(on: Array) -> Array:
-            if ins.opcode == "LDGSTS":
-                return coalescing.copied_sectors(where, on, width)
-            return coalescing.sectors(where, on)
-
-        tally.add(SECTORS, place, self.of_programs(touched(lanes)), sure)
-        tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
+        touched = self._sectors(ins, where, lanes, width)
+        tally.add(SECTORS, place, self.of_programs(touched), sure)
         if maybe is not None:
-            all_lanes = lanes | maybe
-            more = touched(all_lanes) - touched(lanes)
+            more = self._sectors(ins, where, lanes | maybe, width) - touched
             tally.add(SECTORS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, width, "global"))
-        return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
+        if ins.opcode != "LDGSTS":
+            return None
+        return self.patterns.cost("lines", _lines, where, lanes, _WAVE_BYTES)
+
+    def _sectors(self, ins: SassInstruction, addresses: Array, lanes: Array, width: int) -> Array:
+        if ins.opcode == "LDGSTS":
+            kind = ("copied", width)
+            copied = functools.partial(coalescing.copied_sectors, width=width)
+            return self.patterns.cost(kind, copied, addresses, lanes, coalescing.SECTOR_BYTES)
+        return self.patterns.cost("sectors", coalescing.sectors, addresses, lanes, coalescing.SECTOR_BYTES)
+
+    def _count_lanes(self, place: int, lanes: Array, width: int, sure: bool) -> None:
+        """Requests, the sectors that they need at least, and bytes."""
+        count = lanes.sum(axis=1)
+        figures = np.stack([count > 0, -(-count * width // coalescing.SECTOR_BYTES), count * width])
+        of_programs = figures.reshape(3, self.state.programs, self.state.warps).sum(axis=2)
+        self.tally.table(sure)[REQUESTS : BYTES + 1, place] += of_programs
+
+    def _count_maybe(self, place: int, lanes: Array, maybe: Array, width: int) -> None:
+        more = np.broadcast_to(maybe, lanes.shape) & ~lanes
+        requests = more.any(axis=1) & ~lanes.any(axis=1)
+        self.tally.add(REQUESTS, place, self.of_programs(requests), False)
+        self.tally.add(BYTES, place, self.of_programs(more.sum(axis=1) * width), False)
 
     def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
@@ -288,22 +317,27 @@ class Memory:
             return
         where = np.broadcast_to(addresses, lanes.shape)
         if matrices:
-            waves = coalescing.wavefronts(
-                where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8
-            )
+            rows = functools.partial(coalescing.wavefronts, width=16, lanes_at_once=8)
+            first = where[:, : 8 * matrices], lanes[:, : 8 * matrices]
+            waves = self.patterns.cost(("matrices", matrices), rows, *first, _WAVE_BYTES)
             least = np.where(warps, matrices, 0)
         else:
-            passes = coalescing.load_wavefronts if ins.opcode == "LDS" else coalescing.wavefronts
-            waves = passes(where, lanes, width)
+            waves = self._waves(ins, where, lanes, width)
             if lines is not None:  # what one line brings is written at once
                 waves = np.maximum(waves, lines)
             least = np.where(warps, max(1, width // 4), 0)
         tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
         tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
         if maybe is not None and not matrices:
-            more = coalescing.wavefronts(where, lanes | maybe, width) - waves
+            more = self._waves(ins, where, lanes | maybe, width) - waves
             tally.add(WAVEFRONTS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, 16 if matrices else width, "shared"))
+
+    def _waves(self, ins: SassInstruction, addresses: Array, lanes: Array, width: int) -> Array:
+        is_load = ins.opcode == "LDS"
+        passes = coalescing.load_wavefronts if is_load else coalescing.wavefronts
+        function = functools.partial(passes, width=width)
+        return self.patterns.cost((is_load, width), function, addresses, lanes, _WAVE_BYTES)
 
     def matrix_operands(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
         """`HGMMA` reads its right side, and its left one where it is no register, from shared memory.
@@ -424,6 +458,10 @@ class Memory:
             value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN
             if ins.operands[0].number != ZERO:
                 self.state.write("R", ins.operands[0].number + n, *value, write)
+
+
+def _lines(addresses: Array, active: Array) -> Array:
+    return coalescing.distinct(addresses // _WAVE_BYTES, active)
 
 
 def _some_unknown(known: Array | None, lanes: Array) -> bool:

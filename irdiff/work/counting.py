@@ -21,6 +21,7 @@ from irdiff.work.disassembler import Disassembler
 from irdiff.work.execute import NotCounted
 from irdiff.work.grid import Place, TooMuch
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import EndlessLoop
 from irdiff.work.sass import SassFunction
 
@@ -92,6 +93,7 @@ class _Runs:
     def __init__(self, function: SassFunction, facts: LaunchFacts) -> None:
         self._function, self._facts = function, facts
         self._deciding = deciding.deciding(function.instructions)
+        self._patterns = AccessPatterns()
         self._left, self._reserve = float(_BUDGET), _RESERVE
         self.notes: dict[str, None] = {}
 
@@ -99,8 +101,9 @@ class _Runs:
         """(sure and beyond, columns, instructions, programs). Raises TooMuch, NotCounted, EndlessLoop."""
         weight = 1 + len(places) * self._facts.warps * 32 / _LANES_AS_A_STEP
         executed = programs.execute(
-            self._function, self._deciding, self._facts, places, most_steps=int(self._left / weight)
-        )
+            self._function, self._deciding, self._facts, places, self._patterns,
+            most_steps=int(self._left / weight),
+        )  # fmt: skip
         self._left -= executed.steps * weight
         if not executed.ended:
             self._left, self._reserve = self._left + self._reserve, 0

@@ -171,7 +171,7 @@ class Executor:
         first = place
 
         def counted(end: int) -> None:
-            table = self.tally.sure if sure else self.tally.beyond
+            table = self.tally.table(sure)
             table[EXECUTED, first:end] += of_programs
             table[LANES, first:end] += fragment.lanes(self.memory)
 

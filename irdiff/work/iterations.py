@@ -5,6 +5,7 @@ Arrays broadcast to (warps of all programs, 32 lanes); what is said of programs 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +93,19 @@ def moves(event: Any, old: Any) -> Move | None:
     if event.left is None or event.right is None or old.left is None or old.right is None:
         return None, None
     return event.left - old.left, event.right - old.right
+
+
+def even_moves(
+    now: Sequence[Any], before: Sequence[Any], first: Sequence[Any], mask: Array
+) -> list[Move] | None:
+    """How events moved in the last of two periods; None where they did not move so in the one before, too."""
+    found: list[Move] = []
+    for event, old, oldest in zip(now, before, first, strict=True):
+        moved, earlier = moves(event, old), moves(old, oldest)
+        if moved is None or not evenly(moved, earlier, mask):
+            return None
+        found.append(moved)
+    return found
 
 
 def evenly(steps: Any, earlier: Any, mask: Array) -> bool:

@@ -12,6 +12,7 @@ from irdiff.work.accesses import CostTally, Memory
 from irdiff.work.deciding import Deciding
 from irdiff.work.execute import Executor, TooManySteps
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction
 from irdiff.work.state import WarpState
@@ -34,6 +35,7 @@ def execute(
     deciding: Deciding,
     facts: LaunchFacts,
     places: Sequence[Place],
+    patterns: AccessPatterns,
     *,
     most_steps: int,
 ) -> Executed:
@@ -57,7 +59,9 @@ def execute(
         "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),
     }  # fmt: skip
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
-    memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
+    memory = Memory(
+        state, tally, facts.regions, facts.shared_bytes, patterns, by_address=dict(facts.descriptors)
+    )
     executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
     executor.most_steps = most_steps
     try:

@@ -10,6 +10,7 @@ program moves ahead by as many periods as it has, so programs with other trip co
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,8 +33,7 @@ class Arrival:
     """One arrival at a loop's head."""
 
     snapshot: StateSnapshot
-    sure: Array
-    beyond: Array
+    counted: tuple[Array, Array | None]
     first_event: int
 
 
@@ -59,15 +59,14 @@ class Steady:
     moves: list[Move]
     registers: list[tuple[str, int, Value]]
     """By how much each register moves in a period."""
-    sure: Array
-    beyond: Array
-    """What a period costs."""
+    costs: tuple[Array, Array | None]
+    """What a period costs: surely, and what it may cost besides."""
     left: int
     """Arrivals until the period that runs is over."""
     first_event: int
     ahead: Array
     """Periods from `events` to the one that runs, of each program."""
-    before: tuple[StateSnapshot, Array, Array] | None = None
+    before: tuple[StateSnapshot, tuple[Array, Array | None]] | None = None
     """The state before a jump that is not confirmed."""
 
 
@@ -112,8 +111,7 @@ class Repeater:
         loop.arrivals.append(
             Arrival(
                 snapshot=self.state.snapshot(),
-                sure=self.tally.sure[:, places].copy(),
-                beyond=self.tally.beyond[:, places].copy(),
+                counted=self.tally.copied(places),
                 first_event=len(self.memory.events),
             )
         )
@@ -159,9 +157,9 @@ class Repeater:
 
     def _undo(self, loop: Loop, steady: Steady, places: slice) -> None:
         if steady.before is not None:
-            snapshot, sure, beyond = steady.before
+            snapshot, counted = steady.before
             self.state.restore(snapshot)
-            self.tally.sure[:, places], self.tally.beyond[:, places] = sure, beyond
+            self.tally.put_back(places, counted)
             loop.refuted.add(steady.period)
         loop.steady = None
         loop.arrivals.clear()
@@ -182,20 +180,16 @@ class Repeater:
                 == [row.place for row in oldest]
             ):
                 continue
-            moves = [iterations.moves(event, old) for event, old in zip(events, older, strict=True)]
-            if any(row is None for row in moves):
+            moved = iterations.even_moves(events, older, oldest, loop.mask)
+            if moved is None:
                 continue
-            earlier = [iterations.moves(event, old) for event, old in zip(older, oldest, strict=True)]
-            if not all(iterations.evenly(*both, loop.mask) for both in zip(moves, earlier, strict=True)):
-                continue
-            moved = [row for row in moves if row is not None]
             lengths = self._lengths(events, moved, loop.mask)
             if lengths.max() < _WORTH:
                 continue
             steady = Steady(
                 period=period, events=events, moves=moved,
-                registers=self._registers(now, before, first, loop.mask), sure=now.sure - before.sure,
-                beyond=now.beyond - before.beyond, left=period, first_event=0,
+                registers=self._registers(now, before, first, loop.mask),
+                costs=_difference(now.counted, before.counted), left=period, first_event=0,
                 ahead=np.ones(self.state.programs, dtype=np.int64),
             )  # fmt: skip
             loop.steady = steady
@@ -216,14 +210,12 @@ class Repeater:
         if (lengths[inside] == iterations.NEVER).any():
             raise EndlessLoop(loop.head)
         jump = np.where(inside & (lengths >= _WORTH), lengths - 2, 0)
-        steady.before = (
-            self.state.snapshot(),
-            self.tally.sure[:, places].copy(),
-            self.tally.beyond[:, places].copy(),
-        )
+        steady.before = self.state.snapshot(), self.tally.copied(places)
         steady.ahead = jump + 1
-        self.tally.sure[:, places] += steady.sure * jump
-        self.tally.beyond[:, places] += steady.beyond * jump
+        sure, beyond = steady.costs
+        self.tally.sure[:, places] += sure * jump
+        if beyond is not None:
+            self.tally.beyond[:, places] += beyond * jump
         for event, (step, _) in zip(steady.events, steady.moves, strict=True):
             if isinstance(event, Access) and event.addresses is not None and step is not None:
                 self._correct(event, step, jump, loop.mask)
@@ -295,6 +287,7 @@ class Repeater:
         line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
         if not (step % line).any() or not event.active.any():
             return
+        patterns = self.memory.patterns
         column = SECTORS if event.space == "global" else WAVEFRONTS
         common = int(np.gcd.reduce(np.append(np.abs(step).ravel(), line)))
         most = int(jump.max())
@@ -308,8 +301,9 @@ class Repeater:
 
         def cost(addresses: Array) -> Array:
             if event.space == "global":
-                return coalescing.sectors(addresses, lanes)
-            return coalescing.wavefronts(addresses, lanes, event.width)
+                return patterns.cost("sectors", coalescing.sectors, addresses, lanes, line)
+            waves = functools.partial(coalescing.wavefronts, width=event.width)
+            return patterns.cost((False, event.width), waves, addresses, lanes, line)
 
         base = self.memory.of_programs(cost(start))
         total = np.zeros_like(base)
@@ -318,3 +312,12 @@ class Repeater:
             each = self.memory.of_programs(cost(start + n * steps))
             total = total + each * (whole + (n <= rest))
         self.tally.add(column, event.place, total - base * jump, True)
+
+
+def _difference(
+    now: tuple[Array, Array | None], before: tuple[Array, Array | None]
+) -> tuple[Array, Array | None]:
+    (sure, beyond), (sure_before, beyond_before) = now, before
+    if beyond is None or beyond_before is None:
+        return sure - sure_before, beyond
+    return sure - sure_before, beyond - beyond_before
