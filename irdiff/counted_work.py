@@ -119,3 +119,23 @@ class NotCountedWork:
     """Why the work of a launch was not counted."""
 
     reason: str
+
+
+def facts_of(work: Work) -> dict[str, int]:
+    """The figures that are surely known, as facts; nothing that data decide and no estimate."""
+    if not work.exact:
+        return {}
+    amounts = {
+        "executed_instructions": work.instructions,
+        "executed_barriers": work.barriers,
+        "executed_atomics": work.atomics,
+        "global_requests": work.global_requests,
+        "global_sectors": work.global_sectors,
+        "shared_wavefronts": work.shared_wavefronts,
+        "spilled_bytes": work.spill_bytes,
+        "bulk_copied_bytes": work.tma_bytes,
+        "matrix_operations": work.matrix_flops,
+    }
+    unknown = work.unknown_global_requests.high, work.unknown_shared_requests.high
+    hidden = dict(zip(("global_sectors", "shared_wavefronts"), unknown, strict=True))
+    return {name: amount.low for name, amount in amounts.items() if amount.is_known and not hidden.get(name)}

@@ -29,12 +29,14 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_BUDGET = 24_000
+_BUDGET = 30_000
 """Instructions that are executed for a launch; a step of many lanes counts as several."""
-_RESERVE = 10_000
+_RESERVE = 6_000
 """And as many more for a sample, where these did not suffice."""
 _LANES_AS_A_STEP = 4096
 """Lanes that make a step take twice as long as that of one warp, as measured."""
+_MOST_COUNTS = 8_000_000
+"""Counts that are kept of programs that are executed at once: 64 MB."""
 MAX_PROGRAMS = 1 << 40
 """Beyond, sums might not fit 64 bits."""
 
@@ -68,8 +70,9 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
             reason=f"a grid of {facts.grid} with {facts.warps} warps is more than is counted"
         )
     runs = _Runs(function, facts)
-    lanes = facts.warps * 32
-    batch, most = max(1, _LANES // lanes), max(16, _MOST_LANES // lanes)
+    lanes, size = facts.warps * 32, len(COLUMNS) * 2 * len(function.instructions)
+    batch = max(1, min(_LANES // lanes, _MOST_COUNTS // size))
+    most = max(16, min(_MOST_LANES // lanes, 4 * _MOST_COUNTS // size))
     try:
         found = grid.whole(runs.costs, facts.grid, batch=batch, most=most)
     except NotCounted as error:

@@ -26,7 +26,7 @@ Costs = Callable[[Sequence[Place]], Any]
 _SEED = 20
 _SHORT = 12
 """An axis of so few programs is looked at whole."""
-_CHECKS = 16
+_CHECKS = 8
 _FEW = 4
 
 
@@ -64,8 +64,9 @@ class ExecutedPrograms:
                 self._rows[row] = found[..., n]
         return np.stack([self._rows[row] for row in places], axis=-1)
 
-    def has(self, places: Sequence[Place]) -> bool:
-        return all(place in self._rows for place in places)
+    def mean(self) -> Any:
+        """Of all that were executed."""
+        return np.stack(list(self._rows.values()), axis=-1).mean(axis=-1)
 
 
 def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
@@ -85,20 +86,17 @@ def place_of(index: int, grid: Place) -> Place:
 
 
 def _sampled(programs: ExecutedPrograms, grid: Place, batch: int) -> WholeGrid:
-    """An estimate from programs at random: as many as the budget allows, at least one."""
-    count = math.prod(grid)
+    """An estimate from what was executed, and from programs at random: as many as the budget allows."""
     places = _random(grid, batch)
-    used: list[Place] = []
     for begin, end in itertools.pairwise((0, 1, 3, 24, max(24, batch))):
-        part = places[begin:end]
         try:
-            programs.of(part)
+            programs.of(places[begin:end])
         except TooMuch:
-            if not used:
+            if not len(programs):
                 raise
             break
-        used += part
-    return WholeGrid(total=programs.of(used).mean(axis=-1) * count, exact=False, executed=len(programs))
+    total = programs.mean() * math.prod(grid)
+    return WholeGrid(total=total, exact=False, executed=len(programs))
 
 
 def _exactly(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
@@ -133,17 +131,15 @@ def _random(grid: Place, count: int) -> list[Place]:
 
 
 def _probe(grid: Place) -> list[Place]:
-    """Both ends and the middle of each axis, and a few places at random; all of a small grid."""
+    """Both ends and the middle of the grid, and a few places at random; all of a small grid.
+
+    The last program lies at the upper edge of every axis, so masks of any edge show there.
+    """
     if math.prod(grid) <= _FEW:
         return [place_of(n, grid) for n in range(math.prod(grid))]
     last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
-    lines = [
-        _at(_middle(grid), axis, value)
-        for axis in range(3)
-        for value in (0, 1, grid[axis] - 1)
-        if value < grid[axis]
-    ]
-    return list(dict.fromkeys([(0, 0, 0), last, _middle(grid), *lines, *_random(grid, 3)]))
+    some = [(0, 0, 0), last, _middle(grid), (1 % grid[0], 0, 0), (last[0], 0, 0), *_random(grid, 3)]
+    return list(dict.fromkeys(some))
 
 
 def _values(size: int) -> list[int]:
