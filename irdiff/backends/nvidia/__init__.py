@@ -74,7 +74,7 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.WORK, "barriers executed", "", _LESS, ("executed_barriers",), _COUNTED),
     Statistic(_OF.WORK, "atomics executed", "", _LESS, ("executed_atomics",), _COUNTED),
     Statistic(_OF.WORK, "matrix operations", "", _NEITHER, ("matrix_operations",), _COUNTED),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", _NEITHER, ("ptx.total",), _TEXT),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), _TEXT),
     Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
 )
 # fmt: on
