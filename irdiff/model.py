@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from irdiff.counted_work import NotCountedWork, Work
 from irdiff.findings import Finding
 
 T = TypeVar("T")
@@ -519,6 +520,9 @@ class Case:
     accepted. None where nothing changed."""
     summary: CaseSummary | None
     """None where no group takes the case."""
+    work: Sides[Work | NotCountedWork | None] = field(default_factory=lambda: Sides(base=None, head=None))
+    """What the launch executes on each side; None for cases that did not change, and where nothing counts
+    it."""
 
 
 @dataclass(frozen=True, kw_only=True)

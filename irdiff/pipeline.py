@@ -1,6 +1,6 @@
 """The flow of a comparison, readable top to bottom; one function a step:
 
-resolve → select → capture → compile → compare → attribute → group → recheck → write
+resolve → select → capture → compile → compare → attribute → group → recheck → count → write
 
 `resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever compares
 anything calls these two, and nothing below them. Compiling and comparing are one step over the cases.
@@ -75,6 +75,7 @@ from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
+from irdiff.work.changed_cases import LaunchCounter, disassembler_of
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -152,6 +153,7 @@ class ComparisonSteps:
     """None where a side is a tool, whose results are not kept as compilations."""
     attributor: Attributor
     rechecker: Rechecker
+    counter: LaunchCounter
     unstable: UnstableAssemblers
     shared: SharedStore | None
     """The store of many machines, where there is one."""
@@ -247,6 +249,8 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
         cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
+    launches = _launches(pairs)
+    cases = steps.counter.with_work(cases, launches)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
     unseen = unexamined.of_sides(asked.sides, captured)
@@ -257,7 +261,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         environment=_environment(steps),
         summary=radius.summarize(cases, asked.targets),
         cases=cases,
-        launches=_launches(pairs),
+        launches=launches,
         groups=groups,
         reach=_reach(asked, pairs, captured),
         edited_lines=lines,
@@ -338,6 +342,9 @@ def opened(
             case_results=None if tools else CaseResults(store, asked.sides, asked.options),
             attributor=Attributor(reader, replayer),
             rechecker=Rechecker(compiler, replayer, comparator),
+            counter=LaunchCounter(
+                store=store, nvdisasm=disassembler_of(asked.sides), targets=asked.targets, report=report
+            ),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,

@@ -23,13 +23,16 @@ class Resource(IntEnum):
     STACK = 1
     OCCUPANCY = 2
     BLOCKS = 3
-    SHARED_MEMORY = 4
-    REGISTERS = 5
-    TENSOR_MEMORY = 6
-    BARRIERS = 7
-    INSTRUCTIONS = 8
-    CODE = 9
-    TIME = 10
+    WORK = 4
+    """What the launch executes."""
+    SHARED_MEMORY = 5
+    REGISTERS = 6
+    TENSOR_MEMORY = 7
+    BARRIERS = 8
+    INSTRUCTIONS = 9
+    """Of the text, not as they are executed."""
+    CODE = 10
+    TIME = 11
 
 
 @dataclass(frozen=True)

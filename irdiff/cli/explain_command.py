@@ -24,7 +24,7 @@ from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.group import severity
 from irdiff.model import Case, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, phrases, timing_summary
+from irdiff.report import commands, escape, group_names, phrases, timing_summary, work_table
 from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
@@ -167,6 +167,7 @@ class CaseStory:
         if self.case.verdict not in (Verdict.ADDED, Verdict.REMOVED):
             self._edit(attribution, Store(config.store), corpora)
         self._facts()
+        self.section("counted work of the whole launch, base → head", work_table.lines(self.case))
         self.section("also seen", dict.fromkeys(self._findings(config)))
         changes = map(str, launch_changes.of_case(self.case, self.given.run))
         self.section("differences in the launch and its options", changes)

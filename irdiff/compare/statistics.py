@@ -55,6 +55,7 @@ GRAVE = tuple(row for row in STATISTICS if row.grave)
 
 def named(name: str) -> tuple[Statistic, ...]:
     """One for each fact of the statistics with this name, or of the fact with this name: less is better."""
-    rows = [row for row in STATISTICS if row.name == name and row.better is not Better.NEITHER]
+    rows = [row for row in STATISTICS if row.name == name]
+    rows = [replace(row, better=Better.LESS) if row.better is Better.NEITHER else row for row in rows]
     found = [replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts]
     return tuple(found) or (Statistic(Resource.CODE, name, "", Better.LESS, (name,), "a fact"),)

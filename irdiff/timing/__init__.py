@@ -1,8 +1,8 @@
 """Changed cases timed on real GPUs: the very binaries that were compared, no compiler and no workload code.
 
-`time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol, `abi` for how
-a binary is launched, `decision` for how a verdict is reached. torch, numpy, scipy and the drivers' bindings
-are imported only where they are used.
+`time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol,
+`backends.launch_plan` for how a binary is launched, `decision` for how a verdict is reached. torch, numpy,
+scipy and the drivers' bindings are imported only where they are used.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from irdiff.backends.launch_plan import AbiError, LaunchPlan, Parameter
 from irdiff.model import Argument, Launch
-from irdiff.timing.abi import AbiError, LaunchPlan, Parameter
 from irdiff.timing.open_device import Device, ParameterBlock
 
 GUARD_BYTES = 1 << 20

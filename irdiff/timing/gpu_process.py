@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from irdiff import backends
+from irdiff.backends import launch_plan
+from irdiff.backends.launch_plan import AbiError, LaunchPlan, read_entry
 from irdiff.errors import IrdiffError
 from irdiff.model import Launch
 from irdiff.run import run_folder
-from irdiff.timing import abi, buffers
-from irdiff.timing.abi import AbiError, LaunchPlan, read_entry
+from irdiff.timing import buffers
 from irdiff.timing.buffers import Buffers, Inputs
 from irdiff.timing.measure import Arm, Enqueue, Pace, measure
 from irdiff.timing.open_device import Device, DriverError, describe, open_device, target_of
@@ -76,7 +77,7 @@ class GpuSession:
             raise AbiError(f"the run folder does not hold {name}'s binary of {case_id}")
         launch, metadata = self.run.launches[digest], case.metadata.of(name)
         entry = read_entry(binary, str(metadata.get("name", launch.kernel)), target.backend)
-        plan = abi.plan(launch, metadata, entry, backend=target.backend, warp_size=target.warp_size)
+        plan = launch_plan.plan(launch, metadata, entry, backend=target.backend, warp_size=target.warp_size)
         return LoadableSide(launch=launch, plan=plan, binary=binary)
 
     def inputs(self, sides: Mapping[str, LoadableSide], copies: int) -> Inputs:

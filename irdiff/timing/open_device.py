@@ -9,8 +9,8 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any
 
+from irdiff.backends.launch_plan import LaunchPlan, TensorMap
 from irdiff.errors import IrdiffError
-from irdiff.timing.abi import LaunchPlan, TensorMap
 
 _DEFAULT_SHARED_BYTES = 48 << 10
 _PORTABLE_CLUSTER = 8

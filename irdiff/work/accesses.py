@@ -5,6 +5,7 @@ What one warp instruction costs is counted for each program, in the columns of `
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,20 +15,19 @@ import numpy as np
 from irdiff.work import coalescing
 from irdiff.work.integer import written
 from irdiff.work.launch_facts import KnownContent
+from irdiff.work.opcodes import LOCAL, SHARED
+from irdiff.work.patterns import AccessPatterns
 from irdiff.work.sass import ZERO, Operand, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
-GLOBAL = frozenset({"LDG", "STG", "ATOMG", "REDG", "LD", "ST", "ATOM", "RED", "LDGSTS"})
-SHARED = frozenset({"LDS", "STS", "ATOMS", "LDSM", "STSM", "LDGSTS"})
-LOCAL = frozenset({"LDL", "STL"})
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
 _SHARED_WINDOW = 0xFFFFFF
 _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
 COLUMNS = (
-    "executed", "requests", "sectors", "least_sectors", "unknown_requests", "wavefronts", "least_wavefronts",
-    "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
+    "executed", "lanes", "taken", "requests", "least_sectors", "bytes", "sectors", "unknown_requests",
+    "wavefronts", "least_wavefronts", "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
 )  # fmt: skip
 
 
@@ -39,6 +39,8 @@ class CostTally:
     programs: int
     sure: Array = field(init=False)
     beyond: Array = field(init=False)
+    is_sure: bool = True
+    """Whether nothing was counted as possible only."""
 
     def __post_init__(self) -> None:
         shape = (len(COLUMNS), self.instructions, self.programs)
@@ -46,14 +48,32 @@ class CostTally:
         self.beyond = np.zeros(shape, dtype=np.int64)
 
     def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
-        (self.sure if sure else self.beyond)[column, place] += amount
+        self.table(sure)[column, place] += amount
+
+    def table(self, sure: bool) -> Array:
+        if sure:
+            return self.sure
+        self.is_sure = False
+        return self.beyond
+
+    def copied(self, places: slice) -> tuple[Array, Array | None]:
+        """What was counted for some instructions; None for what may happen besides, where that is nothing."""
+        return self.sure[:, places].copy(), None if self.is_sure else self.beyond[:, places].copy()
+
+    def put_back(self, places: slice, kept: tuple[Array, Array | None]) -> None:
+        sure, beyond = kept
+        self.sure[:, places] = sure
+        self.beyond[:, places] = 0 if beyond is None else beyond
 
 
 (
     EXECUTED,
+    LANES,
+    TAKEN,
     REQUESTS,
-    SECTORS,
     LEAST,
+    BYTES,
+    SECTORS,
     UNKNOWN_REQUESTS,
     WAVEFRONTS,
     LEAST_WAVES,
@@ -83,6 +103,7 @@ class Memory:
     tally: CostTally
     regions: Sequence[KnownContent]
     shared_bytes: int
+    patterns: AccessPatterns
     shared: Array | None = None
     shared_known: Array | None = None
     overwritten: set[int] = field(default_factory=set)
@@ -107,13 +128,24 @@ class Memory:
         return total, known
 
     def execute(
-        self, ins: SassInstruction, active: Array, maybe: Array | None, write: Array | None, sure: bool
+        self,
+        ins: SassInstruction,
+        active: Array,
+        maybe: Array | None,
+        write: Array | None,
+        sure: bool,
+        needed: bool = True,
     ) -> None:
-        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results."""
+        """`active`: lanes whose predicate holds; `maybe`: where that is not known; `write`: of results.
+
+        `needed`: whether what is read or written is.
+        """
         operands = [row for row in ins.operands if row.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
         if ins.opcode in LOCAL:
-            self._local(ins, operands[0], active, write, width, sure)
+            self._count_local(ins, active, width, sure)
+            if needed:
+                self._local(ins, operands[0], active, write, width)
             return
         if ins.opcode == "LDGSTS":
             into_shared, maybe_into = active, maybe
@@ -131,6 +163,8 @@ class Memory:
             return
         if ins.opcode in SHARED:
             self._shared(ins, operands[0], active, maybe, width, sure)
+            if not needed:
+                return
             if ins.opcode == "LDS":
                 self._read_shared(ins, operands[0], write, width)
                 return
@@ -143,11 +177,19 @@ class Memory:
                 width = 16 if any("x4" in word for word in ins.modifiers) else 8
             self._global(ins, operands[0], active, maybe, width, sure)
             if ins.opcode in ("LDG", "LD"):
-                self._read_global(ins, operands[0], write, width)
+                if needed:
+                    self._read_global(ins, operands[0], write, width)
                 return
             self._overwrite(operands[0])
+        if not needed:
+            return
         for row in written(ins):
             self.state.forget(row.kind, row.number, write)
+
+    def _count_bytes(self, place: int, lanes: Array, maybe: Array | None, width: int, sure: bool) -> None:
+        self.tally.add(BYTES, place, self.of_programs(lanes.sum(axis=1) * width), sure)
+        if maybe is not None:
+            self.tally.add(BYTES, place, self.of_programs((maybe & ~lanes).sum(axis=1) * width), False)
 
     # global
 
@@ -164,33 +206,43 @@ class Memory:
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=True)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
-        tally.add(REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
+        self._count_lanes(place, lanes, width, sure)
         if maybe is not None:
-            tally.add(
-                REQUESTS,
-                place,
-                self.of_programs(np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~lanes.any(axis=1)),
-                False,
-            )
+            self._count_maybe(place, lanes, maybe, width)
         if addresses is None or _some_unknown(known, lanes):
             tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
             self.events.append(Access(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
-
-        def touched(on: Array) -> Array:
-            if ins.opcode == "LDGSTS":
-                return coalescing.copied_sectors(where, on, width)
-            return coalescing.sectors(where, on)
-
-        tally.add(SECTORS, place, self.of_programs(touched(lanes)), sure)
-        tally.add(LEAST, place, self.of_programs(coalescing.least_sectors(lanes, width)), sure)
+        touched = self._sectors(ins, where, lanes, width)
+        tally.add(SECTORS, place, self.of_programs(touched), sure)
         if maybe is not None:
-            all_lanes = lanes | maybe
-            more = touched(all_lanes) - touched(lanes)
+            more = self._sectors(ins, where, lanes | maybe, width) - touched
             tally.add(SECTORS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, width, "global"))
-        return coalescing.distinct(where // _WAVE_BYTES, lanes) if ins.opcode == "LDGSTS" else None
+        if ins.opcode != "LDGSTS":
+            return None
+        return self.patterns.cost("lines", _lines, where, lanes, _WAVE_BYTES)
+
+    def _sectors(self, ins: SassInstruction, addresses: Array, lanes: Array, width: int) -> Array:
+        if ins.opcode == "LDGSTS":
+            kind = ("copied", width)
+            copied = functools.partial(coalescing.copied_sectors, width=width)
+            return self.patterns.cost(kind, copied, addresses, lanes, coalescing.SECTOR_BYTES)
+        return self.patterns.cost("sectors", coalescing.sectors, addresses, lanes, coalescing.SECTOR_BYTES)
+
+    def _count_lanes(self, place: int, lanes: Array, width: int, sure: bool) -> None:
+        """Requests, the sectors that they need at least, and bytes."""
+        count = lanes.sum(axis=1)
+        figures = np.stack([count > 0, -(-count * width // coalescing.SECTOR_BYTES), count * width])
+        of_programs = figures.reshape(3, self.state.programs, self.state.warps).sum(axis=2)
+        self.tally.table(sure)[REQUESTS : BYTES + 1, place] += of_programs
+
+    def _count_maybe(self, place: int, lanes: Array, maybe: Array, width: int) -> None:
+        more = np.broadcast_to(maybe, lanes.shape) & ~lanes
+        requests = more.any(axis=1) & ~lanes.any(axis=1)
+        self.tally.add(REQUESTS, place, self.of_programs(requests), False)
+        self.tally.add(BYTES, place, self.of_programs(more.sum(axis=1) * width), False)
 
     def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
@@ -253,6 +305,8 @@ class Memory:
         addresses, known = self.address(operand, wide=False)
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         warps = lanes.any(axis=1)
+        if ins.opcode != "LDGSTS":
+            self._count_bytes(place, lanes, maybe, width, sure)
         matrices = 0
         if ins.opcode in ("LDSM", "STSM"):
             matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
@@ -263,22 +317,27 @@ class Memory:
             return
         where = np.broadcast_to(addresses, lanes.shape)
         if matrices:
-            waves = coalescing.wavefronts(
-                where[:, : 8 * matrices], lanes[:, : 8 * matrices], 16, lanes_at_once=8
-            )
+            rows = functools.partial(coalescing.wavefronts, width=16, lanes_at_once=8)
+            first = where[:, : 8 * matrices], lanes[:, : 8 * matrices]
+            waves = self.patterns.cost(("matrices", matrices), rows, *first, _WAVE_BYTES)
             least = np.where(warps, matrices, 0)
         else:
-            passes = coalescing.load_wavefronts if ins.opcode == "LDS" else coalescing.wavefronts
-            waves = passes(where, lanes, width)
+            waves = self._waves(ins, where, lanes, width)
             if lines is not None:  # what one line brings is written at once
                 waves = np.maximum(waves, lines)
             least = np.where(warps, max(1, width // 4), 0)
         tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
         tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
         if maybe is not None and not matrices:
-            more = coalescing.wavefronts(where, lanes | maybe, width) - waves
+            more = self._waves(ins, where, lanes | maybe, width) - waves
             tally.add(WAVEFRONTS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, 16 if matrices else width, "shared"))
+
+    def _waves(self, ins: SassInstruction, addresses: Array, lanes: Array, width: int) -> Array:
+        is_load = ins.opcode == "LDS"
+        passes = coalescing.load_wavefronts if is_load else coalescing.wavefronts
+        function = functools.partial(passes, width=width)
+        return self.patterns.cost((is_load, width), function, addresses, lanes, _WAVE_BYTES)
 
     def matrix_operands(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
         """`HGMMA` reads its right side, and its left one where it is no register, from shared memory.
@@ -362,21 +421,19 @@ class Memory:
 
     # local
 
-    def _local(
-        self,
-        ins: SassInstruction,
-        operand: Operand,
-        active: Array,
-        write: Array | None,
-        width: int,
-        sure: bool,
-    ) -> None:
-        words = max(1, width // 4)
+    def _count_local(self, ins: SassInstruction, active: Array, width: int, sure: bool) -> None:
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
+        self._count_bytes(ins.place, lanes, None, width, sure)
         self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
         self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
+
+    def _local(
+        self, ins: SassInstruction, operand: Operand, active: Array, write: Array | None, width: int
+    ) -> None:
+        words = max(1, width // 4)
+        lanes = np.broadcast_to(active, (self.state.slots, 32))
         addresses, known = self.address(operand, wide=False)
         start, same = 0, False
         if addresses is not None and not _some_unknown(known, lanes):
@@ -401,6 +458,10 @@ class Memory:
             value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN
             if ins.operands[0].number != ZERO:
                 self.state.write("R", ins.operands[0].number + n, *value, write)
+
+
+def _lines(addresses: Array, active: Array) -> Array:
+    return coalescing.distinct(addresses // _WAVE_BYTES, active)
 
 
 def _some_unknown(known: Array | None, lanes: Array) -> bool:

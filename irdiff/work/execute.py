@@ -13,52 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import EXECUTED, GLOBAL, LOCAL, SHARED, TMA, CostTally, Memory
+from irdiff.work.accesses import EXECUTED, LANES, TAKEN, TMA, CostTally, Memory
+from irdiff.work.deciding import Deciding
 from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED, written
+from irdiff.work.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
-MAX_STEPS = 80_000
-"""Instructions executed for all programs together."""
 MAX_DEPTH = 12
-_MEMORY = GLOBAL | SHARED | LOCAL
-_NOTHING = frozenset(
-    [
-        "NOP",
-        "BSSY",
-        "BSYNC",
-        "BREAK",
-        "MEMBAR",
-        "ERRBAR",
-        "CGAERRBAR",
-        "FENCE",
-        "CCTL",
-        "CCTLL",
-        "DEPBAR",
-        "LDGDEPBAR",
-        "WARPSYNC",
-        "WARPGROUP",
-        "YIELD",
-        "NANOSLEEP",
-        "BMOV",
-        "UTMACMDFLUSH",
-        "UTMACCTL",
-        "UTMAPF",
-        "PREEXIT",
-        "ACQBULK",
-        "UCGABAR_ARV",
-        "UCGABAR_WAIT",
-        "ARRIVES",
-        "UTMAREDG",
-        "UTMALDG",
-        "ENDCOLLECTIVE",
-    ]
-)
 
 
-_MEET = frozenset({"BSYNC", "WARPSYNC", "BAR"})
 _NEVER = 1 << 40
 
 
@@ -66,8 +32,8 @@ class NotCounted(Exception):  # noqa: N818 - a finding about a launch
     """Why a launch's work was not counted."""
 
 
-class TooMany(NotCounted):
-    """The launch would take too long to count."""
+class TooManySteps(Exception):  # noqa: N818 - what was met, not a mistake of ours
+    """More instructions would have to be executed than are allowed."""
 
 
 @dataclass
@@ -80,21 +46,26 @@ class Fragment:
     def __post_init__(self) -> None:
         self.warps = self.mask.any(axis=1, keepdims=True)
 
+    def lanes(self, memory: Memory) -> Array:
+        """Of each program."""
+        return memory.of_programs(self.mask.sum(axis=1))
+
 
 @dataclass
 class Executor:
     function: SassFunction
+    deciding: Deciding
     state: WarpState
     tally: CostTally
     memory: Memory
     repeater: Repeater
     alive: Array = field(init=False)
     steps: int = 0
+    most_steps: int = 0
     arrived: dict[int, Array] = field(default_factory=dict)
     """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
     open_loops: dict[int, str] = field(default_factory=dict)
     """Place of a branch that data decide → what is not known there."""
-    unknown_branches: dict[int, int] = field(default_factory=dict)
     _stack: list[int] = field(default_factory=list)
     _joins: dict[int, int | None] | None = None
 
@@ -134,7 +105,7 @@ class Executor:
         current, apart = fragments.pop(0), []
         place = current.place
         waits = (
-            self.function.instructions[place].opcode in _MEET
+            self.function.instructions[place].opcode in MEET
             if place < len(self.function.instructions)
             else True
         )
@@ -197,35 +168,45 @@ class Executor:
         whole = full or self._of_whole_programs(mask)
         full_warps = bool((warps == self.alive.any(axis=1, keepdims=True)).all())
         lane_mask, warp_mask = None if full else mask, None if full_warps else warps
-        count = self.tally.sure[EXECUTED] if sure else self.tally.beyond[EXECUTED]
+        first = place
+
+        def counted(end: int) -> None:
+            table = self.tally.table(sure)
+            table[EXECUTED, first:end] += of_programs
+            table[LANES, first:end] += fragment.lanes(self.memory)
+
+        following, computed = self.deciding.following, self.deciding.computed
         while True:
+            place = following[place]
+            if place >= limit:
+                counted(limit)
+                fragments.append(Fragment(limit, mask, sure))
+                return None
             if place >= len(code):
                 raise NotCounted("the code runs past its end")
             ins = code[place]
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise TooMany(f"more than {MAX_STEPS:,} instructions would have to be executed")
-            count[place] += of_programs
             opcode = ins.opcode
+            self.steps += 1
+            if self.steps > self.most_steps:
+                raise TooManySteps
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
-            if opcode in ("BRA", "EXIT", "BRX", "CALL", "RET", "JMP", "BPT", "KILL", "BRXU"):
+            if opcode in BRANCHES:
+                counted(place + 1)
                 self._branch(ins, fragment, fragments, flag)
                 return None
-            if opcode == "BAR" and not self._none(flag, ins):
-                if "ARV" in ins.modifiers:
-                    number = self._barrier_of(place)
-                    self.arrived[number] = self.arrived.get(number, 0) + of_programs
-                if whole or "ARV" in ins.modifiers:
-                    place += 1
-                    if place == limit:
-                        fragments.append(Fragment(place, mask, sure))
-                        return None
-                    continue
-                return Fragment(place, mask, sure)
-            if opcode not in _NOTHING:
-                self._compute(ins, flag, mask, lane_mask, warp_mask, sure)
+            if opcode == "BAR":
+                if not self._none(flag, ins):
+                    if "ARV" in ins.modifiers:
+                        number = self._barrier_of(place)
+                        self.arrived[number] = self.arrived.get(number, 0) + of_programs
+                    elif not whole:
+                        counted(place + 1)
+                        return Fragment(place, mask, sure)
+            else:
+                self._compute(ins, flag, mask, lane_mask, warp_mask, sure, computed[place])
             place += 1
             if place == limit:
+                counted(place)
                 fragments.append(Fragment(place, mask, sure))
                 return None
 
@@ -245,6 +226,7 @@ class Executor:
         lane_mask: Array | None,
         warp_mask: Array | None,
         sure: bool,
+        needed: bool,
     ) -> None:
         unsure: Array | None = None
         holds: Array | None = None
@@ -264,7 +246,7 @@ class Executor:
                     if holds.all():
                         holds = None
         opcode = ins.opcode
-        if opcode in _MEMORY:
+        if opcode in MEMORY:
             active = (
                 mask
                 if holds is None and unsure is None
@@ -274,8 +256,8 @@ class Executor:
             write = (
                 lane_mask if holds is None and unsure is None else active if maybe is None else active | maybe
             )
-            self.memory.execute(ins, active, maybe, write, sure)
-            if maybe is not None:
+            self.memory.execute(ins, active, maybe, write, sure, needed)
+            if maybe is not None and needed:
                 self._doubt(ins, unsure, lane_mask)
             return
         compute = COMPUTED.get(opcode)
@@ -336,7 +318,7 @@ class Executor:
             address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
             low: Array = np.array([[address]], dtype=np.uint32)
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
-        if opcode in ("HGMMA", "QGMMA", "IGMMA"):
+        if opcode in MATRIX_FROM_SHARED:
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
             return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTMASTG":
@@ -470,6 +452,7 @@ class Executor:
                 self.alive = self.alive & ~lanes
                 continue
             if target <= place and ins.opcode == "BRA":
+                self.tally.add(TAKEN, place, self.memory.of_programs(lanes.any(axis=1)), sure)
                 if target == place:  # the padding behind a kernel
                     raise NotCounted(f"an endless loop at {ins.address:#x}")
                 self.repeater.arrive(target, place, lanes)
@@ -509,7 +492,6 @@ class Executor:
         place = ins.place
         if taken.any() or other.any():
             self._part(ins, taken, other, fragments, sure)
-        self.unknown_branches[place] = self.unknown_branches.get(place, 0) + 1
         backward = ins.opcode == "BRA" and ins.target is not None and ins.target <= place
         if self._joins is None:
             self._joins = post_dominators(self.function.instructions)

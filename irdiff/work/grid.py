@@ -4,10 +4,13 @@ Programs of one launch differ at the edges of a tensor, by masks that depend on 
 are executed first. Where all agree, one stands for all. Where they differ along some axes of the grid only,
 these are executed whole, or what a program costs is linear along one, which further programs confirm.
 Otherwise a sample is taken, and what is said of the whole is marked as an estimate.
+
+Executing ten programs together takes little longer than one, so each step asks for all that it may need.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,14 +18,20 @@ from typing import Any
 
 import numpy as np
 
+from irdiff.work import progressions
+
 Place = tuple[int, int, int]
 Costs = Callable[[Sequence[Place]], Any]
 """Places → an array (…, programs) with what each of these programs costs."""
-_SAMPLE = 24
-_FEW = 8
 _SEED = 20
 _SHORT = 12
 """An axis of so few programs is looked at whole."""
+_CHECKS = 8
+_FEW = 4
+
+
+class TooMuch(Exception):  # noqa: N818 - what was met, not a mistake
+    """What is left of the budget is too little for the programs that are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,18 +44,7 @@ class WholeGrid:
     executed: int
 
 
-def sampled(costs: Costs, grid: Place) -> WholeGrid:
-    """An estimate from a few programs at random."""
-    count = math.prod(grid)
-    places = list(dict.fromkeys(_random(grid, _FEW)))
-    return WholeGrid(total=costs(places).mean(axis=-1) * count, exact=False, executed=len(places))
-
-
-def place_of(index: int, grid: Place) -> Place:
-    return index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1])
-
-
-class Known:
+class ExecutedPrograms:
     """What programs cost, each executed once."""
 
     def __init__(self, costs: Costs, batch: int) -> None:
@@ -57,7 +55,7 @@ class Known:
         return len(self._rows)
 
     def of(self, places: Sequence[Place]) -> Any:
-        """(…, programs)."""
+        """(…, programs). Raises TooMuch."""
         missing = [row for row in dict.fromkeys(places) if row not in self._rows]
         for begin in range(0, len(missing), self._batch):
             part = missing[begin : begin + self._batch]
@@ -66,30 +64,51 @@ class Known:
                 self._rows[row] = found[..., n]
         return np.stack([self._rows[row] for row in places], axis=-1)
 
+    def mean(self) -> Any:
+        """Of all that were executed."""
+        return np.stack(list(self._rows.values()), axis=-1).mean(axis=-1)
+
 
 def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
-    """`batch` programs are executed at once, `most` in all."""
+    """`batch` programs are executed at once, `most` in all. Raises TooMuch where not one can be executed."""
+    programs = ExecutedPrograms(costs, batch)
+    try:
+        total = _exactly(programs, grid, most)
+        if total is not None:
+            return WholeGrid(total=total, exact=True, executed=len(programs))
+    except TooMuch:
+        pass
+    return _sampled(programs, grid, batch)
+
+
+def place_of(index: int, grid: Place) -> Place:
+    return index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1])
+
+
+def _sampled(programs: ExecutedPrograms, grid: Place, batch: int) -> WholeGrid:
+    """An estimate from what was executed, and from programs at random: as many as the budget allows."""
+    places = _random(grid, batch)
+    for begin, end in itertools.pairwise((0, 1, 3, 24, max(24, batch))):
+        try:
+            programs.of(places[begin:end])
+        except TooMuch:
+            if not len(programs):
+                raise
+            break
+    total = programs.mean() * math.prod(grid)
+    return WholeGrid(total=total, exact=False, executed=len(programs))
+
+
+def _exactly(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
+    """The total; None where no pattern was found and not all can be executed. Raises TooMuch."""
     count = math.prod(grid)
-    known = Known(costs, batch)
-    every = [place_of(n, grid) for n in range(count)] if count <= min(most, 4096) else None
-    if count <= 4:
-        assert every is not None
-        return WholeGrid(total=known.of(every).sum(axis=-1), exact=True, executed=count)
-    probe = _probe(grid)
-    first = known.of(probe)
+    first = programs.of(_probe(grid))
     if _all_equal(first):
-        return WholeGrid(total=first[..., 0] * count, exact=True, executed=len(known))
-    if every is not None and count <= batch:
-        return WholeGrid(total=known.of(every).sum(axis=-1), exact=True, executed=len(known))
-    total = _by_varying_axes(known, grid, most)
-    if total is not None:
-        return WholeGrid(total=total, exact=True, executed=len(known))
-    if every is not None:
-        return WholeGrid(total=known.of(every).sum(axis=-1), exact=True, executed=len(known))
-    generator = np.random.default_rng(_SEED)
-    chosen = generator.choice(count, size=min(count, max(_SAMPLE, most // 2)), replace=False)
-    sample = [place_of(int(n), grid) for n in chosen]
-    return WholeGrid(total=known.of(sample).mean(axis=-1) * count, exact=False, executed=len(known))
+        return first[..., 0] * count
+    total = None if count <= 32 else _by_varying_axes(programs, grid, most)
+    if total is None and count <= most:
+        total = programs.of([place_of(n, grid) for n in range(count)]).sum(axis=-1)
+    return total
 
 
 def _all_equal(rows: Any) -> bool:
@@ -111,109 +130,64 @@ def _random(grid: Place, count: int) -> list[Place]:
     return [place_of(int(n), grid) for n in generator.integers(0, math.prod(grid), count)]
 
 
+def _probe(grid: Place) -> list[Place]:
+    """Both ends and the middle of the grid, and a few places at random; all of a small grid.
+
+    The last program lies at the upper edge of every axis, so masks of any edge show there.
+    """
+    if math.prod(grid) <= _FEW:
+        return [place_of(n, grid) for n in range(math.prod(grid))]
+    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
+    some = [(0, 0, 0), last, _middle(grid), (1 % grid[0], 0, 0), (last[0], 0, 0), *_random(grid, 3)]
+    return list(dict.fromkeys(some))
+
+
 def _values(size: int) -> list[int]:
     """The places of an axis that are looked at: all of a short one, the ends and the middle of a long one."""
     return list(range(size)) if size <= _SHORT else sorted({0, 1, size // 3, size // 2, size - 1})
 
 
-def _probe(grid: Place) -> list[Place]:
-    """Both ends and the middle of each axis, and a few places at random."""
-    last = (grid[0] - 1, grid[1] - 1, grid[2] - 1)
-    lines = [
-        _at(_middle(grid), axis, value)
-        for axis in range(3)
-        for value in (0, 1, grid[axis] - 1)
-        if value < grid[axis]
-    ]
-    short = [
-        _at(_middle(grid), axis, value)
-        for axis in range(3)
-        if 1 < grid[axis] <= _SHORT
-        for value in range(grid[axis])
-    ]
-    return list(dict.fromkeys([(0, 0, 0), last, _middle(grid), *lines, *short, *_random(grid, 3)]))
-
-
-def _by_varying_axes(known: Known, grid: Place, most: int) -> Any:
+def _by_varying_axes(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
     """The total, where programs along some axes cost the same; None where none do, or too much is left."""
     bases = [_middle(grid), *_random(grid, 2)]
-    flat = [
-        axis
+    lines = {
+        (axis, n): [_at(base, axis, value) for value in _values(grid[axis])]
         for axis in range(3)
-        if all(_all_equal(known.of([_at(b, axis, v) for v in _values(grid[axis])])) for b in bases)
-    ]
+        for n, base in enumerate(bases)
+    }
+    programs.of([place for line in lines.values() for place in line])
+    flat = [axis for axis in range(3) if all(_all_equal(programs.of(lines[axis, n])) for n in range(3))]
     varying = [axis for axis in range(3) if axis not in flat]
-    middle = _middle(grid)
+    middle, others = _middle(grid), math.prod(grid[axis] for axis in flat)
 
     def flattened(place: Place) -> Place:
         for axis in flat:
             place = _at(place, axis, middle[axis])
         return place
 
-    checks = _random(grid, 24)
-    if not (known.of(checks) == known.of([flattened(place) for place in checks])).all():
+    def line(values: Sequence[int]) -> list[Place]:
+        return [_at(middle, varying[0], value) for value in values]
+
+    checks = _random(grid, _CHECKS)
+    wanted = [*checks, *map(flattened, checks)]
+    size = grid[varying[0]] if len(varying) == 1 else 0
+    if size >= progressions.LEAST:
+        wanted += line(progressions.points(size))
+    elif (left := math.prod(grid[axis] for axis in varying)) <= min(most, 64) or left == math.prod(grid):
+        wanted += _plane(grid, varying)[:64]
+    programs.of(wanted)
+    if not (programs.of(checks) == programs.of([flattened(place) for place in checks])).all():
         return None
-    others = math.prod(grid[axis] for axis in flat)
-    if len(varying) == 1:
-        axis = varying[0]
-
-        def line(values: Sequence[int]) -> list[Place]:
-            return [_at(middle, axis, value) for value in values]
-
-        total = _edges(known, line, grid[axis])
-        if total is None:
-            total = _linear(known, line, grid[axis])
+    if size >= progressions.LEAST:
+        total = progressions.total(lambda values: programs.of(line(values)), size)
         if total is not None:
             return total * others
     if math.prod(grid[axis] for axis in varying) > most:
         return None
+    return programs.of(_plane(grid, varying)).sum(axis=-1) * others
+
+
+def _plane(grid: Place, varying: Sequence[int]) -> list[Place]:
+    middle = _middle(grid)
     ranges = [range(grid[axis]) if axis in varying else (middle[axis],) for axis in range(3)]
-    plane = [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
-    return known.of(plane).sum(axis=-1) * others
-
-
-def _edges(known: Known, line: Callable[[Sequence[int]], list[Place]], size: int) -> Any:
-    """Only the first and the last program of the line differ from the others."""
-    if size < 8:
-        return None
-    generator = np.random.default_rng(_SEED)
-    inner = sorted({1, 2, size // 2, size - 2, *generator.integers(1, size - 1, 8).tolist()})
-    rows = known.of(line(inner))
-    if not _all_equal(rows):
-        return None
-    ends = known.of(line([0, size - 1]))
-    return rows[..., 0] * (size - 2) + ends.sum(axis=-1)
-
-
-def _linear(known: Known, line: Callable[[Sequence[int]], list[Place]], size: int) -> Any:
-    """Costs that grow by the same amount every 1, 2 or 4 programs; the ends are executed."""
-    if size < 24:
-        return None
-    for period in (1, 2, 4):
-        start = 4
-        count = (size - 1 - start) // period - 1
-        total = known.of(line([*range(start), size - 1])).sum(axis=-1)
-        used = start + 1
-        fits = True
-        for phase in range(period):
-            first = start + phase
-            steps = count if period > 1 else size - 1 - start
-            points = [first, first + period, first + period * (steps // 2), first + period * (steps - 1)]
-            rows = known.of(line(points)).astype(np.int64)
-            step = rows[..., 1] - rows[..., 0]
-            fits = all(
-                (rows[..., n] == rows[..., 0] + step * ((point - first) // period)).all()
-                for n, point in enumerate(points)
-            )
-            if not fits:
-                break
-            total = total + rows[..., 0] * steps + step * (steps * (steps - 1) // 2)
-            used += steps
-        if fits:
-            rest = range(start + period * count, size - 1) if period > 1 else ()
-            if rest:
-                total = total + known.of(line(list(rest))).sum(axis=-1)
-                used += len(rest)
-            assert used == size
-            return total
-    return None
+    return [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.sass import ZERO, Operand, SassInstruction
+from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both
 
 U32, U64, I32, I64 = np.uint32, np.uint64, np.int32, np.int64
@@ -627,7 +627,7 @@ _NO_RESULT = frozenset(
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _count(ins: SassInstruction) -> int:
+def _count(ins: InstructionForm) -> int:
     """Registers of the first destination."""
     words = ins.modifiers
     if ins.opcode in ("HGMMA", "QGMMA", "IGMMA", "BGMMA"):
@@ -657,7 +657,7 @@ _FLAG_THEN_VALUE = frozenset({"SHFL", "ATOM", "ATOMG", "ATOMS", "MATCH", "LDG", 
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _written(ins: SassInstruction) -> tuple[Operand, ...]:
+def _written(ins: InstructionForm) -> tuple[Operand, ...]:
     if ins.opcode in _NO_RESULT or not ins.operands:
         return ()
     if (
@@ -677,12 +677,12 @@ def _written(ins: SassInstruction) -> tuple[Operand, ...]:
     return tuple(found)
 
 
-def written(ins: SassInstruction) -> list[Operand]:
-    return list(_written(ins))
+def written(ins: SassInstruction | InstructionForm) -> list[Operand]:
+    return list(_written(ins.form if isinstance(ins, SassInstruction) else ins))
 
 
 def forget(_state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
-    return [(row, UNKNOWN) for row in _written(ins)]
+    return [(row, UNKNOWN) for row in _written(ins.form)]
 
 
 COMPUTED: dict[str, Compute] = {

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from irdiff.backends import elf
+from irdiff.backends.launch_plan import LaunchPlan
 from irdiff.backends.nvidia import cubin
 from irdiff.errors import NormalizeError
-from irdiff.timing.abi import LaunchPlan
 
 _PARAM_CBANK = 0x0A
 _STACK = 0x28

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from irdiff.work.accesses import CostTally, Memory
-from irdiff.work.execute import Executor
+from irdiff.work.deciding import Deciding
+from irdiff.work.execute import Executor, TooManySteps
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction
 from irdiff.work.state import WarpState
@@ -23,11 +25,20 @@ _U32 = np.uint32
 class Executed:
     tally: CostTally
     open_loops: tuple[str, ...]
-    unknown_branches: tuple[int, ...]
     steps: int
+    ended: bool
+    """Whether all programs came to their end within the steps that were allowed."""
 
 
-def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place]) -> Executed:
+def execute(
+    function: SassFunction,
+    deciding: Deciding,
+    facts: LaunchFacts,
+    places: Sequence[Place],
+    patterns: AccessPatterns,
+    *,
+    most_steps: int,
+) -> Executed:
     """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
     programs, warps = len(places), facts.warps
     tally = CostTally(len(function.instructions), programs)
@@ -48,12 +59,19 @@ def execute(function: SassFunction, facts: LaunchFacts, places: Sequence[Place])
         "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),
     }  # fmt: skip
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
-    memory = Memory(state, tally, facts.regions, facts.shared_bytes, by_address=dict(facts.descriptors))
-    executor = Executor(function, state, tally, memory, Repeater(state, tally, memory))
-    executor.run()
+    memory = Memory(
+        state, tally, facts.regions, facts.shared_bytes, patterns, by_address=dict(facts.descriptors)
+    )
+    executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
+    executor.most_steps = most_steps
+    try:
+        executor.run()
+        ended = True
+    except TooManySteps:
+        ended = False
     return Executed(
         tally=tally,
         open_loops=tuple(executor.open_loops.values()),
-        unknown_branches=tuple(sorted(executor.unknown_branches)),
         steps=executor.steps,
+        ended=ended,
     )

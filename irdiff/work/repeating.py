@@ -4,20 +4,22 @@ A loop repeats with period p when three periods in a row execute the same access
 same order, and these, and the registers at the loop's head, moved by the same amount from each to the next.
 Then no comparison changes its outcome before the first one whose difference reaches zero, and all periods up
 to there cost the same. They are added to the tally at once, registers move ahead, and the next period is
-executed: if it does not do what was foreseen, everything is put back and the loop is run instead.
+executed: if it does not do what was foreseen, everything is put back and the loop is run instead. Each
+program moves ahead by as many periods as it has, so programs with other trip counts leave the loop together.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from irdiff.work import coalescing
+from irdiff.work import coalescing, iterations
 from irdiff.work.accesses import SECTORS, WAVEFRONTS, Access, CostTally, Memory
+from irdiff.work.iterations import IntegerComparison, Move
 from irdiff.work.state import UNKNOWN, Array, StateSnapshot, Value, WarpState, merged
 
 MAX_PERIOD = 8
@@ -27,24 +29,11 @@ _SHARED_LINE_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
-class IntegerComparison:
-    """A comparison of integers in an iteration: both sides as int64."""
-
-    place: int
-    left: Array | None
-    right: Array | None
-    kind: str
-    least: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
 class Arrival:
     """One arrival at a loop's head."""
 
     snapshot: StateSnapshot
-    sure: Array
-    beyond: Array
+    counted: tuple[Array, Array | None]
     first_event: int
 
 
@@ -67,18 +56,17 @@ class Steady:
     period: int
     events: list[Any]
     """Of the last period that was executed."""
-    steps: list[tuple[Array | None, Array | None]]
-    """By how much both sides of each comparison, or the addresses of each access, move in a period."""
-    moved: list[tuple[str, int, Value]]
-    sure: Array
-    beyond: Array
-    """What a period costs."""
+    moves: list[Move]
+    registers: list[tuple[str, int, Value]]
+    """By how much each register moves in a period."""
+    costs: tuple[Array, Array | None]
+    """What a period costs: surely, and what it may cost besides."""
     left: int
     """Arrivals until the period that runs is over."""
     first_event: int
-    ahead: int = 1
-    """Periods from `events` to the one that runs."""
-    before: tuple[StateSnapshot, Array, Array] | None = None
+    ahead: Array
+    """Periods from `events` to the one that runs, of each program."""
+    before: tuple[StateSnapshot, tuple[Array, Array | None]] | None = None
     """The state before a jump that is not confirmed."""
 
 
@@ -123,8 +111,7 @@ class Repeater:
         loop.arrivals.append(
             Arrival(
                 snapshot=self.state.snapshot(),
-                sure=self.tally.sure[:, places].copy(),
-                beyond=self.tally.beyond[:, places].copy(),
+                counted=self.tally.copied(places),
                 first_event=len(self.memory.events),
             )
         )
@@ -153,24 +140,26 @@ class Repeater:
         if steady.left > 0:
             return
         events = self.memory.events[steady.first_event :]
+        ahead = self._of_warps(steady.ahead)
         foreseen = len(events) == len(steady.events) and all(
-            _as_foreseen(event, old, steps, steady.ahead, loop.mask)
-            for event, old, steps in zip(events, steady.events, steady.steps, strict=True)
+            iterations.as_foreseen(event, old, moved, ahead, loop.mask)
+            for event, old, moved in zip(events, steady.events, steady.moves, strict=True)
         )
         if not foreseen:
             self._undo(loop, steady, places)
             return
-        steady.events, steady.before, steady.ahead, steady.left = events, None, 1, steady.period
-        length = self._length(events, steady.steps, loop.mask)
-        if length >= _WORTH:
-            self._jump(loop, steady, places, length)
+        steady.events, steady.before, steady.left = events, None, steady.period
+        steady.ahead = np.ones(self.state.programs, dtype=np.int64)
+        lengths = self._lengths(events, steady.moves, loop.mask)
+        if lengths.max() >= _WORTH:
+            self._jump(loop, steady, places, lengths)
         steady.first_event = len(self.memory.events)
 
     def _undo(self, loop: Loop, steady: Steady, places: slice) -> None:
         if steady.before is not None:
-            snapshot, sure, beyond = steady.before
+            snapshot, counted = steady.before
             self.state.restore(snapshot)
-            self.tally.sure[:, places], self.tally.beyond[:, places] = sure, beyond
+            self.tally.put_back(places, counted)
             loop.refuted.add(steady.period)
         loop.steady = None
         loop.arrivals.clear()
@@ -191,66 +180,71 @@ class Repeater:
                 == [row.place for row in oldest]
             ):
                 continue
-            steps = [_steps(event, old) for event, old in zip(events, older, strict=True)]
-            if any(row is None for row in steps):
+            moved = iterations.even_moves(events, older, oldest, loop.mask)
+            if moved is None:
                 continue
-            earlier = [_steps(event, old) for event, old in zip(older, oldest, strict=True)]
-            if not all(_evenly(*both, loop.mask) for both in zip(steps, earlier, strict=True)):
-                continue
-            length = self._length(events, [row for row in steps if row is not None], loop.mask)
-            if length < _WORTH:
+            lengths = self._lengths(events, moved, loop.mask)
+            if lengths.max() < _WORTH:
                 continue
             steady = Steady(
-                period=period, events=events, steps=[row for row in steps if row is not None],
-                moved=self._moved(now, before, first, loop.mask), sure=now.sure - before.sure,
-                beyond=now.beyond - before.beyond, left=period, first_event=0,
+                period=period, events=events, moves=moved,
+                registers=self._registers(now, before, first, loop.mask),
+                costs=_difference(now.counted, before.counted), left=period, first_event=0,
+                ahead=np.ones(self.state.programs, dtype=np.int64),
             )  # fmt: skip
             loop.steady = steady
-            self._jump(loop, steady, places, length)
+            self._jump(loop, steady, places, lengths)
             steady.first_event = len(self.memory.events)
             loop.arrivals.clear()
             return
 
-    def _jump(self, loop: Loop, steady: Steady, places: slice, length: float) -> None:
-        """Over all periods but the last before a comparison changes; that one is executed, as a check."""
-        if math.isinf(length):
+    def _of_warps(self, of_programs: Array) -> Array:
+        return np.repeat(of_programs, self.state.warps)[:, None]
+
+    def _jump(self, loop: Loop, steady: Steady, places: slice, lengths: Array) -> None:
+        """Each program over all its periods but the last before a comparison changes.
+
+        That one is executed, as a check.
+        """
+        inside = loop.mask.reshape(self.state.programs, -1).any(axis=1)
+        if (lengths[inside] == iterations.NEVER).any():
             raise EndlessLoop(loop.head)
-        jump = int(length) - 2
-        steady.before = (
-            self.state.snapshot(),
-            self.tally.sure[:, places].copy(),
-            self.tally.beyond[:, places].copy(),
-        )
+        jump = np.where(inside & (lengths >= _WORTH), lengths - 2, 0)
+        steady.before = self.state.snapshot(), self.tally.copied(places)
         steady.ahead = jump + 1
-        programs = loop.mask.reshape(self.state.programs, -1).any(axis=1)
-        self.tally.sure[:, places] += steady.sure * programs * jump
-        self.tally.beyond[:, places] += steady.beyond * programs * jump
-        for event, (step, _) in zip(steady.events, steady.steps, strict=True):
+        sure, beyond = steady.costs
+        self.tally.sure[:, places] += sure * jump
+        if beyond is not None:
+            self.tally.beyond[:, places] += beyond * jump
+        for event, (step, _) in zip(steady.events, steady.moves, strict=True):
             if isinstance(event, Access) and event.addresses is not None and step is not None:
                 self._correct(event, step, jump, loop.mask)
-        warps = loop.mask.any(axis=1, keepdims=True)
-        for kind, number, (step, _) in steady.moved:
+        warps, times = loop.mask.any(axis=1, keepdims=True), self._of_warps(jump)
+        times = (times & 0xFFFFFFFF).astype(np.uint32)
+        everyone = bool(loop.mask.all())
+        if everyone and (jump == jump[0]).all():
+            times = times[:1]  # values that all warps share stay so
+        for kind, number, (step, _) in steady.registers:
             rows = self.state.local if kind == "local" else self.state.registers[kind]
             where = warps if kind in ("UR", "UP") else loop.mask
             value, known = rows.get(number, UNKNOWN)
             if step is None or value is None:
                 rows[number] = merged((value, known), UNKNOWN, where)
             else:
-                rows[number] = (np.where(where, value + step * np.uint32(jump & 0xFFFFFFFF), value), known)
+                later = value + step * times
+                rows[number] = (later if everyone else np.where(where, later, value), known)
 
-    def _length(
-        self, events: Sequence[Any], steps: Sequence[tuple[Array | None, Array | None]], mask: Array
-    ) -> float:
-        """Periods after the last that do what the last did."""
-        length = math.inf
-        for event, (left, right) in zip(events, steps, strict=True):
-            if isinstance(event, IntegerComparison) and left is not None and right is not None:
-                length = min(length, _until_flip(event, left, right, mask))
-                if length < _WORTH:
-                    break
-        return length
+    def _lengths(self, events: Sequence[Any], moves: Sequence[Move], mask: Array) -> Array:
+        """Periods of each program after the last that do what the last did."""
+        programs = self.state.programs
+        lengths = np.full(programs, iterations.NEVER)
+        for event, moved in zip(events, moves, strict=True):
+            if isinstance(event, IntegerComparison):
+                lengths = np.minimum(lengths, iterations.until_flip(event, moved, mask, programs))
+        inside = mask.reshape(programs, -1).any(axis=1)
+        return np.where(inside, lengths, 0)
 
-    def _moved(
+    def _registers(
         self, now: Arrival, before: Arrival, first: Arrival, mask: Array
     ) -> list[tuple[str, int, Value]]:
         """Increments by kind and number; None where a register does not move evenly."""
@@ -273,155 +267,57 @@ class Repeater:
                     if value_1 is not None:
                         continue
                     continue
-                if value_1 is None or value_2 is None or not _same_mask(known, known_1):
+                if value_1 is None or value_2 is None or not iterations.same_mask(known, known_1):
                     changed.append((kind, number, UNKNOWN))
                     continue
                 if kind in ("P", "UP"):
-                    if not _equal(value, value_1, where):
+                    if not iterations.equal(value, value_1, where):
                         changed.append((kind, number, UNKNOWN))
                     continue
                 step = value - value_1
-                if not _equal(step, value_1 - value_2, where):
+                if not iterations.equal(step, value_1 - value_2, where):
                     changed.append((kind, number, UNKNOWN))
                 elif ((step != 0) & where).any():
                     changed.append((kind, number, (step, None)))
         return changed
 
-    def _correct(self, event: Access, step: Array, jump: int, mask: Array) -> None:
+    def _correct(self, event: Access, step: Array, jump: Array, mask: Array) -> None:
         """Where addresses do not move by whole lines, iterations differ in sectors or conflicts."""
         assert event.addresses is not None and event.active is not None
         line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
         if not (step % line).any() or not event.active.any():
             return
+        patterns = self.memory.patterns
         column = SECTORS if event.space == "global" else WAVEFRONTS
         common = int(np.gcd.reduce(np.append(np.abs(step).ravel(), line)))
-        cycle = min(line // common, jump)
+        most = int(jump.max())
+        cycle = min(line // common, most)
         lanes = event.active & mask
         start = np.broadcast_to(event.addresses, lanes.shape)
         steps = np.broadcast_to(step, lanes.shape)
         uniform = (step == step.flat[0]).all()
-        if not uniform and cycle < jump and event.space == "global":
-            cycle = min(jump, 64)
+        if not uniform and cycle < most and event.space == "global":
+            cycle = min(most, 64)
 
         def cost(addresses: Array) -> Array:
             if event.space == "global":
-                return coalescing.sectors(addresses, lanes)
-            return coalescing.wavefronts(addresses, lanes, event.width)
+                return patterns.cost("sectors", coalescing.sectors, addresses, lanes, line)
+            waves = functools.partial(coalescing.wavefronts, width=event.width)
+            return patterns.cost((False, event.width), waves, addresses, lanes, line)
 
         base = self.memory.of_programs(cost(start))
         total = np.zeros_like(base)
-        whole, rest = divmod(jump, cycle)
+        whole, rest = np.divmod(jump, cycle)
         for n in range(1, cycle + 1):
             each = self.memory.of_programs(cost(start + n * steps))
             total = total + each * (whole + (n <= rest))
         self.tally.add(column, event.place, total - base * jump, True)
 
 
-def _same_mask(one: Array | None, other: Array | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one is other or np.array_equal(
-        np.broadcast_arrays(one, other)[0], np.broadcast_arrays(one, other)[1]
-    )
-
-
-def _equal(one: Array, other: Array, where: Array) -> bool:
-    different = one != other
-    return not (different.any() and (different & where).any())
-
-
-def _until_flip(event: IntegerComparison, step_a: Array, step_b: Array, mask: Array) -> float:
-    """Periods until the comparison has another outcome in a lane, or a side of it overflows."""
-    assert event.left is not None and event.right is not None
-    if not step_a.any() and not step_b.any():
-        return math.inf
-    where = (
-        mask
-        if max(event.left.shape[1], event.right.shape[1], step_a.shape[1], step_b.shape[1]) > 1
-        else mask.any(axis=1, keepdims=True)
-    )
-    x, d, on = np.broadcast_arrays(event.left - event.right, step_a - step_b, where)
-    x, d = x[on], d[on]
-    limits = [
-        _overflow(side, step, event, where) for side, step in ((event.left, step_a), (event.right, step_b))
-    ]
-    if not d.any():
-        return min(limits)
-    up, down = d > 0, d < 0
-    far = np.full(x.shape, np.iinfo(np.int64).max)
-    size = np.maximum(np.abs(d), 1)
-    if event.kind in ("LT", "GE"):
-        far = np.where((x < 0) & up, -(x // size), far)
-        far = np.where((x >= 0) & down, x // size + 1, far)
-    elif event.kind in ("LE", "GT"):
-        far = np.where((x <= 0) & up, -x // size + 1, far)
-        far = np.where((x > 0) & down, -(-x // size), far)
-    else:
-        far = np.where((x == 0) & (d != 0), 1, far)
-        ahead = (x != 0) & (d != 0) & (x % size == 0) & ((x < 0) == up)
-        far = np.where(ahead, np.abs(x) // size, far)
-    least = int(far.min())
-    return min(math.inf if least == np.iinfo(np.int64).max else least, *limits)
-
-
-def _overflow(side: Array, step: Array, event: IntegerComparison, where: Array) -> float:
-    if not step.any():
-        return math.inf
-    value, moves, on = np.broadcast_arrays(side, step, where)
-    value, moves = value[on], moves[on]
-    room = np.where(moves > 0, event.most - value, value - event.least)
-    moving = moves != 0
-    if not moving.any():
-        return math.inf
-    return float((room[moving] // np.abs(moves[moving])).min())
-
-
-def _steps(event: Any, old: Any) -> tuple[Array | None, Array | None] | None:
-    """By how much an event moved since the period before; None where that is an event of another kind."""
-    if type(event) is not type(old):
-        return None
-    if isinstance(event, Access):
-        if (event.addresses is None) != (old.addresses is None):
-            return None
-        return (None, None) if event.addresses is None else (event.addresses - old.addresses, None)
-    if event.left is None or event.right is None or old.left is None or old.right is None:
-        return None, None
-    return event.left - old.left, event.right - old.right
-
-
-def _evenly(steps: Any, earlier: Any, mask: Array) -> bool:
-    """Whether an event moved in both periods by the same."""
-    if steps is None or earlier is None:
-        return False
-    warps = mask.any(axis=1, keepdims=True)
-    for one, other in zip(steps, earlier, strict=True):
-        if one is None or other is None:
-            if one is not other:
-                return False
-        elif not _equal(one, other, mask if max(one.shape[1], other.shape[1]) > 1 else warps):
-            return False
-    return True
-
-
-def _as_foreseen(
-    event: Any, old: Any, steps: tuple[Array | None, Array | None], ahead: int, mask: Array
-) -> bool:
-    if type(event) is not type(old) or event.place != old.place:
-        return False
-    names = ("addresses",) if isinstance(event, Access) else ("left", "right")
-    for name, step in zip(names, steps, strict=False):
-        now, then = getattr(event, name), getattr(old, name)
-        if now is None or then is None or step is None:
-            if (now is None) != (then is None):
-                return False
-            continue
-        where = mask
-        if isinstance(event, Access) and event.active is not None and old.active is not None:
-            if ((event.active != old.active) & mask).any():
-                return False
-            where = mask & event.active
-        if not _equal(
-            now, then + step * ahead, where if now.shape[1] > 1 else where.any(axis=1, keepdims=True)
-        ):
-            return False
-    return True
+def _difference(
+    now: tuple[Array, Array | None], before: tuple[Array, Array | None]
+) -> tuple[Array, Array | None]:
+    (sure, beyond), (sure_before, beyond_before) = now, before
+    if beyond is None or beyond_before is None:
+        return sure - sure_before, beyond
+    return sure - sure_before, beyond - beyond_before

@@ -1,4 +1,4 @@
-"""Reads nvdisasm's text of one kernel into instructions and operands.
+"""Reads the instructions of one kernel and their operands.
 
 Only the form is read here; what an instruction does is in `integer`, `accesses` and `execute`.
 """
@@ -6,18 +6,19 @@ Only the form is read here; what an instruction does is in `integer`, `accesses`
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from irdiff.errors import NormalizeError
+from irdiff.work.encodings import WORD_BYTES
 
 MAX_INSTRUCTIONS = 200_000
-_LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:\{ )?(?:@(!?U?P[T0-9]+) )?([A-Z][\w.]*)\s*([^;]*);")
-_LABEL = re.compile(r"^(\.L[\w.$]*|[\w.$]+):$")
+_FORM = re.compile(r"(?:@(!?U?P[T0-9]+) )?([A-Z][\w.]*)\s*(.*)")
 _SPLIT = re.compile(r",\s*(?![^{]*\})")
 _REGISTER = re.compile(r"^(U?)(R|P)(Z|T|\d+)$")
 _MEMORY_PART = re.compile(r"^(-?)(?:(U?R)(Z|\d+)((?:\.\w+)*)|(0x[0-9a-f]+))$")
-_TARGET = re.compile(r"`\(([^)]*)\)")
+_TARGET = re.compile(r"(?:^|[ ,])\.([+-]0x[0-9a-f]+)$")
 ZERO = 255
 """The number of RZ; URZ, PT and UPT are numbered so that a lookup never meets a real register."""
 
@@ -41,18 +42,34 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class InstructionForm:
+    """What an instruction's text says, wherever it stands."""
+
+    predicate: Operand | None
+    opcode: str
+    """Without modifiers: `LDG`."""
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    jump: int | None
+    """Instructions from this one to the one that an operand names."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SassInstruction:
     place: int
     """Index in the function."""
     address: int
     predicate: Operand | None
     opcode: str
-    """Without modifiers: `LDG`."""
     modifiers: tuple[str, ...]
     operands: tuple[Operand, ...]
     target: int | None
-    """Place of the label that an operand names."""
+    """Place of the instruction that an operand names."""
     text: str
+    form: InstructionForm
+    control: int
+    """The scheduler's bits: stall 0-3, yield 4, write and read scoreboard 5-7 and 8-10, waits 11-16."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,44 +80,51 @@ class SassFunction:
     """Address → place."""
 
 
-def read(text: str, name: str) -> SassFunction:
-    """The section `.text.NAME` of nvdisasm's text. Raises NormalizeError where there is none."""
-    section = re.search(rf"^\.text\.{re.escape(name)}:\n(.*?)(?=^//-----|\Z)", text, re.M | re.S)
-    if section is None:
-        raise NormalizeError(f"the disassembly has no kernel {name!r}")
-    labels: dict[str, int] = {}
-    lines: list[re.Match[str]] = []
-    for line in section.group(1).splitlines():
-        if instruction := _LINE.match(line):
-            lines.append(instruction)
-        elif label := _LABEL.match(line.strip()):
-            labels[label.group(1)] = len(lines)
-    if len(lines) > MAX_INSTRUCTIONS:
-        raise NormalizeError(f"{name} has {len(lines)} instructions; at most {MAX_INSTRUCTIONS} are counted")
-    instructions = tuple(_instruction(place, line, labels) for place, line in enumerate(lines))
-    return SassFunction(name, instructions, {row.address: row.place for row in instructions})
+def read(name: str, lines: Iterable[tuple[str, int]]) -> SassFunction:
+    """From the text and control bits of each instruction; places in it are relative: `BRA .-0x40`.
+
+    Raises NormalizeError.
+    """
+    instructions: list[SassInstruction] = []
+    for text, control in lines:
+        place, form = len(instructions), form_of(text)
+        instructions.append(
+            SassInstruction(
+                place, place * WORD_BYTES, form.predicate, form.opcode, form.modifiers, form.operands,
+                None if form.jump is None else place + form.jump, form.text, form, control,
+            )
+        )  # fmt: skip
+    if len(instructions) > MAX_INSTRUCTIONS:
+        raise NormalizeError(
+            f"{name} has {len(instructions)} instructions; at most {MAX_INSTRUCTIONS} are counted"
+        )
+    for ins in instructions:
+        if ins.target is not None and not 0 <= ins.target < len(instructions):
+            raise NormalizeError(f"{ins.text} at {ins.address:#x} leads out of {name}")
+    return SassFunction(name, tuple(instructions), {row.address: row.place for row in instructions})
 
 
-def _instruction(place: int, line: re.Match[str], labels: dict[str, int]) -> SassInstruction:
-    address, predicate, name, rest = line.groups()
+@lru_cache(maxsize=1 << 17)
+def form_of(text: str) -> InstructionForm:
+    form = _FORM.fullmatch(text)
+    if form is None:
+        raise NormalizeError(f"an instruction that cannot be read: {text!r}")
+    predicate, name, rest = form.groups()
     opcode, *modifiers = name.split(".")
     target = _TARGET.search(rest)
-    rest = rest.strip()
-    return SassInstruction(
-        place=place,
-        address=int(address, 16),
+    return InstructionForm(
         predicate=operand(predicate) if predicate else None,
         opcode=opcode,
         modifiers=tuple(modifiers),
         operands=tuple(operand(word.strip()) for word in _SPLIT.split(rest)) if rest else (),
-        target=labels.get(target.group(1)) if target else None,
-        text=f"{name} {rest}",
+        jump=int(target.group(1), 16) // WORD_BYTES if target else None,
+        text=text,
     )
 
 
 @lru_cache(maxsize=1 << 14)
 def operand(text: str) -> Operand:
-    word = text.replace(".reuse", "").partition(" `(")[0]
+    word = text.partition(" .")[0]
     negated = inverted = absolute = False
     if word[:1] in "-!~":
         negated, inverted, word = word[0] in "-!", word[0] == "~", word[1:]
@@ -155,7 +179,7 @@ def _memory(word: str) -> Operand:
 def _parts(text: str) -> tuple[tuple[tuple[str, int, bool], ...], int]:
     registers: list[tuple[str, int, bool]] = []
     offset = 0
-    for part in text.replace(".reuse", "").replace("+-", "+ -").split("+"):
+    for part in text.replace("+-", "+ -").split("+"):
         found = _MEMORY_PART.match(part.strip())
         if found is None:
             raise NormalizeError(f"an address that cannot be read: {text!r}")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from irdiff.timing import abi, buffers
-from irdiff.timing.abi import read_entry
+from irdiff.backends import launch_plan
+from irdiff.backends.launch_plan import read_entry
+from irdiff.timing import buffers
 from irdiff.timing.open_device import open_device
 from tests.unit.timing.test_abi import named, read
 
@@ -23,7 +24,7 @@ def launched(torch, name):
     """(input, output) after one launch, as tensors of the captured shapes."""
     row, launch, binary = read(name)
     entry = read_entry(binary, row["metadata"]["name"], "cuda")
-    plan = abi.plan(launch, row["metadata"], entry, backend="cuda", warp_size=32)
+    plan = launch_plan.plan(launch, row["metadata"], entry, backend="cuda", warp_size=32)
     device = open_device(0)
     function = device.load(binary, plan)
     needed = buffers.storages(torch, [launch])

@@ -21,7 +21,6 @@ import lzma
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -97,7 +96,8 @@ def launch(folder: str, part: str, log: str) -> None:
     import numpy
     import torch
 
-    from irdiff.timing import abi, buffers
+    from irdiff.backends import launch_plan
+    from irdiff.timing import buffers
     from irdiff.timing.open_device import open_device
 
     index, count = map(int, part.split("/"))
@@ -108,8 +108,8 @@ def launch(folder: str, part: str, log: str) -> None:
             continue
         try:
             name = str(metadata.get("name", captured.kernel))
-            entry = abi.read_entry(binary, name, "cuda")
-            plan = abi.plan(captured, metadata, entry, backend="cuda", warp_size=warp_size)
+            entry = launch_plan.read_entry(binary, name, "cuda")
+            plan = launch_plan.plan(captured, metadata, entry, backend="cuda", warp_size=warp_size)
             inputs = buffers.Inputs(torch, buffers.storages(torch, [captured]), 20)
             for storage in inputs.storages:
                 random = str(storage.row["fill"]).startswith(("randint", "perm"))
@@ -269,10 +269,8 @@ _FIGURES = {
 
 def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
     """Prints each case whose figures differ, and in how many each figure agrees."""
+    from irdiff import work
     from irdiff.run import run_folder
-    from irdiff.timing import abi
-    from irdiff.work import count, launch_facts, sass
-    from irdiff.work.record import Work
 
     folder = Path(run_folder_path)
     run = run_folder.load(folder)
@@ -280,6 +278,7 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
     agree: collections.Counter[str] = collections.Counter()
     within: collections.Counter[str] = collections.Counter()
     seconds, lines = [], list(csv.DictReader(Path(file).read_text().splitlines(), delimiter="\t"))
+    disassembler = work.Disassembler(Path(nvdisasm))
     for line in lines:
         case = cases[line["case"]]
         launch, metadata = run.launches[case.launches.head], case.metadata.head
@@ -288,22 +287,17 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
             print(f"{case.id}: the run has another binary than was profiled")
             continue
         binary = run_folder.artifact(folder, artifact.digest)
-        name = str(metadata.get("name", launch.kernel))
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as scratch:
-            Path(scratch.name).write_bytes(binary)
-            text = subprocess.run(
-                [nvdisasm, "-c", "-ndf", scratch.name], capture_output=True, text=True, check=True
-            ).stdout
+        compiled = work.CompiledLaunch(launch=launch, metadata=metadata, binary=binary, arch=90)
         begin = time.process_time()
-        plan = abi.plan(launch, metadata, abi.read_entry(binary, name, "cuda"), backend="cuda", warp_size=32)
-        work = count.count(sass.read(text, name), launch_facts.facts_of(plan, binary))
+        counted = work.count(compiled, disassembler)
         seconds.append(time.process_time() - begin)
-        if not isinstance(work, Work):
-            print(f"{case.id}: not counted: {work.reason}")
+        if isinstance(counted, work.NotCountedWork):
+            print(f"{case.id}: not counted: {counted.reason}")
             continue
+        found = counted.work
         words = []
         for figure, (field, tolerance, counters) in _FIGURES.items():
-            amount, measured = getattr(work, field), sum(int(line.get(counter) or 0) for counter in counters)
+            amount, measured = getattr(found, field), sum(int(line.get(counter) or 0) for counter in counters)
             good = (
                 abs(amount.low - measured) <= tolerance * measured
                 and abs(amount.high - measured) <= tolerance * measured
@@ -314,9 +308,9 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
                 shown = f"{amount.low:,}" if amount.is_known else f"{amount.low:,} to {amount.high:,}"
                 words.append(f"{figure} {shown}, measured {measured:,}")
         if words:
-            unknown = work.unknown_global_requests.high + work.unknown_shared_requests.high
-            why = [*work.notes, *([f"data decide the addresses of {unknown:,} accesses"] if unknown else [])]
-            why += [] if work.exact else [f"estimated from {work.programs_executed} programs"]
+            unknown = found.unknown_global_requests.high + found.unknown_shared_requests.high
+            why = [*found.notes, *([f"data decide the addresses of {unknown:,} accesses"] if unknown else [])]
+            why += [] if found.exact else [f"estimated from {found.programs_executed} programs"]
             print(f"{case.id}: {'; '.join(words)} ({'; '.join(why) or 'nothing that was noticed'})")
     for figure in _FIGURES:
         print(f"{figure}: {agree[figure]} of {len(lines)} agree ({agree[figure] / len(lines):.1%}), "

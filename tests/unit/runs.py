@@ -1,7 +1,7 @@
 """Small valid runs and timings for unit tests, every part with plain defaults: `run(case(...), ...)`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import get_origin, get_type_hints
@@ -64,7 +64,9 @@ _CODE = {"cuda": ("ptx", "sass"), "hip": ("llir", "amdgcn")}
 @cache
 def _nothing(kind):
     empty = {Mapping: {}, dict: {}, tuple: (), str: "", bool: False, int: 0, float: 0.0}
-    return {name: empty.get(get_origin(hint) or hint) for name, hint in get_type_hints(kind).items()}
+    stated = {row.name for row in fields(kind) if row.default_factory is not MISSING}
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name not in stated}
+    return {name: empty.get(get_origin(hint) or hint) for name, hint in hints.items()}
 
 
 def blank(kind, **fields):

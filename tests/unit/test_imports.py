@@ -16,19 +16,21 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "ir",
-    "backends", "texts",
+    "backends", "texts", "counted_work",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "codegen", "compare",
-    "attribute", "effects", "group", "recheck", "run", "timing", "work", "diffs", "report", "gate", "github",
+    "resolve", "worker_client", "capture", "compile", "codegen", "compare", "work",
+    "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
 ]  # fmt: skip
-STDLIB_ONLY = {"model", "errors", "case_ids"}
+STDLIB_ONLY = {"model", "errors", "case_ids", "counted_work"}
 PURE = {"ir", "texts", "backends", "effects", "group", "work"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py", "group/case_results.py",
+    "work/disassembler.py", "work/changed_cases.py",
 }  # fmt: skip
-"""LLVM may die of a text, so it is asked in another process; descriptions and judgements are kept in the store."""
+"""LLVM may die of a text, so it is asked in another process; nvdisasm is another program; descriptions and
+judgements are kept in the store."""
 
 
 @functools.cache

@@ -51,6 +51,7 @@ HAS_CLUSTERS = True
 HAS_TENSOR_MAPS = True
 
 _LOG, _CUBIN, _METADATA = "ptxas -v", "attributes of the cubin", "Triton's metadata"
+_COUNTED = "counted over the whole launch (irdiff/work)"
 _LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
 _OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
 # fmt: off
@@ -64,6 +65,15 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.REGISTERS, "registers", "", _LESS, ("registers",), _CUBIN),
     Statistic(_OF.TENSOR_MEMORY, "TMEM columns", "", _LESS, ("tmem_columns",), _METADATA),
     Statistic(_OF.BARRIERS, "barriers", "", _NEITHER, ("barriers",), _CUBIN),
+    Statistic(_OF.WORK, "instructions executed", "", _LESS, ("executed_instructions",), _COUNTED),
+    Statistic(_OF.WORK, "global sectors", "of 32 B", _LESS, ("global_sectors",), _COUNTED),
+    Statistic(_OF.WORK, "global requests", "", _LESS, ("global_requests",), _COUNTED),
+    Statistic(_OF.WORK, "shared wavefronts", "", _LESS, ("shared_wavefronts",), _COUNTED),
+    Statistic(_OF.WORK, "spill traffic", "B", _LESS, ("spilled_bytes",), _COUNTED),
+    Statistic(_OF.WORK, "bulk copies", "B", _LESS, ("bulk_copied_bytes",), _COUNTED),
+    Statistic(_OF.WORK, "barriers executed", "", _LESS, ("executed_barriers",), _COUNTED),
+    Statistic(_OF.WORK, "atomics executed", "", _LESS, ("executed_atomics",), _COUNTED),
+    Statistic(_OF.WORK, "matrix operations", "", _NEITHER, ("matrix_operations",), _COUNTED),
     Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), _TEXT),
     Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
 )

@@ -13,16 +13,16 @@ import pytest
 import zstandard
 from pydantic import TypeAdapter
 
+from irdiff.backends import launch_plan
 from irdiff.backends.kernel_entry import EntryParameter, KernelEntry
-from irdiff.model import Launch
-from irdiff.timing import abi
-from irdiff.timing.abi import (
+from irdiff.backends.launch_plan import (
     AbiError,
     LaunchPlan,
     Parameter,
     TensorMap,
     read_entry,
 )
+from irdiff.model import Launch
 from irdiff.timing.open_device import DeviceError, HipDevice, ParameterBlock
 from tests.unit.golden import recorded
 
@@ -43,7 +43,7 @@ def planned(name):
     row, launch, binary = read(name)
     backend, warp = ("cuda", 32) if row["target"].startswith("sm_") else ("hip", 64)
     entry = read_entry(binary, row["metadata"]["name"], backend)
-    return abi.plan(launch, row["metadata"], entry, backend=backend, warp_size=warp), row, launch
+    return launch_plan.plan(launch, row["metadata"], entry, backend=backend, warp_size=warp), row, launch
 
 
 def named(part):
@@ -84,7 +84,7 @@ def test_what_does_not_fit_the_entry_is_an_error_before_launch():
         types = {name: type_ for name, type_ in (launch.signature | signature).items() if type_}
         odd = dataclasses.replace(launch, signature=types)
         with pytest.raises(AbiError, match=pattern):
-            abi.plan(odd, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
+            launch_plan.plan(odd, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
 
 
 def test_pack_scalar():
@@ -93,7 +93,7 @@ def test_pack_scalar():
         *(("fp16", 1.5, "003e"), ("bf16", 1.0, "803f"), ("fp32", "inf", "0000807f")),
         ("fp64", 0.1, struct.pack("<d", 0.1).hex()),
     ):
-        assert abi.pack_scalar(type_, value).hex() == packed, type_
+        assert launch_plan.pack_scalar(type_, value).hex() == packed, type_
 
 
 CONTENTS = [b"\1" * 8, b"\2" * 4, b"\3" * 8]

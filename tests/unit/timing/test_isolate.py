@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import process
+from irdiff.backends.launch_plan import AbiError
 from irdiff.timing import gpu_process, host, isolate
-from irdiff.timing.abi import AbiError
 from irdiff.timing.isolate import GpuProcessGone
 from irdiff.timing.open_device import DeviceError, DriverError
 from irdiff.timing.results import OutputStatus

@@ -1,25 +1,32 @@
-"""Small kernels in nvdisasm's text, and what is launched, without a toolchain."""
+"""Small kernels in nvdisasm's words, and what is launched, without a toolchain."""
 
+import re
 import struct
 
 import numpy as np
 
-from irdiff.work import count, sass
+from irdiff.counted_work import NotCountedWork
+from irdiff.work import counting, sass
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.sass import SassFunction
 
 PARAMETERS = 0x210
 
 
-def text_of(lines: str) -> str:
-    """The text of nvdisasm of a kernel `k`; labels stand on lines of their own, as `.L_x_0:`."""
-    rows, address = [], 0
-    for line in filter(None, map(str.strip, lines.splitlines())):
+def function_of(lines: str, name: str = "k") -> SassFunction:
+    """A kernel of these instructions; labels stand on lines of their own, as `.L_x_0:`."""
+    rows = [line for line in map(str.strip, lines.splitlines()) if line]
+    labels, texts = {name: 0}, []
+    for line in rows:
         if line.endswith(":"):
-            rows.append(line)
+            labels[line[:-1]] = len(texts)
         else:
-            rows.append(f"        /*{address:04x}*/                   {line} ;")
-            address += 16
-    return ".text.k:\n" + "\n".join(rows) + "\n"
+            texts.append(line)
+
+    def relative(place: int, text: str) -> str:
+        return re.sub(r"`\((.*?)\)", lambda label: f".{(labels[label.group(1)] - place) * 16:+#x}", text)
+
+    return sass.read(name, [(relative(place, text), 0) for place, text in enumerate(texts)])
 
 
 def facts(*parameters: int, grid=(1, 1, 1), warps=1, cluster=1, regions=()) -> LaunchFacts:
@@ -34,4 +41,5 @@ def facts(*parameters: int, grid=(1, 1, 1), warps=1, cluster=1, regions=()) -> L
 
 
 def counted(lines: str, launch: LaunchFacts):
-    return count.count(sass.read(text_of(lines), "k"), launch)
+    counted = counting.count_function(function_of(lines), launch)
+    return counted if isinstance(counted, NotCountedWork) else counted.work

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irdiff.work import sass
 from irdiff.work.integer import COMPUTED
 from irdiff.work.state import WarpState
-from tests.unit.work.kernels import text_of
+from tests.unit.work.kernels import function_of
 
 WORDS = st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 1])
 MASK = 2**32 - 1
@@ -23,7 +22,7 @@ def executed(line, registers, flags=None):
         state.write("R", number, np.array([[value]], dtype=np.uint32), None, None)
     for number, value in (flags or {}).items():
         state.write("P", number, np.array([[value]]), None, None)
-    (instruction,) = sass.read(text_of(line), "k").instructions
+    (instruction,) = function_of(line).instructions
     found = {}
     for target, (value, _) in COMPUTED[instruction.opcode](state, instruction):
         found[f"{target.kind}{target.number}"] = None if value is None else int(value.flat[0])

@@ -1,0 +1,141 @@
+"""What one launch executes, counted: facts with units, comparable whatever its grid, blocks and warps are.
+
+Standard library only: runs hold these records, and reports read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Amount(NamedTuple):
+    """A count: what surely happens, and what may happen at most. Equal where nothing depends on data."""
+
+    low: int
+    high: int
+
+    @property
+    def is_known(self) -> bool:
+        return self.low == self.high
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopWork:
+    """One loop: the instructions whose innermost loop it is. All warps of the grid together."""
+
+    first_address: int
+    last_address: int
+    """Of the branch back to the first."""
+    depth: int
+    """1 for a loop in no other."""
+    entries: Amount
+    """Times that a warp enters it."""
+    iterations: Amount
+    """Times that a warp runs its first instruction."""
+    instructions: Amount
+    global_requests: Amount
+    global_sectors: Amount
+    shared_wavefronts: Amount
+    spill_sectors: Amount
+    matrix_instructions: Amount
+    barriers: Amount
+    waits: Amount
+
+    @property
+    def trip_count(self) -> float:
+        """Iterations of a warp that enters it, on average."""
+        return self.iterations.low / self.entries.low if self.entries.low else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What all programs of a launch execute together. Instructions are counted once a warp."""
+
+    programs: int
+    """Blocks of the grid."""
+    warps: int
+    """Of all programs."""
+    instructions: Amount
+    thread_instructions: Amount
+    """Active lanes of all instructions: 32 an instruction where no warp diverges."""
+    by_class: Mapping[str, Amount]
+    """Instructions by class (`work.classes`)."""
+    by_pipe: Mapping[str, Amount]
+    """Instructions by the pipe that executes them."""
+    global_requests: Amount
+    """Warp instructions that access global memory; each atomic too."""
+    global_sectors: Amount
+    """Of 32 bytes, as the L1 cache is asked for them."""
+    least_global_sectors: Amount
+    """Sectors that the same bytes would take if they lay side by side."""
+    unknown_global_requests: Amount
+    """Requests whose addresses data decide: their sectors are not in `global_sectors`."""
+    cache_policies: Mapping[str, Amount]
+    """Requests by the policy that their instruction names."""
+    shared_wavefronts: Amount
+    least_shared_wavefronts: Amount
+    """Without bank conflicts."""
+    unknown_shared_requests: Amount
+    spill_sectors: Amount
+    """Of local memory, 32 bytes each."""
+    bytes_by_space: Mapping[str, Amount]
+    """Bytes that active lanes access: `global load`, `global store`, `global atomic`, `shared load`,
+    `shared store`, `shared atomic`, `global to shared` (cp.async), `local`; `bulk copy` as below."""
+    tma_bytes: Amount
+    """Bytes that bulk copies move: loads as barriers expect them, stores by their descriptors' boxes."""
+    matrix_operations: Mapping[str, Amount]
+    """Floating-point or integer operations by shape and type: `HGMMA 64x128x16 F32 BF16`."""
+    barriers: Amount
+    waits: Amount
+    atomics: Amount
+    loops: tuple[LoopWork, ...]
+    """By address."""
+    exact: bool
+    """Whether the whole grid follows from the programs that were executed."""
+    programs_executed: int
+    notes: tuple[str, ...]
+    """What data decide."""
+
+    @property
+    def spill_bytes(self) -> Amount:
+        return Amount(self.spill_sectors.low * 32, self.spill_sectors.high * 32)
+
+    @property
+    def matrix_flops(self) -> Amount:
+        """Operations of all shapes and types."""
+        rows = self.matrix_operations.values()
+        return Amount(sum(amount.low for amount in rows), sum(amount.high for amount in rows))
+
+    @property
+    def trip_counts(self) -> Mapping[int, float]:
+        """Address of a loop's first instruction → iterations of a warp that enters it, on average."""
+        return {loop.first_address: round(loop.trip_count, 3) for loop in self.loops}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotCountedWork:
+    """Why the work of a launch was not counted."""
+
+    reason: str
+
+
+def facts_of(work: Work) -> dict[str, int]:
+    """The figures that are surely known, as facts; nothing that data decide and no estimate."""
+    if not work.exact:
+        return {}
+    amounts = {
+        "executed_instructions": work.instructions,
+        "executed_barriers": work.barriers,
+        "executed_atomics": work.atomics,
+        "global_requests": work.global_requests,
+        "global_sectors": work.global_sectors,
+        "shared_wavefronts": work.shared_wavefronts,
+        "spilled_bytes": work.spill_bytes,
+        "bulk_copied_bytes": work.tma_bytes,
+        "matrix_operations": work.matrix_flops,
+    }
+    unknown = work.unknown_global_requests.high, work.unknown_shared_requests.high
+    hidden = dict(zip(("global_sectors", "shared_wavefronts"), unknown, strict=True))
+    return {name: amount.low for name, amount in amounts.items() if amount.is_known and not hidden.get(name)}

@@ -1,0 +1,123 @@
+"""The counted work of both sides of a case beside each other, as lines of text. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from irdiff.counted_work import Amount, LoopWork, NotCountedWork, Work
+from irdiff.model import Case, Sides
+
+_NONE = Amount(0, 0)
+_FIGURES: tuple[tuple[str, Callable[[Work], Amount]], ...] = (
+    ("programs", lambda work: Amount(work.programs, work.programs)),
+    ("warps", lambda work: Amount(work.warps, work.warps)),
+    ("instructions", lambda work: work.instructions),
+    ("instructions of threads", lambda work: work.thread_instructions),
+    ("global requests", lambda work: work.global_requests),
+    ("global sectors of 32 B", lambda work: work.global_sectors),
+    ("  needed at least", lambda work: work.least_global_sectors),
+    ("  requests at unknown places", lambda work: work.unknown_global_requests),
+    ("shared wavefronts", lambda work: work.shared_wavefronts),
+    ("  without bank conflicts", lambda work: work.least_shared_wavefronts),
+    ("  requests at unknown places", lambda work: work.unknown_shared_requests),
+    ("spill traffic in bytes", lambda work: work.spill_bytes),
+    ("bulk copies in bytes", lambda work: work.tma_bytes),
+    ("barriers", lambda work: work.barriers),
+    ("waits", lambda work: work.waits),
+    ("atomics", lambda work: work.atomics),
+)
+_GROUPS: tuple[tuple[str, Callable[[Work], Mapping[str, Amount]]], ...] = (
+    ("operations", lambda work: work.matrix_operations),
+    ("bytes", lambda work: work.bytes_by_space),
+    ("instructions", lambda work: work.by_class),
+    ("requests, cache policy", lambda work: work.cache_policies),
+)
+_OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount]], ...] = (
+    ("iterations", lambda loop: loop.iterations),
+    ("instructions", lambda loop: loop.instructions),
+    ("global requests", lambda loop: loop.global_requests),
+    ("global sectors", lambda loop: loop.global_sectors),
+    ("shared wavefronts", lambda loop: loop.shared_wavefronts),
+    ("spill sectors", lambda loop: loop.spill_sectors),
+    ("matrix instructions", lambda loop: loop.matrix_instructions),
+    ("barriers", lambda loop: loop.barriers),
+    ("waits", lambda loop: loop.waits),
+)
+
+
+def lines(case: Case) -> Iterator[str]:
+    """Nothing for a case of which no side was counted."""
+    base, head = case.work
+    if base is None and head is None:
+        return
+    for name, side in case.work.items():
+        if isinstance(side, NotCountedWork):
+            yield f"{name} was not counted: {side.reason}"
+    both = [side for side in (base, head) if isinstance(side, Work)]
+    if len(both) < len(("base", "head")):
+        both = both * 2
+    if not both:
+        return
+    before, after = both
+    for words, figure in _FIGURES:
+        if figure(before).high or figure(after).high:
+            yield _line(words, figure(before), figure(after))
+    for words, group in _GROUPS:
+        ours, theirs = group(before), group(after)
+        for name in sorted({*ours, *theirs}):
+            if ours.get(name, _NONE) != theirs.get(name, _NONE):
+                yield _line(f"{words}: {name}", ours.get(name, _NONE), theirs.get(name, _NONE))
+    yield from _loops(Sides(base=before, head=after))
+    for name, work in (("base", before), ("head", after)):
+        if not work.exact:
+            yield f"{name} is estimated from {work.programs_executed} of {work.programs:,} programs"
+        yield from (f"{name}: {note}" for note in work.notes)
+
+
+def _line(words: str, before: Amount, after: Amount) -> str:
+    change = ""
+    if before.is_known and after.is_known and before.low and before != after:
+        change = f"  {after.low / before.low - 1:+.1%}"
+    if before == after:
+        return f"{words:32} {_words(before)}"
+    return f"{words:32} {_words(before)} → {_words(after)}{change}"
+
+
+def _words(amount: Amount) -> str:
+    return f"{amount.low:,}" if amount.is_known else f"{amount.low:,} to {amount.high:,}"
+
+
+def _loops(work: Sides[Work]) -> Iterator[str]:
+    """The loops that differ, in the order of the code: side by side where both have as many."""
+    base, head = work.base.loops, work.head.loops
+    if [loop.depth for loop in base] != [loop.depth for loop in head]:
+        yield f"loops: {_shape(base)} → {_shape(head)}"
+        for name, loops in (("base", base), ("head", head)):
+            for loop in loops:
+                yield f"{name}, loop at {loop.first_address:#x}: {_figures(loop, work.of(name).warps)}"
+        return
+    for before, after in zip(base, head, strict=True):
+        pairs = [
+            (words, _per_warp(figure(before), work.base.warps), _per_warp(figure(after), work.head.warps))
+            for words, figure in _OF_LOOP
+        ]
+        moved = [f"{words} {ours} → {theirs}" for words, ours, theirs in pairs if ours != theirs]
+        if moved:
+            place = f"{before.first_address:#x} → {after.first_address:#x}"
+            yield f"loop at {place}, depth {after.depth}, a warp: {', '.join(moved)}"
+
+
+def _shape(loops: tuple[LoopWork, ...]) -> str:
+    return f"{len(loops)} of depth {', '.join(str(loop.depth) for loop in loops)}" if loops else "none"
+
+
+def _figures(loop: LoopWork, warps: int) -> str:
+    shown = [(words, figure(loop)) for words, figure in _OF_LOOP]
+    return "a warp: " + ", ".join(
+        f"{words} {_per_warp(amount, warps)}" for words, amount in shown if amount.high
+    )
+
+
+def _per_warp(amount: Amount, warps: int) -> str:
+    low, high = amount.low / warps, amount.high / warps
+    return f"{low:,.6g}" if amount.is_known else f"{low:,.6g} to {high:,.6g}"

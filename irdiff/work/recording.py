@@ -1,0 +1,159 @@
+"""The record of a launch's work, from what each instruction did. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irdiff.counted_work import Amount, LoopWork, Work
+from irdiff.work import classes, loop_tree
+from irdiff.work.accesses import COLUMNS
+from irdiff.work.grid import WholeGrid
+from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.sass import SassFunction, SassInstruction
+
+_SPACES = {
+    "global load": "global load", "global store": "global store", "atomic": "global atomic",
+    "shared load": "shared load", "shared store": "shared store", "spill": "local",
+}  # fmt: skip
+"""Class of an instruction → where its bytes go; but for the opcodes below."""
+_SPACE_OF_OPCODE = {"LDGSTS": "global to shared", "ATOMS": "shared atomic", "REDS": "shared atomic"}
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Counts by column and instruction."""
+
+    function: SassFunction
+    sure: Any
+    beyond: Any
+
+    def amount(self, column: str, places: Collection[int] | None = None) -> Amount:
+        at = COLUMNS.index(column)
+        chosen = slice(None) if places is None else list(places)
+        low = float(self.sure[at, chosen].sum())
+        return Amount(round(low), round(low + float(self.beyond[at, chosen].sum())))
+
+    def grouped(
+        self, name_of: Callable[[SassInstruction], str | None], column: str = "executed"
+    ) -> dict[str, Amount]:
+        """By name, without those that nothing was counted of."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for ins in self.function.instructions:
+            if (name := name_of(ins)) is not None:
+                places[name].append(ins.place)
+        amounts = {name: self.amount(column, places[name]) for name in sorted(places)}
+        return {name: amount for name, amount in amounts.items() if amount.high}
+
+
+def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
+    table = _Counts(function, *found.total)
+    programs = math.prod(facts.grid)
+
+    def executed(opcodes: Collection[str]) -> Amount:
+        return table.amount("executed", [ins.place for ins in function.instructions if ins.opcode in opcodes])
+
+    return Work(
+        programs=programs,
+        warps=programs * facts.warps,
+        instructions=table.amount("executed"),
+        thread_instructions=table.amount("lanes"),
+        by_class=table.grouped(lambda ins: classes.class_of(ins.opcode)),
+        by_pipe=table.grouped(lambda ins: classes.pipe_of(ins.opcode)),
+        global_requests=table.amount("requests"),
+        global_sectors=table.amount("sectors"),
+        least_global_sectors=table.amount("least_sectors"),
+        unknown_global_requests=table.amount("unknown_requests"),
+        cache_policies=table.grouped(_policy, "requests"),
+        shared_wavefronts=table.amount("wavefronts"),
+        least_shared_wavefronts=table.amount("least_wavefronts"),
+        unknown_shared_requests=table.amount("unknown_wavefronts"),
+        spill_sectors=table.amount("local_sectors"),
+        bytes_by_space=table.grouped(_space, "bytes"),
+        tma_bytes=table.amount("tma_bytes"),
+        matrix_operations=_matrix_operations(table.grouped(_shape)),
+        barriers=executed(classes.BARRIERS),
+        waits=executed(classes.WAITS),
+        atomics=executed(classes.ATOMICS),
+        loops=_loops(table),
+        exact=found.exact,
+        programs_executed=found.executed,
+        notes=notes,
+    )
+
+
+def _policy(ins: SassInstruction) -> str | None:
+    if ins.opcode not in classes.GLOBAL:
+        return None
+    return " ".join(word for word in ins.modifiers if word in classes.POLICIES) or "default"
+
+
+def _space(ins: SassInstruction) -> str | None:
+    return _SPACE_OF_OPCODE.get(ins.opcode) or _SPACES.get(classes.class_of(ins.opcode))
+
+
+def _shape(ins: SassInstruction) -> str | None:
+    if ins.opcode not in classes.CLASSES["matrix"]:
+        return None
+    words = " ".join(word for word in ins.modifiers if word not in ("SP", "gsb0"))
+    return f"{ins.opcode} {words}"
+
+
+def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
+    """Two operations for each multiply-add; a warp group of four executes one HGMMA together."""
+    found = {}
+    for name, amount in instructions.items():
+        opcode, *words = name.split()
+        shape = next((word for word in words if word[0].isdigit()), "")
+        if "x" in shape:
+            m, n, k = (int(number) for number in shape.split("x")[:3])
+            operations = 2 * m * n * k // 4
+        elif len(shape) >= 4:  # `16816`: 16 × 8 × 16
+            m, n, k = int(shape[:2]), int(shape[2]), int(shape[3:])
+            operations = 2 * m * n * k
+        else:
+            continue
+        found[" ".join([opcode, *words])] = Amount(amount.low * operations, amount.high * operations)
+    return found
+
+
+def _loops(table: _Counts) -> tuple[LoopWork, ...]:
+    code = table.function.instructions
+    found = loop_tree.loops(code)
+    of_place = loop_tree.innermost(found, len(code))
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, index in enumerate(of_place):
+        if index is not None:
+            places[index].append(place)
+    rows = []
+    for index, loop in enumerate(found):
+        inside = places[index]
+        iterations = table.amount("executed", [loop.first])
+        again = table.amount("taken", loop.branches)
+        if not iterations.high:
+            continue
+
+        def executed(opcodes: Collection[str], inside: list[int] = inside) -> Amount:
+            return table.amount("executed", [place for place in inside if code[place].opcode in opcodes])
+
+        rows.append(
+            LoopWork(
+                first_address=code[loop.first].address,
+                last_address=code[loop.last].address,
+                depth=loop.depth,
+                entries=Amount(iterations.low - again.low, iterations.high - again.high),
+                iterations=iterations,
+                instructions=table.amount("executed", inside),
+                global_requests=table.amount("requests", inside),
+                global_sectors=table.amount("sectors", inside),
+                shared_wavefronts=table.amount("wavefronts", inside),
+                spill_sectors=table.amount("local_sectors", inside),
+                matrix_instructions=executed(classes.CLASSES["matrix"]),
+                barriers=executed(classes.BARRIERS),
+                waits=executed(classes.WAITS),
+            )
+        )
+    return tuple(rows)
