@@ -52,6 +52,7 @@ def canonicalize(stage: str, text: str) -> CanonicalText:
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
+    text = _with_unix_lines(text)
     return _rows(stage, text).canonical(stage, text)
 
 
@@ -62,12 +63,19 @@ def lines(stage: str, text: str) -> Iterator[str]:
     """
     if stage not in MLIR or not text:
         return iter(canonicalize(stage, text).lines)
+    text = _with_unix_lines(text)
     check_text(stage, text)
     try:
         blocks = mlir_rules.blocks(stage, text, header={})
     except UnclearError:
         return iter(text.split("\n"))
     return (line for block in blocks for row in block if row for line in row.split("\n"))
+
+
+def _with_unix_lines(text: str) -> str:
+    """Without a mark of the byte order, and with the ends of lines that compilers write."""
+    text = text.removeprefix("\ufeff")
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
 def instruction_facts(stage: str, text: str) -> dict[str, int]:

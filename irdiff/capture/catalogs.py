@@ -8,7 +8,7 @@ died and was made again without the frontend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of, sha256
 from irdiff.worker_client import diagnosis
+from irdiff.worker_client.diagnosis import Diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 from irdiff.worker_client.workers import EndedChild
 
@@ -149,10 +150,11 @@ class Capturer:
             opened = opened_files.of_request(folder, Path(request["root"]))
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
-                stderr = diagnosis.of_file(folder / "stderr").excerpt
+                said = diagnosis.of_file(folder / "stderr")
                 rows = result.get("failures", ())
                 failures = [
-                    _failure(row["id"], row["message"], stderr, expected=row["expected"]) for row in rows
+                    _failure(row["id"], _message(row, rows, said), said.excerpt, expected=row["expected"])
+                    for row in rows
                 ]
                 transient = any(row.get("transient") for row in rows)
             else:
@@ -184,6 +186,13 @@ def _request(side: Side, workload: str, target: Target, selection: Selection) ->
         "note_calls": corpus.files is not None,
         "below": str(corpus.root) if corpus.kept else None,
     }
+
+
+def _message(failed: Mapping[str, Any], rows: Sequence[object], said: Diagnosis) -> str:
+    """With the compiler's own reason, where what was printed is of this launch alone and of no program."""
+    message: str = failed["message"]
+    is_its_own = len(rows) == 1 and not message.startswith("EndedEarly")
+    return said.explained(message) if is_its_own else message
 
 
 def _failure(name: str, message: str, stderr: str, *, expected: bool) -> CaptureFailure:

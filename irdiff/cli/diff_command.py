@@ -23,7 +23,7 @@ from irdiff.findings import Finding
 from irdiff.model import Case, Launch, Run, StageStatus
 from irdiff.report import commands, escape, phrases
 from irdiff.run import run_folder
-from irdiff.texts import canonicalize, equivalent
+from irdiff.texts import canonicalize, equivalent, is_known
 from irdiff.words import counted
 
 
@@ -161,6 +161,10 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     name = ir or BY_SUFFIX.get(suffix) or suffix.lstrip(".")
     if not name:
         raise UsageError(f"{file}: its suffix does not say which IR it holds", hint="name it: --ir ttgir")
+    if not is_known(name):
+        raise UsageError(
+            f"{file}: {name} is no IR that irdiff reads", hint=f"--ir, one of {', '.join(_READ)}"
+        )
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")

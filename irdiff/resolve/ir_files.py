@@ -77,6 +77,10 @@ def _side(path: Path, name: str, chosen: dict[str, object], toolchain: Toolchain
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    if not content.strip():
+        raise UsageError(
+            f"{path} is empty", hint="write the IR again: MLIR_ENABLE_DUMP=1, or TRITON_KERNEL_DUMP=1"
+        )
     place = f"ir/{name}{path.suffix}"
     workload = _WORKLOAD.format(path=place, options=chosen)
     root = config.cache / "exports" / f"ir-{key_of(content.hex(), workload)[:24]}"

@@ -38,6 +38,11 @@ _modules: dict = {}
 """{name: module} that stages run in, of those loaded at first; what is loaded later is as installed."""
 
 
+def _is_neutral(name):
+    """A test runner's own variables name the test that runs."""
+    return name in _NEUTRAL_VARIABLES or name.startswith("PYTEST_")
+
+
 class _Held:
     """What a dict or list holds now; equal where these are the same objects in the same order."""
 
@@ -90,7 +95,7 @@ class Settings:
 
     def _all(self):
         rows = {".".join(place): value for place, value in self._code.items()}
-        rows |= {name: value for name, value in self._variables.items() if name not in _NEUTRAL_VARIABLES}
+        rows |= {name: value for name, value in self._variables.items() if not _is_neutral(name)}
         for group, knobs in self._knobs.items():
             if group not in NEUTRAL_KNOBS:
                 rows.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())

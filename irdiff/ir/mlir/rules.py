@@ -33,6 +33,7 @@ types, layouts, strings, constants and the order of operations.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -94,6 +95,10 @@ def blocks(stage: str, text: str, *, header: dict[str, str]) -> Iterator[list[st
     copies; only what one block must know of another (names, aliases, symbols) is looked for before.
     Raises UnclearError and NormalizeError, only the latter also on the way.
     """
+    modules = _modules(text)
+    if len(modules) > 1:
+        each = [blocks(stage, module, header=header) for module in modules]
+        return itertools.chain.from_iterable(each)
     strings = Strings(MLIR)
     parts = [_strip(strings.read(part)) for part in _cut(text)]
     if not any(map(_RECOGNIZED.search, parts)):
@@ -106,6 +111,19 @@ def blocks(stage: str, text: str, *, header: dict[str, str]) -> Iterator[list[st
         parts[number] = "\n".join(map(names.rename, spelled.split("\n")))
     aliases = _Aliases(parts, len(text))
     return (_expanded(part, aliases, header, strings) for part in parts)
+
+
+def _modules(text: str) -> list[str]:
+    """The modules of a log or of a test's input, each with the aliases that it defines."""
+    found: list[str] = []
+    for piece in filter(None, _BETWEEN_MODULES.split(text)):
+        if found and not _RECOGNIZED.search(found[-1]):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    if len(found) > 1 and not _RECOGNIZED.search(found[-1]):
+        found[-2:] = [found[-2] + found[-1]]
+    return found
 
 
 def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Strings) -> list[str]:
@@ -167,6 +185,9 @@ def _respell(line: str) -> str:
     if operation.group(1) == "load_to_local":
         return f"{before}{colon}{types.removeprefix('!tt.ptr')}" if _POINTER_INTO.match(types) else line
     return before + colon + _POINTER_TO_ELEMENT.sub("", types)
+
+
+_BETWEEN_MODULES = re.compile(r"^(?=// -----)", re.MULTILINE)
 
 
 class _Aliases:
