@@ -376,6 +376,12 @@ class Pair:
     def workload(self) -> str:
         return self.launch_id.partition(":")[0]
 
+    @property
+    def launches(self) -> Sides[Launch | None]:
+        """None for a side that has no such launch, or whose frontend refused it."""
+        base, head = (side if isinstance(side, Launch) else None for side in (self.base, self.head))
+        return Sides(base=base, head=head)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
@@ -485,8 +491,8 @@ class CaseSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
-    """One compared case: launch × target."""
+class ComparedCase:
+    """A case, launch × target, as the steps up to the comparison and its attribution know it."""
 
     id: str
     workload: str
@@ -495,12 +501,11 @@ class Case:
     tier: str
     verdict: Verdict
     origin: Origin | None
+    """Before attribution, only its stage."""
     stages: Mapping[str, StageStatus]
     facts: Sides[Mapping[str, Fact]]
     """Resource and instruction facts; empty where the case was not taken that far."""
     findings: tuple[Finding, ...]
-    nondeterministic: tuple[str, ...]
-    """Sides that disagreed with themselves when they were asked again: `base`, `head`."""
     error: str | None
     """One line where a side failed, None otherwise."""
     failures: Sides[Failure | None]
@@ -513,11 +518,19 @@ class Case:
     """Seconds a stage took when it was compiled (it may have been an earlier run)."""
     renamed_from: str | None
     """The id at base, where the kernel or workload was renamed or moved, or a launch has another number."""
-    group: str | None
-    """The id of the change group it belongs to."""
     edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
     accepted. None where nothing changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(ComparedCase):
+    """A case as a run has it."""
+
+    nondeterministic: tuple[str, ...]
+    """Sides that disagreed with themselves when they were asked again: `base`, `head`."""
+    group: str | None
+    """The id of the change group it belongs to."""
     summary: CaseSummary | None
     """None where no group takes the case."""
     work: Sides[Work | NotCountedWork | None] = field(default_factory=lambda: Sides(base=None, head=None))

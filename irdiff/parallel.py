@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from irdiff.model import Sides
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,35 @@ _AHEAD = 64
 """Steps that wait for a thread. One that waits takes a kilobyte: of 40,000 cases not all do."""
 
 Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(Generic[B]):
+    """Items on their way through steps, each of which takes a stream and returns another.
+
+    Nothing runs before somebody wants the results. Then each item passes all of its steps in one go: one is
+    compared while the next is compiled, and the texts of few items are in memory.
+    """
+
+    items: Sequence[Any]
+    step: Callable[[Any], B]
+
+    @classmethod
+    def of(cls, items: Sequence[A], step: Callable[[A], B]) -> Stream[B]:
+        return cls(items=items, step=step)
+
+    def then(self, step: Callable[[B], C]) -> Stream[C]:
+        before = self.step
+        return Stream(items=self.items, step=lambda item: step(before(item)))
+
+    def within(self, attempt: Callable[[Callable[[], B]], B]) -> Stream[B]:
+        """Each item passes its steps inside of `attempt`, which may have it pass them again."""
+        step = self.step
+        return Stream(items=self.items, step=lambda item: attempt(lambda: step(item)))
+
+    def results(self, threads: int, phase: str, report: Report) -> Iterator[B]:
+        """As they come, as of `in_parallel`."""
+        return in_parallel(self.step, self.items, threads, phase, report)
 
 
 def in_parallel(

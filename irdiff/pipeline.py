@@ -1,9 +1,10 @@
-"""The flow of a comparison, readable top to bottom; one function a step:
+"""The flow of a comparison, readable top to bottom:
 
-resolve → select → capture → compile → compare → attribute → group → recheck → count → write
+resolve → select → capture → compile → compare → attribute → judge → group → recheck → count → write
 
 `resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever compares
-anything calls these two, and nothing below them. Compiling and comparing are one step over the cases.
+anything calls these two, and nothing below them. Each step takes the whole batch and returns a new value.
+Those from compile to judge stream: a case passes all four at once, and `Case` is put together at the end.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from pathlib import Path
 import irdiff
 from irdiff import case_ids
 from irdiff.attribute import exercise, line_counter
-from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
-from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import check_compared
 from irdiff.capture import (
-    catalogs,
     changed_files,
     kernel_sources,
     launch_texts,
@@ -34,23 +33,25 @@ from irdiff.capture import (
     renames,
     unexamined,
 )
-from irdiff.capture.catalogs import Catalog, Wanted
+from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
+from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import edit_digest, radius, runtime
-from irdiff.compare.artifact_comparator import ArtifactComparator
+from irdiff.compare import radius, runtime
+from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.comparer import compare as compare_code
 from irdiff.compile import selecting
+from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
-from irdiff.group import grouping
-from irdiff.group.case_results import CaseResult, CaseResults
-from irdiff.group.describer import CaseDescriber
+from irdiff.group import grouping, severity
+from irdiff.group.describer import CaseDescriber, judge
+from irdiff.group.grouping import Judged
 from irdiff.ir.canonical import NORMALIZER_VERSION
 from irdiff.ir.llir import llvm_process
 from irdiff.model import (
-    GROUPED_VERDICTS,
     SCHEMA,
     Case,
     ChangeGroup,
@@ -67,15 +68,21 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.recheck.rechecker import Answer, Question, Rechecker, Rounds, UnstableAssemblers
+from irdiff.parallel import Progress, Report, Stream, in_parallel
+from irdiff.recheck.rechecker import (
+    NOT_CHECKED,
+    Determinism,
+    DeterminismCheck,
+    Rechecker,
+    UnstableAssemblers,
+)
 from irdiff.resolve import settings
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
-from irdiff.work.changed_cases import LaunchCounter, disassembler_of
+from irdiff.work.changed_cases import NO_WORK, CountedWork, LaunchCounter, disassembler_of, with_figures
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -145,16 +152,15 @@ class ComparisonSteps:
     config: Config
     store: Store
     workers: Workers
-    comparator: ArtifactComparator
     compiler: WorkerCompiler | ToolCompiler
+    case_compiler: CaseCompiler
     comparer: CaseComparer
+    attributor: Attributor | None
+    """None where nobody asks for passes and components."""
     describer: CaseDescriber
-    case_results: CaseResults | None
-    """None where a side is a tool, whose results are not kept as compilations."""
-    attributor: Attributor
-    rechecker: Rechecker
+    check: DeterminismCheck | None
+    """None where nobody asks for it."""
     counter: LaunchCounter
-    unstable: UnstableAssemblers
     shared: SharedStore | None
     """The store of many machines, where there is one."""
     report: Report
@@ -244,13 +250,16 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
     pairs = [launch_texts.resolved(pair, steps.store) for pair in _match(captured, asked)]
-    results = _compare(pairs, asked, steps)
-    cases, groups = _group(results, steps)
-    asked_again: tuple[str, ...] = ()
-    if asked.options.recheck:
-        cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
+    compiled = Stream.of(pairs, steps.case_compiler.compile)
+    compared = compare_code(compiled, steps.comparer)
+    attributed = attribute(compared, steps.attributor, asked.sides)
+    judged = _results(judge(attributed, steps.describer), steps)
+    alike = grouping.group(judged)
+    determinism = steps.check.run(judged, alike, steps.report) if steps.check else NOT_CHECKED
+    groups = grouping.change_groups(alike, determinism.disagreeing)
     launches = _launches(pairs)
-    cases = steps.counter.with_work(cases, launches)
+    counted = steps.counter.count([row.case for row in judged], launches)
+    cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
     unseen = unexamined.of_sides(asked.sides, captured)
@@ -275,11 +284,49 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *_notes(asked, pairs, captured, steps),
             *exercised,
             *_shared(pairs),
-            *asked_again,
+            *determinism.notes,
             *steps.store.notes(),
             *(steps.shared.notes() if steps.shared else ()),
         ),
     )
+
+
+def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
+    """What the steps from compiling to judging make of the cases, in the order of their ids.
+
+    Raises NothingComparedError.
+    """
+
+    def with_reuse(step: Progress) -> None:
+        taken = steps.compiler.taken_from_store
+        steps.report(replace(step, detail=f"{taken} sides from the cache" if taken else step.detail))
+
+    # one thread more than compilers: normalizing one case overlaps with compiling the next
+    results = judged.within(intact).results(steps.config.jobs + 1, "compare", with_reuse)
+    found = sorted(results, key=lambda row: row.id)
+    if found and all(row.case.verdict is Verdict.UNSUPPORTED for row in found):
+        raise NothingComparedError(
+            f"nothing was compared: {len(found)} cases, none of which a toolchain supports",
+            hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
+        )
+    return found
+
+
+def _cases(
+    judged: Sequence[Judged], groups: Sequence[ChangeGroup], determinism: Determinism, counted: CountedWork
+) -> tuple[Case, ...]:
+    group_of = {member: group.id for group in groups for member in group.members}
+
+    def case(row: Judged) -> Case:
+        disagreeing = determinism.disagreeing.get(row.id, ())
+        summary = severity.with_noise(row.description.summary, disagreeing) if row.description else None
+        work = counted.get(row.id, NO_WORK)
+        known = {**vars(row.case), "facts": with_figures(row.case.facts, work)}
+        return Case(
+            **known, nondeterministic=disagreeing, group=group_of.get(row.id), summary=summary, work=work
+        )
+
+    return tuple(map(case, judged))
 
 
 def _blank(asked: Comparison | SameCompiler) -> Run:
@@ -325,27 +372,32 @@ def opened(
     processes = nullcontext(warm) if warm else closing(Workers(config))
     with processes as workers, llvm_process.opened(config) as llvm:
         comparator = ArtifactComparator(store, llvm.reprint)
-        reuse = asked.options.use_cache
+        reuse = chosen.use_cache
         inner = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
         compiler = ToolCompiler(inner, tools, store, config, reuse=reuse) if tools else inner
         replayer, reader = Replayer(compiler), EditReader(comparator)
         base, head = asked.sides
+        same_compiler = base.toolchain.digest == head.toolchain.digest
+        check = DeterminismCheck(
+            rechecker=Rechecker(compiler, replayer, comparator),
+            unstable=UnstableAssemblers(store, asked.sides),
+            sides=asked.sides,
+            threads=config.jobs + 1,
+        )
         yield ComparisonSteps(
             config=config,
             store=store,
             workers=workers,
-            comparator=comparator,
             compiler=compiler,
-            comparer=CaseComparer(compiler, comparator, asked.sides, asked.options),
-            describer=CaseDescriber(reader, same_compiler=base.toolchain.digest == head.toolchain.digest),
-            case_results=None if tools else CaseResults(store, asked.sides, asked.options),
-            attributor=Attributor(reader, replayer),
-            rechecker=Rechecker(compiler, replayer, comparator),
+            case_compiler=CaseCompiler(compiler, asked.sides, reuse=reuse),
+            comparer=CaseComparer(compiler, comparator, asked.sides, chosen),
+            attributor=Attributor(reader, replayer) if chosen.attribute else None,
+            describer=CaseDescriber(reader, same_compiler=same_compiler, reuse=reuse),
+            check=check if chosen.recheck else None,
             counter=LaunchCounter(
                 store=store, nvdisasm=disassembler_of(asked.sides), targets=asked.targets, report=report
             ),
-            unstable=UnstableAssemblers(store, asked.sides),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )
@@ -393,7 +445,7 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
         name, target = rows[row]
         side = asked.sides.of(which)
         if name not in side.corpus.workloads:
-            return job, catalogs.NOTHING
+            return job, NOTHING
         return job, steps.compiler.catalog(side, name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
@@ -430,124 +482,6 @@ def _nothing_selected(asked: Comparison) -> NothingComparedError:
         f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
         hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
-
-
-# compile and compare
-
-
-def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[CaseResult]:
-    """Compiles, compares, attributes and describes each case; in the order of their ids."""
-
-    def one(pair: Pair) -> CaseResult:
-        return _compared_case(pair, asked, steps)
-
-    def with_reuse(step: Progress) -> None:
-        taken = steps.compiler.taken_from_store
-        steps.report(replace(step, detail=f"{taken} sides from the cache" if taken else step.detail))
-
-    # one thread more than compilers: normalizing one case overlaps with compiling the next
-    results = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
-    return sorted(results, key=lambda row: row.id)
-
-
-def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
-    """As an earlier run judged the same compilations, or compared now and kept for the next run."""
-    outcomes = None
-    case = steps.comparer.settled(pair)
-    if case is None:
-        outcomes = steps.comparer.compiled(pair)
-        if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
-            return known
-        case, outcomes = steps.comparer.compare(pair, outcomes)
-    case = replace(case, edit=edit_digest.of_case(case, pair, steps.comparator))
-    row = _described(_attributed(case, pair, asked, steps), steps)
-    if steps.case_results and outcomes:
-        steps.case_results.keep(pair, outcomes, row)
-    return row
-
-
-def _attributed(case: Case, pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
-    """With where its change comes from, and the texts that show it best."""
-    base, head = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-    launches = Sides(base=base, head=head)
-    row = CaseResult(case=case, launches=launches, description=None, edit=None, unstable=False)
-    if not asked.options.attribute or not is_attributed(case):
-        return row
-    found = steps.attributor.attribute(_to_replay(row, pair, asked))
-    case = attributed(case, found)
-    return replace(row, case=case, edit=found.edit, unstable=found.unstable, transient=found.transient)
-
-
-# group
-
-
-def _group(
-    results: Sequence[CaseResult], steps: ComparisonSteps
-) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    if results and all(row.case.verdict is Verdict.UNSUPPORTED for row in results):
-        raise NothingComparedError(
-            f"nothing was compared: {len(results)} cases, none of which a toolchain supports",
-            hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
-        )
-    rows = [row if row.description else _described(row, steps) for row in results]
-    known = {row.id: row.description for row in rows if row.description}
-    summaries = {case_id: description.summary for case_id, description in known.items()}
-    groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
-    cases = (replace(row.case, group=group_of.get(row.id), summary=summaries.get(row.id)) for row in rows)
-    return tuple(cases), groups
-
-
-def _to_replay(row: CaseResult, pair: Pair, asked: Comparison) -> CaseToReplay:
-    return CaseToReplay(case=row.case, sides=asked.sides, launches=row.launches, target=pair.target)
-
-
-def _described(row: CaseResult, steps: ComparisonSteps) -> CaseResult:
-    """As it was for a case that no group takes."""
-    if row.case.verdict not in GROUPED_VERDICTS:
-        return row
-    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
-
-
-# recheck
-
-
-def _recheck(
-    results: Sequence[CaseResult],
-    cases: Sequence[Case],
-    groups: Sequence[ChangeGroup],
-    pairs: Sequence[Pair],
-    asked: Comparison,
-    steps: ComparisonSteps,
-) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
-    """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
-    rows, pair_of = {row.id: row for row in results}, {pair.id: pair for pair in pairs}
-    suspected = (row.id for row in results if row.unstable)
-    rounds = Rounds(cases, groups, steps.unstable, suspected)
-
-    def one(question: Question) -> Answer:
-        subject = _to_replay(rows[question.case_id], pair_of[question.case_id], asked)
-        return Answer(question=question, sides=steps.rechecker.ask(subject, question.depth))
-
-    def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
-        """A slow one at the end would run while all other cores are idle."""
-        return sorted(due, key=lambda row: _compile_s(rows[row.case_id].case), reverse=True)
-
-    threads = steps.config.jobs + 1
-    rounds.run(lambda due: in_parallel(one, slowest_first(due), threads, "recheck", steps.report))
-    unstable = rounds.disagreeing()
-    if not unstable:
-        return tuple(cases), tuple(groups), rounds.notes()
-    marked = [
-        replace(row, case=replace(row.case, nondeterministic=unstable[row.id]), description=None)
-        if row.id in unstable
-        else row
-        for row in results
-    ]
-    return *_group(marked, steps), rounds.notes()
-
-
-def _compile_s(case: Case) -> float:
-    return sum(seconds for side in case.compile_s for seconds in side.values())
 
 
 # write

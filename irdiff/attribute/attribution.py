@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from irdiff.attribute.replayer import Dump, Replay
 from irdiff.backends.stages import BINARIES, INPUT, ORDER, TEXTS
@@ -11,8 +12,10 @@ from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import EditSource
 from irdiff.errors import NormalizeError
-from irdiff.model import Case, Launch, Origin, Sides, Target, Verdict
-from irdiff.resolve.sides import Side
+from irdiff.model import ComparedCase, Launch, Origin, Pair, Sides, Target, Verdict
+
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
@@ -36,7 +39,6 @@ class ResponsiblePass:
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    case_id: str
     origin: Origin
     edit: EditSource | None
     """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
@@ -44,15 +46,24 @@ class Attribution:
     unstable: bool
     """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
     something other than what was compared."""
-    transient: bool = False
-    """Whether another attempt may find more, so that this is not kept."""
+
+
+class Attributed(NamedTuple):
+    """A case with where its change comes from."""
+
+    pair: Pair
+    case: ComparedCase
+    edit: EditSource | None
+    """As of `Attribution`."""
+    unstable: bool
+    """As of `Attribution`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseToReplay:
     """One case with what is needed to run its stages again."""
 
-    case: Case
+    case: ComparedCase
     sides: Sides[Side]
     launches: Sides[Launch | None]
     target: Target
@@ -104,7 +115,7 @@ def agree(comparator: ArtifactComparator, stage: str, one: str, other: str) -> b
         return False
 
 
-def attributed(case: Case, found: Attribution) -> Case:
+def attributed(case: ComparedCase, found: Attribution) -> ComparedCase:
     """The case with its origin; one that broke or was fixed says in its error which pass failed."""
     name = found.origin.pass_name
     if case.verdict not in FAILED or name is None or case.error is None or name in case.error:
@@ -114,7 +125,7 @@ def attributed(case: Case, found: Attribution) -> Case:
     return replace(case, origin=found.origin, error=error)
 
 
-def is_attributed(case: Case) -> bool:
+def is_attributed(case: ComparedCase) -> bool:
     """Not where nothing changed, or its code was not compared."""
     known = case.verdict in (ATTRIBUTED | FAILED) and case.origin is not None
     return known and not cases.not_compared(case)

@@ -14,11 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING
 
 from irdiff.attribute import llvm_passes, responsible_pass
-from irdiff.attribute.attribution import FAILED, Attribution, CaseToReplay, ResponsiblePass, agree
+from irdiff.attribute.attribution import (
+    FAILED,
+    Attributed,
+    Attribution,
+    CaseToReplay,
+    ResponsiblePass,
+    agree,
+    attributed,
+    is_attributed,
+)
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
@@ -26,15 +34,18 @@ from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.backends.stages import BINARIES, COMPONENTS, INPUT, reported
 from irdiff.compare import launchers
-from irdiff.compare.artifact_comparator import made_by
 from irdiff.findings import FindingKind
+from irdiff.ir.llir import llvm_process
 from irdiff.model import Component, Origin, Sides, StageStatus, Verdict
-from irdiff.parallel import of_both
+from irdiff.parallel import Stream, of_both
 from irdiff.stages import MLIR, Stage
-from irdiff.store import key_of
+from irdiff.store.memo import MemoStep
 
-_VERSION = "origin/17"
-"""Part of the cache key: raised with any change of how cases are judged or replayed."""
+if TYPE_CHECKING:
+    from irdiff.compare.comparer import ComparedPair
+    from irdiff.resolve.sides import Side
+
+STEP: MemoStep[Attribution] = MemoStep("attributed", __name__, Attribution)
 _WITH_STATUS_OF_CODE = [kind.assembly for kind in BINARIES.values() if kind.is_reported_as_text]
 _BY_PASSES = (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
 
@@ -43,7 +54,22 @@ Charge = tuple[Component | None, str]
 _INNOCENT: Charge = (None, "")
 _NO_SOURCE = "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
 
-_adapter = TypeAdapter(Attribution)
+
+def attribute(
+    compared: Stream[ComparedPair], attributor: Attributor | None, sides: Sides[Side]
+) -> Stream[Attributed]:
+    """Finds where the change of each case comes from, if that is asked for."""
+
+    def attributed_case(row: ComparedPair) -> Attributed:
+        pair, case = row
+        if attributor is None or not is_attributed(case):
+            return Attributed(pair, case, edit=None, unstable=False)
+        found = attributor.attribute(
+            CaseToReplay(case=case, sides=sides, launches=pair.launches, target=pair.target)
+        )
+        return Attributed(pair, attributed(case, found), found.edit, found.unstable)
+
+    return compared.then(attributed_case)
 
 
 class Attributor:
@@ -57,22 +83,17 @@ class Attributor:
     def attribute(self, subject: CaseToReplay) -> Attribution:
         """From the cache where the same compilations have been attributed."""
         case = subject.case
-        key = key_of(
-            _VERSION,
-            made_by(),
-            subject.made_of,
-            [str(finding) for finding in case.findings],
-            case.verdict,
-            case.error,
+        findings = [str(finding) for finding in case.findings]
+        memo = self._store.memo(
+            STEP, [llvm_process.version(), subject.made_of, findings, case.verdict, case.error]
         )
-        known = self._store.get_record("origin", key)
-        if known is not None:
-            found = _adapter.validate_python(known)
-            if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
-                return replace(found, case_id=case.id)
-        found = _CaseAttribution(subject, self._reader, self._replayer).attributed()
-        if not found.transient:
-            self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
+        found = memo.get()
+        if found and (found.step is None or all(map(self._store.has, asdict(found.step.leaving).values()))):
+            return found
+        work = _CaseAttribution(subject, self._reader, self._replayer)
+        found = work.attributed()
+        if not work.transient:
+            memo.keep(found)
         return found
 
 
@@ -98,7 +119,9 @@ class _CaseAttribution:
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
         self._charges: list[Charge] = []
-        self._unstable = self._transient = False
+        self._unstable = False
+        self.transient = False
+        """Whether another attempt may find more, so that this is not kept."""
 
     def attributed(self) -> Attribution:
         origin = self._failure() if self.case.verdict in FAILED else self._origin()
@@ -106,12 +129,10 @@ class _CaseAttribution:
         if step and not self._is_quiet and step.leaving.base != step.leaving.head:
             edit = step.edit("mlir" if origin.stage == Stage.LLIR else Stage.TTGIR)
         return Attribution(
-            case_id=self.case.id,
             origin=origin,
             edit=edit,
             step=step,
             unstable=self._unstable,
-            transient=self._transient,
         )
 
     def _failure(self) -> Origin:
@@ -125,7 +146,7 @@ class _CaseAttribution:
             return replace(origin, pass_name=None)
         asked = replace(self.subject.replay(stage, side, dump=Dump.NAMES), randomized=False)
         replayed = self.replayer.run(asked)
-        self._transient |= replayed.transient
+        self.transient |= replayed.transient
         return replace(origin, pass_name=replayed.failed_in)
 
     def _origin(self) -> Origin:
@@ -270,7 +291,7 @@ class _CaseAttribution:
 
     def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
         replayed = self.replayer.run(self.subject.replay(stage, compiler, text, dump=dump))
-        self._transient |= replayed.transient
+        self.transient |= replayed.transient
         if compiler == text and not replayed.error and not self._is_artifact(stage, replayed, text):
             self._unstable = True
         return replayed

@@ -17,7 +17,7 @@ from irdiff import process
 from irdiff.attribute import lit_text
 from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
 from irdiff.attribute.lit_text import Reduction
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compare import abstraction, edits
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config

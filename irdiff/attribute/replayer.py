@@ -12,20 +12,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from irdiff.attribute import pass_states
 from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.responsible_pass import word_change
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compile.worker_compiler import WorkerCompiler
+from irdiff.compile.launch_requests import LaunchRequests
 from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
-from irdiff.resolve.sides import Side
-from irdiff.store import key_of
+from irdiff.store.memo import Memo, MemoStep
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import read_result
 
-_VERSION = "replayed/1"
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
+
 MAX_LOG_BYTES = 256 << 20
 """A longer log of passes is not read: the largest seen is 25 MB."""
 MAX_REPLAY_S = 120.0
@@ -90,12 +92,23 @@ class Replayed:
     """Whether another attempt may say more: the time ran out on this machine, or its worker was ended."""
 
 
+class KeptReplay(NamedTuple):
+    """What is kept of it."""
+
+    output: str | None
+    error: str
+    settings: Mapping[str, Sequence[str]]
+
+
+STEP: MemoStep[KeptReplay] = MemoStep("replayed", __name__, KeptReplay)
+
+
 class Replayer:
     """Thread-safe."""
 
-    def __init__(self, compiler: WorkerCompiler | ToolCompiler) -> None:
+    def __init__(self, compiler: LaunchRequests | ToolCompiler) -> None:
         self._tools = compiler if isinstance(compiler, ToolCompiler) else None
-        self._compiler = compiler.inner if isinstance(compiler, ToolCompiler) else compiler
+        self._compiler: LaunchRequests = compiler.inner if isinstance(compiler, ToolCompiler) else compiler
         self._store = self._compiler.store
 
     @property
@@ -106,23 +119,21 @@ class Replayer:
         """Takes it from the cache where no IR between passes is asked for."""
         if replay.side.substitute is not None:
             return self._by_tool(replay)
-        key = self._key(replay)
-        known = self._store.get_record("replayed", key) if key and replay.dump is Dump.NONE else None
-        if known is not None and (known["output"] is None or self._store.has(known["output"])):
-            return Replayed(**known)
+        memo = self._memo(replay)
+        kept = memo.get() if memo and replay.dump is Dump.NONE else None
+        if kept is not None and (kept.output is None or self._store.has(kept.output)):
+            return Replayed(output=kept.output, error=kept.error, settings=kept.settings)
         replayed = self._by_worker(replay)
-        if key and not replayed.transient:
-            row = {"output": replayed.output, "error": replayed.error, "settings": replayed.settings}
-            self._store.put_record("replayed", key, row)
+        if memo and not replayed.transient:
+            memo.keep(KeptReplay(replayed.output, replayed.error, replayed.settings))
         return replayed
 
-    def _key(self, replay: Replay) -> str | None:
-        side = replay.side
-        made_by = self._compiler.key(_VERSION, side, replay.launch, replay.target)
-        if made_by is None or not self.reuse:
+    def _memo(self, replay: Replay) -> Memo[KeptReplay] | None:
+        made_of = self._compiler.inputs(replay.side, replay.launch, replay.target)
+        if made_of is None or not self.reuse:
             return None
         given = [replay.stage, replay.input_stage, replay.input_digest, replay.metadata]
-        return key_of(made_by, given, replay.randomized, replay.attempt)
+        return self._store.memo(STEP, [made_of, given, replay.randomized, replay.attempt])
 
     def _by_worker(self, replay: Replay) -> Replayed:
         content = self._store.get(replay.input_digest)
@@ -140,7 +151,7 @@ class Replayer:
             row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
         words, is_random = (replay.side, replay.launch, replay.target), replay.randomized
         with self._store.scratch() as folder:
-            path = folder / f"input.{replay.input_stage}"
+            path = folder / _input_name(replay.input_stage)
             path.write_bytes(content)
             ended = self._compiler.ask({**row, "input": str(path)}, *words, folder, randomized=is_random)
             is_late = ended.timed_out or ended.signal == signal.SIGXCPU
@@ -158,13 +169,14 @@ class Replayer:
                 transient=transient,
             )
         after = folder / "passes.after"
-        final = State.of(END, after.read_bytes()) if _is_readable(after) else None
+        place = _place_of(folder, replay.input_stage)
+        final = State.of(END, after.read_bytes().replace(*place)) if _is_readable(after) else None
         flags = result["assembler_flags"]
         assembler = {Path(flags[0]).name: flags[1:]} if flags else {}
         return Replayed(
             output=self._store.put((folder / replay.stage).read_bytes()),
             settings={**result["settings"], **assembler},
-            states=_states(folder, replay.dump, final),
+            states=_states(folder, replay.dump, final, place),
             final=final,
             transient=transient,
         )
@@ -202,15 +214,28 @@ def _last_pass(folder: Path) -> str | None:
         return pass_states.last_begun(log)
 
 
-def _states(folder: Path, dump: Dump, final: State | None) -> Sequence[State]:
+def _input_name(stage: str) -> str:
+    return f"input.{stage}"
+
+
+def _place_of(folder: Path, stage: str) -> tuple[bytes, bytes]:
+    """The whole name of the input, which locations in the IR have and which is another one each time; and the
+    name that takes its place.
+    """
+    name = _input_name(stage)
+    return str(folder / name).encode(), name.encode()
+
+
+def _states(folder: Path, dump: Dump, final: State | None, place: tuple[bytes, bytes]) -> Sequence[State]:
     path = folder / "passes"
     if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
         path = folder / "stderr"
     if dump not in (Dump.ALL, Dump.LLVM) or not _is_readable(path):
         return ()
     with path.open("rb") as log:
+        lines = (line.replace(*place) for line in log)
         is_mlir = dump is Dump.ALL
-        return pass_states.read_mlir_log(log, final) if is_mlir else pass_states.read_llvm_log(log)
+        return pass_states.read_mlir_log(lines, final) if is_mlir else pass_states.read_llvm_log(lines)
 
 
 def _is_readable(path: Path) -> bool:

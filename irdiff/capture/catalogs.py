@@ -9,86 +9,34 @@ died and was made again without the frontend.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
 from irdiff.capture import opened_files
-from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target
-from irdiff.resolve.sides import Side
+from irdiff.capture.catalog import Catalog
+from irdiff.capture.selection import Selection
+from irdiff.model import CaptureFailure, Failure, FailureKind, Target
 from irdiff.stages import Stage
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import Store, sha256
+from irdiff.store.memo import MemoStep
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.diagnosis import Diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 from irdiff.worker_client.workers import EndedChild
 
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which launches of one workload count; the frontend is run for these alone."""
-
-    tiers: tuple[str, ...]
-    """None means all."""
-    labels: tuple[str, ...]
-    """Globs of labels, or of launches below them; none means all."""
-    frontend: bool = True
-    """Whether the frontend is run while launches are captured, so that they have an input digest."""
-    configs: int | None = None
-    """The most configs of an autotuner that count, from the first; None: all."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Which launches of all workloads count."""
-
-    tiers: tuple[str, ...] = ()
-    """None means all."""
-    cases: tuple[str, ...] = ()
-    """Patterns `family/workload:label@target`; none means all."""
-    frontend: bool = True
-    """As of `Selection`."""
-    configs: int | None = None
-    """As of `Selection`."""
-
-    def selection(self, workload: str, target: Target) -> Selection:
-        labels = case_ids.labels(self.cases, workload, target.name)
-        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Catalog:
-    """The launches of one workload for one target on one side."""
-
-    launches: tuple[Launch, ...]
-    failures: tuple[CaptureFailure, ...]
-    supported: bool
-    selection: Selection
-    """As it was captured."""
-    read: tuple[str, ...] = ()
-    """Files of a repository that capturing opened, relative to its root."""
-    missing: tuple[str, ...] = ()
-    """Files and, without a suffix, modules of a repository that capturing looked for and that it does not
-    have, relative to its root."""
-    called: tuple[str, ...] = ()
-    """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
-    or that the frontend compiled; relative to its root."""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    """By kernel: configs of its autotuner that `Selection.configs` left out."""
-    caveats: tuple[tuple[str, int, str], ...] = ()
-    """What the program was told without a GPU to ask, or did unseen: `("bench/run.py", 12, "asks …")`; of no
-    file `("", 0, "workloads recorded …")`."""
-    undigested: str = ""
-    """Why the frontend was not run although it was asked for: no launch has an input digest then."""
+STEP: MemoStep[dict[str, Any]] = MemoStep("catalog", __name__, dict[str, Any])
 
 
 _NOTED = ("called", "left_out", "read", "missing", "caveats")
 _read_catalog = TypeAdapter(Catalog)
-NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()))
 
 
 class Capturer:
@@ -111,16 +59,16 @@ class Capturer:
         toolchain, corpus = side.toolchain, side.corpus
         request = _request(side, workload, target, selection)
         is_kept = corpus.self_contained and self._reuse
-        known = (self._requests.environment_digest, toolchain.digest, corpus.digest)
-        key = key_of("catalog/9", known, workload, target, selection)
-        record = self._store.get_record("catalog", key) if is_kept else None
+        sources = [self._requests.environment_digest, toolchain.digest, corpus.digest]
+        memo = self._store.memo(STEP, [sources, workload, target, selection])
+        record = memo.get() if is_kept else None
         if record is not None and not opened_files.hold(record["opened"], corpus.root):
             record = None
         if record is None:
             ask = partial(self._requests.ask, toolchain, corpus.extra_packages(workload, target))
             record = self._captured(request, ask)
             if is_kept and not record["transient"]:
-                self._store.put_record("catalog", key, record)
+                memo.keep(record)
         return _read_catalog.validate_python(self._with_texts(record))
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Catalog
+from irdiff.capture.catalog import Catalog
 from irdiff.model import CaptureFailure, Launch, Options, Pair, Sides, Target
 
 Row = Launch | CaptureFailure

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from irdiff import case_ids, process
 from irdiff.attribute import exercise, kind_table
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.cli.store_commands import parse_size

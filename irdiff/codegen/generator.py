@@ -14,20 +14,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from irdiff import backends
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.stages import MADE_BY_PTXAS
 from irdiff.codegen.readable import ReadableTexts, rewritten
-from irdiff.codegen.tool_runner import CODE, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
+from irdiff.codegen.tool_runner import CHILD_DIGEST, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
 from irdiff.config import Config
 from irdiff.ir.lexing import UnclearError
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.stages import Stage
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import Store, sha256
+from irdiff.store.memo import MemoStep
 
 _NO_LINKER = "no-linker"
 """Note of a side that has assembly, but no linked binary (`compare.verdicts`)."""
@@ -45,7 +44,7 @@ class KeptResult:
     seconds: float
 
 
-_adapter = TypeAdapter(KeptResult)
+STEP: MemoStep[KeptResult] = MemoStep("tool", __name__, KeptResult)
 _Made = tuple[dict[str, bytes], dict[str, object]]
 """Outputs by stage; `log` and `respelled` of the result."""
 
@@ -153,13 +152,11 @@ class Generator:
 
     def _kept(self, parts: tuple[object, ...], attempt: str, make: Callable[[], _Made]) -> KeptResult:
         """The result of `make`, which depends on `parts` alone."""
-        key = key_of("tool/1", CODE, parts, attempt)
-        known = self._store.get_record("tool", key) if self._reuse else None
-        if known is not None:
-            kept = _adapter.validate_python(known)
-            if all(self._store.has(row.digest) for row in kept.artifacts.values()):
-                self.taken += 1
-                return kept
+        memo = self._store.memo(STEP, [CHILD_DIGEST, parts, attempt])
+        known = memo.get() if self._reuse else None
+        if known and all(self._store.has(row.digest) for row in known.artifacts.values()):
+            self.taken += 1
+            return known
         begin = time.perf_counter()
         row: dict[str, object] = {"artifacts": {}}
         try:
@@ -170,9 +167,9 @@ class Generator:
             }
         except ToolFailed as error:
             row["failure"] = error.failure
-        kept = _adapter.validate_python({**row, "seconds": round(time.perf_counter() - begin, 6)})
+        kept = STEP.read({**row, "seconds": round(time.perf_counter() - begin, 6)})
         if kept.failure is None or kept.failure.kind not in TRANSIENT:
-            self._store.put_record("tool", key, asdict(kept))
+            memo.keep(kept)
         return kept
 
     def _text(self, compiled: Compiled, stage: str) -> str:

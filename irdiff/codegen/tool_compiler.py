@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from irdiff import backends
 from irdiff.backends.stages import ASSEMBLIES, MADE_BY_PTXAS
-from irdiff.capture.catalogs import NOTHING, Catalog
+from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
 from irdiff.codegen.tool_runner import ptxas_flags
-from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
     Artifact,
@@ -25,11 +25,14 @@ from irdiff.model import (
     Target,
     Toolchain,
 )
-from irdiff.resolve.sides import Side
 from irdiff.resolve.substitute import STARTS_AT, RecordedSide, Substitute
 from irdiff.resolve.tools import ToolKind
 from irdiff.stages import MLIR, Stage
 from irdiff.store import Store
+
+if TYPE_CHECKING:
+    from irdiff.compile.worker_compiler import WorkerCompiler
+    from irdiff.resolve.sides import Side
 
 
 class ToolCompiler:
@@ -179,11 +182,6 @@ class ToolCompiler:
         if stage in ASSEMBLIES and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
-
-
-Compiler = WorkerCompiler | ToolCompiler
-"""A case that does not compile is a value. Each `attempt` uses another process, with addresses and hashes
-randomized."""
 
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:

@@ -29,7 +29,7 @@ from irdiff.config import Limits
 from irdiff.model import Failure, FailureKind, Launch, Target
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools import ENVIRONMENT, Tool
-from irdiff.store import digest_of_folders
+from irdiff.store import sha256_of_file
 
 _HEADER = re.compile(r"^\.version (\d+)\.(\d+)\n\.target (\w+)", re.M)
 _OLD_AMD = re.compile(r"gfx1[12]")
@@ -130,8 +130,8 @@ _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
 
 
-CODE = digest_of_folders("codegen", "ir")
-"""Of this folder and of what it rewrites texts with: after an edit of these, tools run again."""
+CHILD_DIGEST = sha256_of_file(_CHILD)
+"""Of a program that no module imports."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.ir.canonical import CanonicalText, Reprint, TextEquality
 from irdiff.ir.llir import llvm_process
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import Store, digest_of_folders
+from irdiff.store import Store
 
 T = TypeVar("T")
 
@@ -46,13 +46,6 @@ def intact(ask: Callable[[], T]) -> T:
         with contextlib.suppress(DamagedArtifactError):
             return ask()
     return ask()
-
-
-def made_by() -> str:
-    """The digest of the modules that read and compare artifacts, part of the key of everything they found:
-    after an edit of a rule, all is compared anew.
-    """
-    return digest_of_folders("", "ir", "backends", "compare")
 
 
 class ArtifactComparator:

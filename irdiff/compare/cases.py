@@ -1,18 +1,21 @@
-"""Cases whose code was not compared: one-sided, failed, unsupported, the same by input. Pure."""
+"""A compared case of what its comparison says; cases whose code was not compared: one-sided, failed,
+unsupported, the same by input. Pure.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 
 from irdiff import backends, case_ids
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
     CaptureFailure,
-    Case,
+    ComparedCase,
     Compiled,
+    Fact,
     Failure,
     FailureKind,
     Launch,
@@ -32,39 +35,76 @@ _CARET = re.compile(r"^\s*\^[\s^~]*$")
 _QUOTED = re.compile(r".*(?<=\s)\^(?:\s|$)", re.DOTALL)
 
 
-def blank(pair: Pair, verdict: Verdict) -> Case:
-    """A case of which nothing but its verdict is known."""
-    base, head = pair.base, pair.head
-    launch = next((side for side in (head, base) if isinstance(side, Launch)), None)
-    renamed_from = None
-    if isinstance(base, Launch) and isinstance(head, Launch) and base.id != head.id:
-        renamed_from = f"{base.id}@{pair.target.name}"
-    return Case(
+@dataclass(frozen=True, kw_only=True)
+class CodeComparison:
+    """What the comparison of both sides of a case says."""
+
+    verdict: Verdict
+    begins: str | None
+    """The first changed stage, or the one in which a side failed."""
+    stages: Mapping[str, StageStatus]
+    findings: tuple[Finding, ...]
+    facts: Sides[Mapping[str, Fact]]
+    failures: Sides[Failure | None]
+
+
+NO_FACTS: Sides[Mapping[str, Fact]] = Sides(base={}, head={})
+_NO_FAILURES: Sides[Failure | None] = Sides(base=None, head=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What a case shows of its compilations."""
+
+    artifacts: Sides[Mapping[str, Artifact]]
+    metadata: Sides[Mapping[str, object]]
+    compile_s: Sides[Mapping[str, float]]
+
+
+def made(pair: Pair, outcomes: Sides[Outcome | None], verdict: Verdict) -> Made:
+    """Of a side that stands alone only what is new, and no metadata where no machine code was compared."""
+    captured = Sides(base=pair.base, head=pair.head)
+    shown = verdict is Verdict.ADDED or all(isinstance(side, Launch) for side in captured)
+    has_metadata = verdict in (Verdict.CHANGED, Verdict.ABSORBED, Verdict.ADDED)
+    return Made(
+        artifacts=captured.zip(outcomes).map(
+            lambda side: {**_launched(side[0]), **(side[1].artifacts if side[1] else {})} if shown else {}
+        ),
+        metadata=outcomes.map(
+            lambda side: side.metadata if has_metadata and isinstance(side, Compiled) else {}
+        ),
+        compile_s=outcomes.map(lambda side: side.stage_times_s if shown and side else {}),
+    )
+
+
+def compared(pair: Pair, found: CodeComparison, made: Made, edit: str | None) -> ComparedCase:
+    base, head = pair.launches
+    launch = head or base
+    is_renamed = base and head and base.id != head.id
+    named = [f"{name}: {reason(failure)}" for name, failure in found.failures.items() if failure]
+    return ComparedCase(
         id=pair.id,
         workload=pair.workload,
         kernel=launch.kernel if launch else "",
         target=pair.target.name,
         tier=launch.tier if launch else "core",
-        verdict=verdict,
-        origin=None,
-        stages={},
-        facts=Sides(base={}, head={}),
-        findings=(),
-        nondeterministic=(),
-        error=None,
-        failures=Sides(base=None, head=None),
-        artifacts=Sides(base={}, head={}),
-        launches=Sides(base=base, head=head).map(lambda side: side.key if isinstance(side, Launch) else None),
-        metadata=Sides(base={}, head={}),
-        compile_s=Sides(base={}, head={}),
-        renamed_from=renamed_from,
-        group=None,
-        edit=None,
-        summary=None,
+        verdict=found.verdict,
+        origin=origin(found.begins) if found.begins else None,
+        stages=found.stages,
+        facts=found.facts,
+        findings=found.findings,
+        error="; ".join(named) or None,
+        failures=found.failures,
+        artifacts=made.artifacts,
+        launches=pair.launches.map(lambda side: side.key if side else None),
+        metadata=made.metadata,
+        compile_s=made.compile_s,
+        renamed_from=f"{base.id}@{pair.target.name}" if base and is_renamed else None,
+        edit=edit,
     )
 
 
-def same_input(pair: Pair) -> Case:
+def same_input(pair: Pair) -> CodeComparison:
     """The same compiler on the same input: nothing was compiled, and no stage below the launch is called
     compared.
     """
@@ -73,12 +113,13 @@ def same_input(pair: Pair) -> Case:
     )
     status = launch_status(pair)
     differs = status is StageStatus.CHANGED
-    return replace(
-        blank(pair, Verdict.CHANGED if differs else Verdict.UNCHANGED),
+    return CodeComparison(
+        verdict=Verdict.CHANGED if differs else Verdict.UNCHANGED,
+        begins=Stage.LAUNCH if differs else None,
         stages={**stages, Stage.LAUNCH: status},
         findings=(Finding(FindingKind.NOT_COMPILED, "same-input"),),
-        origin=origin(Stage.LAUNCH) if differs else None,
-        artifacts=Sides(base=launched(pair.base), head=launched(pair.head)),
+        facts=NO_FACTS,
+        failures=_NO_FAILURES,
     )
 
 
@@ -90,44 +131,48 @@ def launch_status(pair: Pair) -> StageStatus:
     return StageStatus.CHANGED if base != head or pair.moved else StageStatus.IDENTICAL
 
 
-def artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
-    """What is launched, and what became of it."""
-    return Sides(
-        base={**launched(pair.base), **outcomes.base.artifacts},
-        head={**launched(pair.head), **outcomes.head.artifacts},
-    )
-
-
-def launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
+def _launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
     """The artifact of the stage `launch`."""
     return {Stage.LAUNCH: side.launched} if isinstance(side, Launch) else {}
 
 
-def one_sided(pair: Pair, alone: Sides[Failure | None]) -> Case:
-    """A case that at least one side did not launch; `alone` says why the other does not compile."""
+def one_sided(pair: Pair, alone: Sides[Failure | None], facts: Mapping[str, Fact]) -> CodeComparison:
+    """A case that at least one side did not launch; `alone` says why the other does not compile, and `facts`
+    are those of head.
+    """
     failures = Sides(
         base=alone.base or _capture_failure(pair.base, pair.target, supported=pair.supported.base),
         head=alone.head or _capture_failure(pair.head, pair.target, supported=pair.supported.head),
     )
-    if failures.base is None and failures.head is None:
-        return blank(pair, Verdict.ADDED if pair.base is None else Verdict.REMOVED)
-    return failed(pair, failures)
-
-
-def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
-    """A case that did not compile on at least one side."""
-    verdict = _failed_verdict(pair, failures)
-    named = [(name, failure) for name, failure in failures.items() if failure]
-    loud = verdict in (Verdict.BROKEN, Verdict.FIXED)
-    return replace(
-        blank(pair, verdict),
-        error="; ".join(f"{name}: {reason(failure)}" for name, failure in named),
+    if failures.base or failures.head:
+        return failed(pair, failures)
+    is_new = pair.base is None
+    return CodeComparison(
+        verdict=Verdict.ADDED if is_new else Verdict.REMOVED,
+        begins=None,
+        stages={},
+        findings=(),
+        facts=Sides(base={}, head=facts if is_new else {}),
         failures=failures,
-        origin=origin(named[-1][1].stage) if loud else None,
     )
 
 
-def failed_program(case: Case) -> Failure | None:
+def failed(pair: Pair, failures: Sides[Failure | None], findings: tuple[Finding, ...] = ()) -> CodeComparison:
+    """A case that did not compile on at least one side."""
+    verdict = _failed_verdict(pair, failures)
+    loud = verdict in (Verdict.BROKEN, Verdict.FIXED)
+    stages = [failure.stage for failure in failures if failure]
+    return CodeComparison(
+        verdict=verdict,
+        begins=stages[-1] if loud else None,
+        stages={},
+        findings=findings,
+        facts=NO_FACTS,
+        failures=failures,
+    )
+
+
+def failed_program(case: ComparedCase) -> Failure | None:
     """How the program ended, where the case stands for what it would have launched had it come to its end."""
     failures = (side for side in (case.failures.head, case.failures.base) if side)
     ended = (failure for failure in failures if is_program(case.workload) and failure.stage == "capture")
@@ -139,7 +184,7 @@ def is_program(workload: str) -> bool:
     return case_ids.parse(workload).family == case_ids.PROGRAMS
 
 
-def not_compared(case: Case) -> bool:
+def not_compared(case: ComparedCase) -> bool:
     """Whether it counts as changed because its code was not compared (see `verdicts`)."""
     return any(finding.kind is FindingKind.NOT_COMPARED for finding in case.findings)
 

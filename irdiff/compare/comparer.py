@@ -1,17 +1,23 @@
-"""One case from its two launches to its verdict."""
+"""Compares what both sides compiled: from two compilations to the verdict of a case.
+
+A comparison of two compilations is kept under all that it rests on: both compilations (artifacts, metadata,
+what is handed to the launcher, the assembler and its log), both launches, whether they moved, the target,
+both toolchains, and what reads LLVM IR. One whose texts may be read the next time is not kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from irdiff.backends.stages import BINARIES
-from irdiff.codegen.tool_compiler import Compiler
-from irdiff.compare import cases, facts, launchers, verdicts
-from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, intact
+from irdiff.compare import cases, edit_digest, facts, launchers, verdicts
+from irdiff.compare.artifact_comparator import ArtifactComparator, may_be_cured
+from irdiff.compare.cases import CodeComparison
 from irdiff.findings import Finding, FindingKind
+from irdiff.ir.llir import llvm_process
 from irdiff.model import (
-    Case,
+    ComparedCase,
     Compiled,
     Fact,
     Failed,
@@ -24,12 +30,34 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.parallel import of_both
-from irdiff.resolve.sides import Side
+from irdiff.parallel import Stream
 from irdiff.stages import Stage
+from irdiff.store.memo import Memo, MemoStep
+
+if TYPE_CHECKING:
+    from irdiff.compile.compilation import Compilation, Compiler
+    from irdiff.resolve.sides import Side
 
 _REPEATED_ASSEMBLIES = 4
 _SPECIALIZATION = ("signature", "constexprs", "attributes")
+
+
+class KeptComparison(NamedTuple):
+    found: CodeComparison
+    edit: str | None
+
+
+STEP: MemoStep[KeptComparison] = MemoStep("compared", __name__, KeptComparison)
+
+
+class ComparedPair(NamedTuple):
+    pair: Pair
+    case: ComparedCase
+
+
+def compare(compilations: Stream[Compilation], comparer: CaseComparer) -> Stream[ComparedPair]:
+    """Compares the code of all cases."""
+    return compilations.then(lambda made: ComparedPair(made.pair, comparer.compare(made)))
 
 
 class CaseComparer:
@@ -43,88 +71,53 @@ class CaseComparer:
         self.sides = sides
         self.options = options
 
-    def settled(self, pair: Pair) -> Case | None:
-        """The case, where nothing is left to compare: one side lacks it, or both give one compiler the same
-        input.
+    def compare(self, compilation: Compilation) -> ComparedCase:
+        """Raises DamagedArtifactError: what the artifact was made of is compiled again then."""
+        pair, outcomes = compilation.pair, self._wanted(compilation.outcomes)
+        memo = self._memo(pair, outcomes)
+        kept = memo.get() if memo else None
+        if kept is None:
+            found = self._compared(compilation, outcomes)
+            made = cases.made(pair, outcomes, found.verdict)
+            kept = KeptComparison(found, edit_digest.of_case(found, made, pair, self.comparator))
+            if memo and not may_be_cured(found.findings):
+                memo.keep(kept)
+        return cases.compared(pair, kept.found, cases.made(pair, outcomes, kept.found.verdict), kept.edit)
 
-        Equal inputs under equal toolchains give the same code where there is any, and where no stage opens a
-        file of its own: one side is compiled, or was in an earlier run, and shows both.
-        """
-        base, head = pair.base, pair.head
-        if not isinstance(base, Launch) or not isinstance(head, Launch):
-            try:
-                return self._one_sided(pair)
-            except DamagedArtifactError:
-                return intact(lambda: self._one_sided(pair))
-        if not self.options.use_cache:
-            return None
-        ours, theirs = (side.toolchain.digest for side in self.sides)
-        if base.digest is None or base.digest != head.digest or ours != theirs:
-            return None
-        outcome = self._compile("base", base, pair.target)
-        return cases.same_input(pair) if isinstance(outcome, Compiled) and not outcome.opened else None
-
-    def _one_sided(self, pair: Pair) -> Case:
-        """The one side that launches is compiled; a case that head has removed is not."""
-
-        def outcome(name: str) -> Outcome | None:
-            launch = pair.base if name == "base" else pair.head
-            is_removed = name == "base" and pair.head is None
-            if not isinstance(launch, Launch) or is_removed:
-                return None
-            return self._compile(name, launch, pair.target)
-
-        alone = of_both(outcome)
-        case = cases.one_sided(
-            pair, alone.map(lambda made: made.failure if isinstance(made, Failed) else None)
-        )
-        if case.verdict is not Verdict.ADDED or not isinstance(alone.head, Compiled):
-            return case
-        return replace(
-            case,
-            facts=Sides(base={}, head=self._facts(alone.head, pair.target)),
-            metadata=Sides(base={}, head=alone.head.metadata),
-            artifacts=Sides(base={}, head={**cases.launched(pair.head), **alone.head.artifacts}),
-            compile_s=Sides(base={}, head=alone.head.stage_times_s),
+    def _wanted(self, outcomes: Sides[Outcome | None]) -> Sides[Outcome | None]:
+        """With the stages that the user wants to see."""
+        base, head = outcomes
+        names = self.options.stages
+        if not names or not isinstance(base, Compiled) or not isinstance(head, Compiled):
+            return outcomes
+        return Sides(
+            base=verdicts.with_stages(base, head, names), head=verdicts.with_stages(head, base, names)
         )
 
-    def compiled(self, pair: Pair) -> Sides[Outcome]:
-        """The outcome of both sides."""
-        launches = _launches(pair)
-        return of_both(lambda name: self._compile(name, launches.of(name), pair.target))
+    def _memo(self, pair: Pair, outcomes: Sides[Outcome | None]) -> Memo[KeptComparison] | None:
+        """None where there are no two compilations to compare."""
+        made = [_made_of(side) for side in outcomes if isinstance(side, Compiled)]
+        if not self.options.use_cache or len(made) < len(("base", "head")):
+            return None
+        launches = [launch.key for launch in _launches(pair)]
+        toolchains = [side.toolchain.digest for side in self.sides]
+        inputs = [toolchains, llvm_process.version(), pair.target, launches, pair.moved, made]
+        return self.comparator.store.memo(STEP, inputs)
 
-    def _compile(self, name: str, launch: Launch, target: Target) -> Outcome:
-        return self.compiler.compile(self.sides.of(name), launch, target)
+    def _compared(self, compilation: Compilation, outcomes: Sides[Outcome | None]) -> CodeComparison:
+        pair, (ours, theirs) = compilation.pair, outcomes
+        if compilation.is_same_input:
+            return cases.same_input(pair)
+        if isinstance(ours, Compiled) and isinstance(theirs, Compiled):
+            return self._judged(pair, Sides(base=ours, head=theirs))
+        failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
+        if isinstance(pair.base, Launch) and isinstance(pair.head, Launch):
+            return cases.failed(pair, failures, _specialization_findings(pair))
+        # what head alone has gets its figures
+        facts = self._facts(theirs, pair.target) if isinstance(theirs, Compiled) else {}
+        return cases.one_sided(pair, failures, facts)
 
-    def compare(self, pair: Pair, outcomes: Sides[Outcome]) -> tuple[Case, Sides[Outcome]]:
-        """The case, and the outcomes that it is of: where an artifact is damaged its side compiles again."""
-        try:
-            return self._compared(pair, outcomes), outcomes
-        except DamagedArtifactError:
-            return intact(lambda: self._compared_again(pair))
-
-    def _compared_again(self, pair: Pair) -> tuple[Case, Sides[Outcome]]:
-        outcomes = self.compiled(pair)
-        return self._compared(pair, outcomes), outcomes
-
-    def _compared(self, pair: Pair, outcomes: Sides[Outcome]) -> Case:
-        ours, theirs = outcomes
-        if isinstance(ours, Failed) or isinstance(theirs, Failed):
-            failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
-            return replace(
-                cases.failed(pair, failures),
-                artifacts=cases.artifacts(pair, outcomes),
-                findings=_specialization_findings(pair),
-                compile_s=outcomes.map(lambda side: side.stage_times_s),
-            )
-        if wanted := self.options.stages:
-            ours, theirs = (
-                verdicts.with_stages(ours, theirs, wanted),
-                verdicts.with_stages(theirs, ours, wanted),
-            )
-        return self._judged(pair, Sides(base=ours, head=theirs))
-
-    def _judged(self, pair: Pair, both: Sides[Compiled]) -> Case:
+    def _judged(self, pair: Pair, both: Sides[Compiled]) -> CodeComparison:
         ours, theirs = both
         stages, findings = verdicts.compare_texts(ours, theirs, self.comparator.compare)
         stages = {Stage.LAUNCH: cases.launch_status(pair), **stages}
@@ -141,20 +134,14 @@ class CaseComparer:
         verdict, stages, first = verdicts.judge(stages, evidence, handed_differs=bool(handed), after=after)
         if launchers.beyond_code(handed):
             stages = {**stages, Stage.LAUNCH: StageStatus.CHANGED}
-        case = replace(
-            cases.blank(pair, verdict),
-            origin=cases.origin(first) if first else None,
+        is_unchanged = verdict is Verdict.UNCHANGED
+        return CodeComparison(
+            verdict=verdict,
+            begins=first,
             stages=stages,
             findings=tuple(dict.fromkeys(findings)),
-            artifacts=cases.artifacts(pair, both),
-            compile_s=both.map(lambda side: side.stage_times_s),
-        )
-        if verdict is Verdict.UNCHANGED:
-            return case
-        return replace(
-            case,
-            facts=both.map(lambda side: self._facts(side, pair.target)),
-            metadata=both.map(lambda side: side.metadata),
+            facts=cases.NO_FACTS if is_unchanged else both.map(lambda side: self._facts(side, pair.target)),
+            failures=Sides(base=None, head=None),
         )
 
     # the launch
@@ -231,3 +218,8 @@ def _specialization_findings(pair: Pair) -> tuple[Finding, ...]:
     base, head = _launches(pair)
     parts = [name for name in _SPECIALIZATION if getattr(base, name) != getattr(head, name)]
     return (Finding(FindingKind.SPECIALIZATION_DIFFERS, ",".join(parts)),) if parts else ()
+
+
+def _made_of(side: Compiled) -> list[object]:
+    digests = {stage: row.digest for stage, row in side.artifacts.items()}
+    return [digests, side.metadata, side.handed, side.assembler, side.assembler_log, side.notes]

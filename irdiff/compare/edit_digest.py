@@ -21,9 +21,10 @@ from collections.abc import Callable, Mapping
 
 from irdiff.backends.stages import BINARIES, reported
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.cases import CodeComparison, Made
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
-from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Launch, Pair, StageStatus
+from irdiff.model import GROUPED_VERDICTS, Artifact, Launch, Pair, StageStatus
 from irdiff.stages import Stage
 from irdiff.store import key_of
 
@@ -34,29 +35,29 @@ _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
 """An address, or the folders of a path, which differ in every process."""
 
 
-def of_case(case: Case, pair: Pair, comparator: ArtifactComparator) -> str | None:
+def of_case(found: CodeComparison, made: Made, pair: Pair, comparator: ArtifactComparator) -> str | None:
     """None for a case that no change group takes."""
-    if case.verdict not in GROUPED_VERDICTS:
+    if found.verdict not in GROUPED_VERDICTS:
         return None
     # The machine code of both sides where it differs; where it is the same it may never have been made.
     code = {
-        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in case.artifacts]
+        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in made.artifacts]
         for binary in BINARIES
-        if case.stages.get(reported(binary)) is StageStatus.CHANGED
-        and all(binary in side for side in case.artifacts)
+        if found.stages.get(reported(binary)) is StageStatus.CHANGED
+        and all(binary in side for side in made.artifacts)
     }
-    texts = [] if code else [_texts(side, comparator) for side in case.artifacts]
+    texts = [] if code else [_texts(side, comparator) for side in made.artifacts]
     launcher = {
-        name: [side.get(name) for side in case.metadata]
-        for finding in case.findings
+        name: [side.get(name) for side in made.metadata]
+        for finding in found.findings
         if finding.kind is FindingKind.LAUNCH_DIFFERS
         for name in finding.details
     }
     failures = [
         failure and [failure.kind, failure.stage, failure.signal or "", _PLACE.sub("…", failure.message)]
-        for failure in case.failures
+        for failure in found.failures
     ]
-    return key_of("edit/2", case.verdict, texts, code, _launches(pair), launcher, failures)
+    return key_of("edit/2", found.verdict, texts, code, _launches(pair), launcher, failures)
 
 
 def _texts(artifacts: Mapping[str, Artifact], comparator: ArtifactComparator) -> dict[str, str]:

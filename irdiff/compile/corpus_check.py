@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import CaptureFailure, Compiled, Launch, Target

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.model import Target, Toolchain

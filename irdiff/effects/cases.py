@@ -8,7 +8,7 @@ from irdiff import effects
 from irdiff.backends.stages import ASSEMBLIES
 from irdiff.effects.wording import detail_of
 from irdiff.errors import NormalizeError
-from irdiff.model import Case, Cause, CauseKind, EffectClass, Effects, Verdict
+from irdiff.model import Cause, CauseKind, ComparedCase, EffectClass, Effects, Verdict
 from irdiff.stages import Stage
 from irdiff.texts import ir_of
 
@@ -18,7 +18,7 @@ RISKS = (EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.CONTROL, E
 _MAX_SAID = 8
 
 
-def of_case(case: Case, text_of: TextOf) -> tuple[Effects, Cause] | None:
+def of_case(case: ComparedCase, text_of: TextOf) -> tuple[Effects, Cause] | None:
     """With the gravest difference as a cause. None where no last text of both sides can be read."""
     if case.verdict is not Verdict.CHANGED:
         return None

@@ -1,46 +1,90 @@
-"""The canonical edit of a case, and what grouping needs of it."""
+"""Says what each case's change is: its canonical edit, its effects, its title and what it is ranked by.
+
+A description is kept under the case and the texts that show its edit.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import DamagedArtifactError
 from irdiff.compare.edits import EditSource
 from irdiff.effects import cases as effects_of
-from irdiff.group.grouping import NO_LAUNCHES, Description, describe
-from irdiff.model import Case, Cause, Effects, Launch, Sides
-from irdiff.parallel import LARGE_TEXT
+from irdiff.group.grouping import NO_LAUNCHES, Description, Judged, describe
+from irdiff.model import GROUPED_VERDICTS, Cause, ComparedCase, Effects, Launch, Sides
+from irdiff.parallel import LARGE_TEXT, Stream
+from irdiff.store.memo import MemoStep
+
+if TYPE_CHECKING:
+    from irdiff.attribute.attribution import Attributed
+
+STEP: MemoStep[Description] = MemoStep("judged", __name__, Description)
+_TIMES = "compile_s"
+"""What a case has and no description rests on."""
+
+
+def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Judged]:
+    """Describes the cases that a change group takes."""
+
+    def judged(row: Attributed) -> Judged:
+        is_grouped = row.case.verdict in GROUPED_VERDICTS
+        description = describer.describe(row.case, row.edit, row.pair.launches) if is_grouped else None
+        return Judged(row.pair, row.case, description, row.unstable)
+
+    return attributed.then(judged)
 
 
 class CaseDescriber:
     """Thread-safe."""
 
-    def __init__(self, reader: EditReader, *, same_compiler: bool = False) -> None:
+    def __init__(self, reader: EditReader, *, same_compiler: bool = False, reuse: bool = False) -> None:
         """With one compiler on both sides every difference is one that the kernels or launches ask for."""
         self._reader = reader
+        self._store = reader.comparator.store
         self._same_compiler = same_compiler
+        self._reuse = reuse
 
     def describe(
         self,
-        case: Case,
+        case: ComparedCase,
         source: EditSource | None,
         launches: Sides[Launch | None] = NO_LAUNCHES,
     ) -> Description:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
+        fields = {name: value for name, value in vars(case).items() if name != _TIMES}
+        memo = self._store.memo(STEP, [fields, source, [self._same_compiler]])
+        described = memo.get() if self._reuse else None
+        if described is None:
+            described = self._described(case, source, launches)
+            if self._reuse and self._is_whole(case, source):
+                memo.keep(described)
+        return described
+
+    def _described(
+        self, case: ComparedCase, source: EditSource | None, launches: Sides[Launch | None]
+    ) -> Description:
         source = source or source_of(case)
         edit = self._reader.edit(source) if source else None
         with LARGE_TEXT:
             effects = self._effects(case)
             return describe(case, edit, launches, effects, same_compiler=self._same_compiler)
 
-    def _effects(self, case: Case) -> tuple[Effects, Cause] | None:
+    def _effects(self, case: ComparedCase) -> tuple[Effects, Cause] | None:
         text = self._reader.comparator.text
         try:
             return effects_of.of_case(case, lambda stage, digest: text(stage, digest).lines)
         except DamagedArtifactError:
             return None
 
+    def _is_whole(self, case: ComparedCase, source: EditSource | None) -> bool:
+        """Whether no text turned out to be damaged: it is gone then."""
+        digests = {artifact.digest for side in case.artifacts for artifact in side.values()}
+        digests |= {source.base, source.head} if source else set()
+        return all(map(self._store.has, digests))
 
-def source_of(case: Case) -> EditSource | None:
+
+def source_of(case: ComparedCase) -> EditSource | None:
     """The artifacts of the first changed stage."""
     stage = case.origin.stage if case.origin else ""
     base, head = case.artifacts.base.get(stage), case.artifacts.head.get(stage)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from irdiff.backends.stages import ASSEMBLIES
 from irdiff.backends.statistic import Better, Resource, Statistic
 from irdiff.compare.statistics import STATISTICS, facts_of
-from irdiff.model import Case, Fact, Sides, Verdict
+from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
 
 Facts = Sides[Mapping[str, Fact]]
@@ -50,7 +50,7 @@ _KEPT = tuple(
 )
 
 
-def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
+def moved(cases: Sequence[ComparedCase], said: str) -> Iterator[str]:
     """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
     counted = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
@@ -60,7 +60,7 @@ def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
     yield from _all(_AFTER_ACCESS, known, counted, said)
 
 
-def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
+def kept(cases: Sequence[ComparedCase], subjects: Sequence[str]) -> Iterator[str]:
     """What to say of synchronization that assembly has as often as before: another pass may have made it."""
     rows = [case.facts for case in cases]
     for pattern, name, words in _KEPT:
@@ -71,7 +71,7 @@ def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
 
 
 def _all(
-    table: Sequence[Statistic], cases: Sequence[Case], counted: Sequence[Facts], said: str
+    table: Sequence[Statistic], cases: Sequence[ComparedCase], counted: Sequence[Facts], said: str
 ) -> Iterator[str]:
     found: dict[str, None] = {}  # two backends have the same statistic of one fact
     for row in table:
@@ -81,7 +81,7 @@ def _all(
     yield from found
 
 
-def _by_target(row: Statistic, cases: Sequence[Case]) -> str:
+def _by_target(row: Statistic, cases: Sequence[ComparedCase]) -> str:
     """One range where all targets have it, else that of each: figures of two GPUs are not comparable."""
     unit = f" {row.unit}" if row.unit else ""
     found: dict[str, list[str]] = {}

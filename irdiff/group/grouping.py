@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irdiff.compare.abstraction import abstract, essence
 from irdiff.compare.edits import Edit
@@ -20,14 +21,15 @@ from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
-    Case,
     CaseSummary,
     Cause,
     ChangeGroup,
+    ComparedCase,
     Component,
     Effects,
     Launch,
     Origin,
+    Pair,
     Sides,
     Verdict,
 )
@@ -51,12 +53,44 @@ class Description:
     summary: CaseSummary
 
 
-_Member = tuple[Case, Description]
+_Member = tuple[ComparedCase, Description]
+
+
+class Judged(NamedTuple):
+    """A case with all that is said of it alone."""
+
+    pair: Pair
+    case: ComparedCase
+    description: Description | None
+    """None where no group takes the case."""
+    unstable: bool
+    """As of `Attribution`."""
+
+    @property
+    def id(self) -> str:
+        return self.case.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike:
+    """Cases whose change is the same."""
+
+    key: Key
+    cases: tuple[_Member, ...]
+    """By id."""
+    representative: str
+    """As of `ChangeGroup`."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(case.id for case, _ in self.cases)
+
+
 NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
 
 
 def describe(
-    case: Case,
+    case: ComparedCase,
     edit: Edit | None,
     launches: Sides[Launch | None] = NO_LAUNCHES,
     effects: tuple[Effects, Cause] | None = None,
@@ -78,7 +112,7 @@ def describe(
 
 
 def _summary(
-    case: Case,
+    case: ComparedCase,
     edit: Edit | None,
     launches: Sides[Launch | None],
     effects: tuple[Effects, Cause] | None,
@@ -99,7 +133,7 @@ def _summary(
     )
 
 
-def _is_asked_for(case: Case, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
+def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
     """Whether the kernel's text was edited, or what launches it, so that another result may be meant. Nothing
     else can be the reason where one compiler is given other launches.
     """
@@ -110,30 +144,46 @@ def _is_asked_for(case: Case, launches: Sides[Launch | None], *, same_compiler: 
     return case.origin is not None and bool(case.origin.charged) and asks.issuperset(case.origin.charged)
 
 
-def group(
-    cases: Iterable[Case], description_of: Callable[[Case], Description]
-) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
-    """The groups, the gravest first, and the group id of each case. The order of cases does not matter."""
-    rows: dict[Key, list[_Member]] = {}
-    for case in cases:
-        if case.verdict in GROUPED_VERDICTS:
-            description = description_of(case)
-            rows.setdefault(description.key, []).append((case, description))
-    groups = [_group(key, found) for key, found in rows.items()]
-    groups.sort(key=severity.order)
-    return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
+def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
+    """The order of cases does not matter."""
+    alike: dict[Key, list[_Member]] = {}
+    for row in sorted(judged, key=lambda row: row.id):
+        if row.description and row.case.verdict in GROUPED_VERDICTS:
+            alike.setdefault(row.description.key, []).append((row.case, row.description))
+    return tuple(
+        Alike(key=key, cases=tuple(members), representative=_gravest(members, {}).smallest[0].id)
+        for key, members in alike.items()
+    )
 
 
-def _group(key: Key, members: list[_Member]) -> ChangeGroup:
-    members.sort(key=lambda row: row[0].id)
+def change_groups(alike: Iterable[Alike], noise: Mapping[str, Collection[str]]) -> tuple[ChangeGroup, ...]:
+    """What is said of each group, the gravest first. `noise`: sides that disagree with themselves."""
+    return tuple(sorted((_change_group(row, noise) for row in alike), key=severity.order))
+
+
+class _Gravest(NamedTuple):
+    summary: CaseSummary
+    """Of the gravest case."""
+    smallest: _Member
+    """The smallest edit among those that are as grave."""
+
+
+def _gravest(members: Sequence[_Member], noise: Mapping[str, Collection[str]]) -> _Gravest:
     shown = [row for row in members if row[0].verdict is not Verdict.ABSORBED] or members
-    _, gravest = max(shown, key=lambda row: (*severity.gravity(row[1].summary), row[0].id))
-    as_grave = [row for row in shown if severity.why(row[1].summary) == severity.why(gravest.summary)]
-    smallest, described = min(as_grave, key=lambda row: (row[1].size, row[0].id))
-    summary, counts, origin = gravest.summary, described.counts, smallest.origin
+    said = {case.id: severity.with_noise(row.summary, noise.get(case.id, ())) for case, row in shown}
+    gravest = max(shown, key=lambda row: (*severity.gravity(said[row[0].id]), row[0].id))
+    summary = said[gravest[0].id]
+    as_grave = [row for row in shown if severity.why(said[row[0].id]) == severity.why(summary)]
+    return _Gravest(summary, min(as_grave, key=lambda row: (row[1].size, row[0].id)))
+
+
+def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeGroup:
+    members = alike.cases
+    summary, (smallest, described) = _gravest(members, noise)
+    counts, origin = described.counts, smallest.origin
     charged = {part for case, _ in members if case.origin for part in case.origin.charged}
     return ChangeGroup(
-        id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
+        id=hashlib.sha256(json.dumps(alike.key).encode()).hexdigest()[:16],
         title=titles.of_group([(case, row.summary.causes) for case, row in members]),
         severity=summary.severity,
         score=summary.score,
@@ -141,7 +191,7 @@ def _group(key: Key, members: list[_Member]) -> ChangeGroup:
         pass_name=origin.pass_name if origin else None,
         charged=tuple(component for component in Component if component in charged),
         representative=smallest.id,
-        members=tuple(case.id for case, _ in members),
+        members=alike.members,
         likeness=round(sum(_likeness(counts, row.counts) for _, row in members) / len(members), 4),
         reasons=summary.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
@@ -159,11 +209,11 @@ def _place(origin: Origin) -> tuple[str, str]:
     return origin.stage, origin.pass_name or ""
 
 
-def _kind(case: Case) -> str:
+def _kind(case: ComparedCase) -> str:
     return case.verdict if case.verdict in (Verdict.BROKEN, Verdict.FIXED) else "changed"
 
 
-def _failure_lines(case: Case) -> Counter[str]:
+def _failure_lines(case: ComparedCase) -> Counter[str]:
     failure = case.failures.head or case.failures.base
     if case.verdict not in (Verdict.BROKEN, Verdict.FIXED) or failure is None:
         return Counter()
@@ -171,7 +221,7 @@ def _failure_lines(case: Case) -> Counter[str]:
     return Counter([f"{sign}{failure.kind} in {failure.stage}: {titles.VARYING.sub('…', failure.message)}"])
 
 
-def _facts_lines(case: Case) -> list[str]:
+def _facts_lines(case: ComparedCase) -> list[str]:
     """The abstracted edit where there is no text to compare: what is known to differ."""
     without_text = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.compare.edits import Edit
-from irdiff.model import Case, Cause, CauseKind, Launch, Sides
+from irdiff.model import Cause, CauseKind, ComparedCase, Launch, Sides
 
 _MAX_VALUE = 40
 _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
@@ -21,7 +21,7 @@ _CONSTEXPR = "constexpr"
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
 
 
-def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
+def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
     """The options, and those of Triton's metadata, which has them as the compiler resolved them."""
     base, head = launches
     if base is None or head is None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from irdiff.backends.stages import ASSEMBLIES
 from irdiff.compare import cases, statistics
@@ -20,7 +20,16 @@ from irdiff.compare.edits import Edit
 from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
 from irdiff.ir import loops
-from irdiff.model import Case, CaseSummary, ChangeGroup, EffectClass, Effects, Fact, StageStatus, Verdict
+from irdiff.model import (
+    CaseSummary,
+    ChangeGroup,
+    ComparedCase,
+    EffectClass,
+    Effects,
+    Fact,
+    StageStatus,
+    Verdict,
+)
 from irdiff.stages import Stage
 from irdiff.texts import ir_of
 
@@ -48,7 +57,7 @@ class Ranked:
 
 
 class _Change(NamedTuple):
-    case: Case
+    case: ComparedCase
     edit: Edit
     effects: Effects | None
 
@@ -81,7 +90,7 @@ def _grew(names: Sequence[str], change: _Change) -> float:
     return max(_growth(change.case, name) for name in names)
 
 
-def _growth(case: Case, name: str) -> float:
+def _growth(case: ComparedCase, name: str) -> float:
     before, after = _values(case, name)
     return 0.0 if after <= before else 0.2 + 0.8 * (after - before) / after
 
@@ -96,7 +105,7 @@ def _occupancy_fell(change: _Change) -> float:
     return _fell([name for name in statistics.facts_of("occupancy") if name in both], change)
 
 
-def _values(case: Case, name: str) -> tuple[float, float]:
+def _values(case: ComparedCase, name: str) -> tuple[float, float]:
     """At base and at head; 0 for what is no number."""
     return _number(case.facts.base, name), _number(case.facts.head, name)
 
@@ -119,7 +128,7 @@ def _mix(change: _Change) -> float:
     return min(moved / total, 1.0)
 
 
-def _step(case: Case, name: str) -> float:
+def _step(case: ComparedCase, name: str) -> float:
     before, after = _values(case, name)
     return abs(after - before)
 
@@ -155,8 +164,6 @@ _LOOP, _OTHER = Severity.LOOP, Severity.OTHER
 TABLE: tuple[SeverityRow, ...] = (
     SeverityRow("broken", _BROKEN, 1e6, lambda change: float(change.case.verdict is Verdict.BROKEN),
                 "base gives code for it, and head does not"),
-    SeverityRow("nondeterministic", _WRONG, 6e4, lambda change: float("head" in change.case.nondeterministic),
-                "head disagrees with itself: one of its results may be wrong"),
     SeverityRow("not-compared", _WRONG, 6e4, lambda change: float(cases.not_compared(change.case)),
                 "the code was not compared: anything may have changed in it"),
     *(
@@ -195,6 +202,26 @@ TABLE: tuple[SeverityRow, ...] = (
 """The order is that of the classes. Reasons are shown with each group."""
 
 
+R = TypeVar("R", Ranked, CaseSummary)
+_NOISE = "nondeterministic: head disagrees with itself: one of its results may be wrong"
+_NOISE_WEIGHT = 6e4
+
+
+def with_noise(ranked: R, disagreeing: Collection[str]) -> R:
+    """As the determinism check leaves it: a head that disagrees with itself is grave."""
+    if "head" not in disagreeing or ranked.severity == Severity.ABSORBED:
+        return ranked
+    is_broken = ranked.severity == Severity.BROKEN
+    reasons = list(ranked.reasons)
+    reasons.insert(int(is_broken), _NOISE)
+    return replace(
+        ranked,
+        severity=Severity.BROKEN if is_broken else Severity.WRONG_RESULT,
+        score=ranked.score + _NOISE_WEIGHT,
+        reasons=tuple(reasons),
+    )
+
+
 def gravity(ranked: Ranked | CaseSummary | ChangeGroup) -> tuple[int, float]:
     """The graver of two is the larger: by its class, then by its score."""
     return class_gravity(ranked.severity), ranked.score
@@ -221,7 +248,7 @@ def class_gravity(name: str) -> int:
 
 
 def rank(
-    case: Case, edit: Edit | None, effects: Effects | None = None, *, is_asked_for: bool = False
+    case: ComparedCase, edit: Edit | None, effects: Effects | None = None, *, is_asked_for: bool = False
 ) -> Ranked:
     """Severity of one case by its own edit, effects and facts; whether its source or program asks for it."""
     if case.verdict is Verdict.ABSORBED:
@@ -247,7 +274,7 @@ def rank(
 _MOVES = ("matrix-unit", "loop-layouts", "loop-edit", "instruction-mix")
 
 
-def measures(case: Case, edit: Edit | None, effects: Effects | None = None) -> dict[str, float]:
+def measures(case: ComparedCase, edit: Edit | None, effects: Effects | None = None) -> dict[str, float]:
     """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
     change = _Change(case, edit or _NO_EDIT, effects)
     return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}

@@ -17,7 +17,7 @@ from irdiff.compare.edits import Edit
 from irdiff.effects.difference import FLOAT_DIFFERS
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
-from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
+from irdiff.model import Cause, CauseKind, ComparedCase, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
 from irdiff.texts import title
 from irdiff.words import shortened
@@ -35,11 +35,11 @@ _MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
 """Of an operand without a name: what a constant of the program was, and is."""
 
-CaseCauses = tuple[Case, tuple[Cause, ...]]
+CaseCauses = tuple[ComparedCase, tuple[Cause, ...]]
 """A case with its causes."""
 
 
-def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
+def causes_of(case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
     """What the title of a case is made from, and its part in the title of its group. Never empty."""
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
@@ -55,7 +55,7 @@ def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> 
     return (*launch, *causes.of_edit(edit))
 
 
-def of_case(case: Case, found: Sequence[Cause]) -> str:
+def of_case(case: ComparedCase, found: Sequence[Cause]) -> str:
     return of_group([(case, tuple(found))])
 
 
@@ -97,7 +97,7 @@ def _of_causes(words: Sequence[str]) -> str:
 # what is known besides the texts
 
 
-def _failure(case: Case) -> Cause:
+def _failure(case: ComparedCase) -> Cause:
     failure = case.failures.head or case.failures.base
     verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
     if failure is None:
@@ -116,7 +116,7 @@ def _of_failures(rows: Sequence[CaseCauses]) -> str:
     return shortened(f"{subject}: {detail}" if detail else subject, MAX_TITLE)
 
 
-def _known(case: Case, said: Collection[str]) -> tuple[Cause, ...] | None:
+def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | None:
     """None where the texts say what changed. `said` are names that the title has already."""
     launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
@@ -134,7 +134,7 @@ def _known(case: Case, said: Collection[str]) -> tuple[Cause, ...] | None:
     return (Cause.uncounted(CauseKind.STATE, words),) if words else ()
 
 
-def _unknown(case: Case) -> Cause:
+def _unknown(case: ComparedCase) -> Cause:
     stage = case.origin.stage if case.origin else "code"
     if kind := WITHOUT_TEXT.get(stage):
         text, same = title(kind.assembly), case.stages.get(kind.assembly) is not StageStatus.CHANGED

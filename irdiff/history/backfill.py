@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import pipeline
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compare import facts
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler

@@ -26,23 +26,31 @@ store, every changed case of that target is assembled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT, reported
-from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
 from irdiff.ir.llir import llvm_process
-from irdiff.model import Case, ChangeGroup, Failed, FailureKind, Sides, StageStatus, Verdict
-from irdiff.parallel import of_both
-from irdiff.resolve.sides import Side
+from irdiff.model import ComparedCase, Failed, FailureKind, Sides, StageStatus, Verdict
+from irdiff.parallel import Report, in_parallel, of_both
 from irdiff.stages import Stage
-from irdiff.store import Store, digest_of_folders, key_of
+from irdiff.store import Store
+from irdiff.store.memo import Memo, MemoStep
+
+if TYPE_CHECKING:
+    from irdiff.compile.compilation import Compiler
+    from irdiff.group.grouping import Alike, Judged
+    from irdiff.resolve.sides import Side
+
+STEP: MemoStep[bool] = MemoStep("rechecked", __name__, bool)
+UNSTABLE: MemoStep[bool] = MemoStep("unstable-assembler", __name__, bool)
 
 _ATTEMPTS = 3
 """How often a stage is run whose first output was not what was compared."""
@@ -89,27 +97,20 @@ class Rechecker:
             stages = self._changed_stages(subject)
         else:
             stages = [name for name in subject.stages if name in BINARIES and reported(name) in WITHOUT_TEXT]
-        key = self._key(subject, stages)
-        if key and self._store.get_record("rechecked", key):
+        memo = self._memo(subject, stages)
+        if memo and memo.get():
             return _AGREEING
         answers = _answers(of_both(lambda side: self._agrees(subject, side, stages)))
-        if key and answers == _AGREEING:
-            self._store.put_record("rechecked", key, True)
+        if memo and answers == _AGREEING:
+            memo.keep(True)
         return answers
 
-    def _key(self, subject: CaseToReplay, stages: Sequence[str] | None) -> str | None:
+    def _memo(self, subject: CaseToReplay, stages: Sequence[str] | None) -> Memo[bool] | None:
         """Of all that an agreement rests on; None where compilations are not reused."""
         inputs = [launch and launch.digest for launch in subject.launches]
         if not self._replayer.reuse or not all(inputs):
             return None
-        return key_of(
-            "rechecked/2",
-            digest_of_folders("", "attribute", "backends", "compare", "ir", "recheck"),
-            llvm_process.version(),
-            subject.made_of,
-            inputs,
-            stages,
-        )
+        return self._store.memo(STEP, [llvm_process.version(), subject.made_of, inputs, stages])
 
     def _changed_stages(self, subject: CaseToReplay) -> list[str] | None:
         """From the first changed one on; None where only a whole compilation can tell."""
@@ -214,14 +215,58 @@ class UnstableAssemblers:
         self._assemblers = [sorted(side.toolchain.assemblers.values()) for side in sides]
 
     def add(self, target: str) -> None:
-        for key in self._keys(target):
-            self._store.put_record("unstable-assembler", key, True)
+        for memo in self._memos(target):
+            memo.keep(True)
 
     def __contains__(self, target: str) -> bool:
-        return any(self._store.get_record("unstable-assembler", key) for key in self._keys(target))
+        return any(memo.get() for memo in self._memos(target))
 
-    def _keys(self, target: str) -> Iterator[str]:
-        return (key_of("unstable-assembler/1", rows, target) for rows in self._assemblers if rows)
+    def _memos(self, target: str) -> Iterator[Memo[bool]]:
+        return (self._store.memo(UNSTABLE, [rows, target]) for rows in self._assemblers if rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Determinism:
+    """What was asked again, and what came of it."""
+
+    disagreeing: Mapping[str, tuple[str, ...]]
+    """The sides that disagreed with themselves, by case."""
+    notes: tuple[str, ...]
+
+
+NOT_CHECKED = Determinism(disagreeing={}, notes=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeterminismCheck:
+    """What the check works with."""
+
+    rechecker: Rechecker
+    unstable: UnstableAssemblers
+    sides: Sides[Side]
+    threads: int
+
+    def run(self, judged: Sequence[Judged], alike: Sequence[Alike], report: Report) -> Determinism:
+        """Asks one case of each group again, and more where it disagrees with itself."""
+        by_id = {row.id: row for row in judged}
+        suspected = (row.id for row in judged if row.unstable)
+        rounds = Rounds((row.case for row in judged), alike, self.unstable, suspected)
+
+        def ask(question: Question) -> Answer:
+            pair, case, *_ = by_id[question.case_id]
+            subject = CaseToReplay(case=case, sides=self.sides, launches=pair.launches, target=pair.target)
+            return Answer(question=question, sides=self.rechecker.ask(subject, question.depth))
+
+        def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
+            """A slow one at the end would run while all other cores are idle."""
+            return sorted(due, key=lambda row: _compile_s(by_id[row.case_id].case), reverse=True)
+
+        rounds.run(lambda due: in_parallel(ask, slowest_first(due), self.threads, "recheck", report))
+        return Determinism(disagreeing=rounds.disagreeing(), notes=rounds.notes())
+
+
+def _compile_s(case: ComparedCase) -> float:
+    return sum(seconds for side in case.compile_s for seconds in side.values())
 
 
 class Rounds:
@@ -233,12 +278,12 @@ class Rounds:
 
     def __init__(
         self,
-        cases: Iterable[Case],
-        groups: Iterable[ChangeGroup],
+        cases: Iterable[ComparedCase],
+        groups: Iterable[Alike],
         unstable: UnstableAssemblers,
         suspected: Iterable[str],
     ) -> None:
-        self.cases: dict[str, Case] = {}
+        self.cases: dict[str, ComparedCase] = {}
         """The changed ones, by id."""
         self.answers: dict[Question, Answers] = {}
         self._unstable, self._suspected = unstable, frozenset(suspected)

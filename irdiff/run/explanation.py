@@ -19,7 +19,7 @@ from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import INPUT, TEXTS
 from irdiff.capture import kernel_sources
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_runner import llc_words, llvm_call, ptxas_flags
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler

@@ -13,7 +13,6 @@ because it is there: a damaged blob or record is removed and counts as absent.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import json
@@ -28,14 +27,17 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import zstandard
 from pydantic_core import from_json
 
 from irdiff.config import DAY_S
 from irdiff.errors import StoreError
+from irdiff.store.memo import Memo, MemoStep
 from irdiff.store.records import Records
+
+T = TypeVar("T")
 
 _LEVEL = 3
 _MAX_BLOB_BYTES = 1 << 30
@@ -64,20 +66,6 @@ def _plain(value: object) -> object:
 
 
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
-
-
-@functools.cache
-def digest_of_folders(*folders: str) -> str:
-    """The digest of irdiff's own modules in some of its folders, `""` for those at the top: a record that
-    they made is kept under it, so that another irdiff makes it anew.
-    """
-    package = Path(__file__).parents[1]
-    files = [
-        path
-        for folder in folders
-        for path in sorted((package / folder).glob("**/*.py" if folder else "*.py"))
-    ]
-    return key_of([sha256(path.read_bytes()) for path in files])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +151,10 @@ class Store:
         return packed if sha256(_unpacked(packed)) == digest else None
 
     # records
+
+    def memo(self, step: MemoStep[T], inputs: object) -> Memo[T]:
+        """The place of what `step` makes of `inputs`: all that its result depends on besides its own code."""
+        return Memo(self, step, key_of(step.name, step.code, inputs))
 
     def put_record(self, kind: str, key: str, value: object) -> None:
         self.add({(kind, key): json.dumps(value)}, {}, replace=True)  # the order of a map (of stages) is kept

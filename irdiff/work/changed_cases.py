@@ -1,44 +1,42 @@
 """The step `count`: what the launches of changed cases execute on both sides. No others are counted.
 
-What was counted is kept in the store, under the machine code, the launch and irdiff's own code.
+What was counted is kept in the store, under the machine code and the launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING
 
 from irdiff.backends import nvidia
 from irdiff.counted_work import NotCountedWork, Work, facts_of
 from irdiff.errors import IrdiffError
-from irdiff.model import Case, Fact, Launch, Sides, Target, Verdict
+from irdiff.model import ComparedCase, Fact, Launch, Sides, Target, Verdict
 from irdiff.parallel import Progress, Report
-from irdiff.resolve.sides import Side
-from irdiff.store import Store, digest_of_folders, key_of
+from irdiff.store import Store
+from irdiff.store.memo import Memo, MemoStep
 from irdiff.work import counting, encodings
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
 
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
+
 _COUNTED_ARCHITECTURES = frozenset({90})
-_KIND = "work"
-_counted: TypeAdapter[Work | NotCountedWork] = TypeAdapter(Work | NotCountedWork)
-
-
-@cache
-def _digest_of_code() -> str:
-    return key_of(digest_of_folders("work", "backends"), TypeAdapter(Work).json_schema())
+STEP: MemoStep[Work | NotCountedWork] = MemoStep("work", __name__, Work | NotCountedWork)
+WorkOfCase = Sides[Work | NotCountedWork | None]
+NO_WORK: WorkOfCase = Sides(base=None, head=None)
+CountedWork = Mapping[str, WorkOfCase]
+"""By case."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchToCount:
     case_id: str
     side: str
-    key: str
+    memo: Memo[Work | NotCountedWork]
     compiled: CompiledLaunch
 
 
@@ -58,32 +56,28 @@ class LaunchCounter:
     targets: Sequence[Target]
     report: Report
 
-    def with_work(self, cases: Sequence[Case], launches: Mapping[str, Launch]) -> tuple[Case, ...]:
-        """The same cases; the changed ones with their counted work, and its figures among their facts."""
+    def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedWork:
+        """Of each changed case what its launch executes on both sides."""
         architectures = {target.name: target.arch for target in self.targets if target.backend == "cuda"}
         launches_to_count: list[LaunchToCount] = []
-        answers: dict[tuple[str, str], Work | NotCountedWork] = {}
+        answers: dict[tuple[str, str], Work | NotCountedWork | None] = {}
         for case in cases:
             if case.verdict is not Verdict.CHANGED or case.target not in architectures:
                 continue
             for side in ("base", "head"):
                 launch = self._launch(case, side, launches, architectures[case.target])
-                answer = self._kept(launch) if isinstance(launch, LaunchToCount) else launch
-                if answer is not None:
-                    answers[case.id, side] = answer
-                elif isinstance(launch, LaunchToCount):
+                answer = launch.memo.get() if isinstance(launch, LaunchToCount) else launch
+                answers[case.id, side] = answer
+                if answer is None and isinstance(launch, LaunchToCount):
                     launches_to_count.append(launch)
         for launch, counted in zip(launches_to_count, self._count(launches_to_count), strict=True):
             answers[launch.case_id, launch.side] = counted
-            self.store.put_record(_KIND, launch.key, _counted.dump_python(counted, mode="json"))
-        return tuple(_with(case, answers) for case in cases)
-
-    def _kept(self, launch: LaunchToCount) -> Work | NotCountedWork | None:
-        record = self.store.get_record(_KIND, launch.key)
-        return None if record is None else _counted.validate_python(record)
+            launch.memo.keep(counted)
+        counted_cases = dict.fromkeys(case_id for case_id, _ in answers)
+        return {name: Sides(base=answers[name, "base"], head=answers[name, "head"]) for name in counted_cases}
 
     def _launch(
-        self, case: Case, side: str, launches: Mapping[str, Launch], arch: int | str
+        self, case: ComparedCase, side: str, launches: Mapping[str, Launch], arch: int | str
     ) -> LaunchToCount | NotCountedWork | None:
         artifact, key = case.artifacts.of(side).get(nvidia.CUBIN), case.launches.of(side)
         launch = launches.get(key) if key else None
@@ -97,9 +91,9 @@ class LaunchCounter:
         if content is None:
             return NotCountedWork(reason="its machine code is not in the store any more")
         metadata = case.metadata.of(side)
-        made_with = _digest_of_code(), artifact.digest, launch.key, dict(metadata)
+        memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata])
         compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(arch))
-        return LaunchToCount(case_id=case.id, side=side, key=key_of(*made_with), compiled=compiled)
+        return LaunchToCount(case_id=case.id, side=side, memo=memo, compiled=compiled)
 
     def _count(self, launches_to_count: Sequence[LaunchToCount]) -> list[Work | NotCountedWork]:
         if not launches_to_count or self.nvdisasm is None:
@@ -132,16 +126,10 @@ def _figures(work: Work | NotCountedWork | None) -> Mapping[str, Fact]:
     return facts_of(work) if isinstance(work, Work) else {}
 
 
-def _with(case: Case, answers: Mapping[tuple[str, str], Any]) -> Case:
-    work = Sides(base=answers.get((case.id, "base")), head=answers.get((case.id, "head")))
-    if work.base is None and work.head is None:
-        return case
-    counted = work.map(_figures)
-    both = counted.base.keys() & counted.head.keys()
-
-    def with_figures(row: tuple[Mapping[str, Fact], Mapping[str, Fact]]) -> Mapping[str, Fact]:
-        facts, figures = row
-        return {**facts, **{name: figures[name] for name in figures if name in both}}
-
-    facts = case.facts.zip(counted).map(with_figures)
-    return replace(case, work=work, facts=facts)
+def with_figures(facts: Sides[Mapping[str, Fact]], work: WorkOfCase) -> Sides[Mapping[str, Fact]]:
+    """The facts of both sides with the figures that were counted on both."""
+    figures = work.map(_figures)
+    both = figures.base.keys() & figures.head.keys()
+    return facts.zip(figures).map(
+        lambda side: {**side[0], **{name: figure for name, figure in side[1].items() if name in both}}
+    )

@@ -42,6 +42,8 @@ class StageRecorder(staged_compile.Watcher):
     def wrap(self, name, stage):
         def timed(module, metadata):
             self.stage, self.metadata = name, metadata
+            with open(os.path.join(self.folder, "stages"), "a") as file:
+                file.write(name + "\n")  # what it was at, should it die
             begin, used = time.perf_counter(), _cpu_s()
             self.made = stage(module, metadata)
             self.stage_times_s[name] = round(time.perf_counter() - begin, 6)

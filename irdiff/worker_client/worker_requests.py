@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irdiff.backends.stages import INPUT, ORDER, TEXTS
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
-from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains.identity import WORKER
-from irdiff.stages import MLIR, Stage
+from irdiff.stages import Stage
 from irdiff.store import key_of, sha256
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
+
+if TYPE_CHECKING:
+    from irdiff.resolve.corpus import ExtraPackages
 
 _UNKNOWN_ARCHITECTURE = (
     "is not defined for option 'gpu-name'",  # ptxas
@@ -39,7 +40,8 @@ class Requests:
         self._cores = threading.BoundedSemaphore(config.jobs)
         self._alone = threading.Lock()
         decisive = {name: value for name, value in config.compiler_environment.items() if name not in _PLACES}
-        code = [(path.name, sha256(path.read_bytes())) for path in sorted(WORKER.parent.glob("*.py"))]
+        files = sorted(WORKER.parent.rglob("*.py"))
+        code = [(str(path.relative_to(WORKER.parent)), sha256(path.read_bytes())) for path in files]
         self.environment_digest = key_of(code, decisive)
         """Of the worker's own code and the environment that it runs in: part of every key."""
 
@@ -85,15 +87,23 @@ def read_result(folder: Path) -> dict[str, Any] | None:
     return result
 
 
-def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
+def artifacts_of_the_dead(folder: Path) -> Sequence[str]:
     """Stages that were finished before the process died, for `irdiff diff` of a broken case."""
-    return sorted(path.name for path in folder.iterdir() if path.name in TEXTS)
+    return [stage for stage in _begun(folder) if (folder / stage).exists()]
+
+
+def _begun(folder: Path) -> Sequence[str]:
+    """The stages that a child has begun."""
+    try:
+        return (folder / "stages").read_text().split()
+    except FileNotFoundError:
+        return ()
 
 
 def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
     said = diagnosis.of_file(folder / "stderr")
     stderr = said.excerpt
-    stage = result["stage"] if result else _stage_of_the_dead(folder)
+    stage = result["stage"] if result else next(reversed(_begun(folder)), str(Stage.TTIR))
     if ended.timed_out:
         kind, message = FailureKind.TIMEOUT, f"no result after {config.limits.timeout_s:g} s"
     elif result is not None:
@@ -119,13 +129,3 @@ def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Pat
 def _ending(ended: EndedChild) -> str:
     name = signal.Signals(ended.signal).name if ended.signal else "an exit without a result"
     return f"the compiler died of {name}"
-
-
-def _stage_of_the_dead(folder: Path) -> str:
-    """The stage after the last one that left its artifact."""
-    made = [stage for stage in ORDER if stage in TEXTS and (folder / stage).exists()]
-    if not made:
-        return Stage.TTIR
-    following: dict[str, str] = {Stage.LLIR: "codegen", Stage.GLIR: Stage.TTGIR}
-    following |= {made_of: stage for stage, made_of in INPUT.items() if made_of in MLIR}
-    return following.get(made[-1], "binary")

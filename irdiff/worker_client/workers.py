@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve import settings
-from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains import identity
+
+if TYPE_CHECKING:
+    from irdiff.resolve.corpus import ExtraPackages
 
 _CLOSE_S = 30
 """A worker that ends its hosts takes two seconds and their reaping; a killed one's processor time is lost."""

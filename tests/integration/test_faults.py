@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from irdiff import config
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora

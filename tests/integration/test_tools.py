@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.attribute.replayer import Replay, Replayer
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled

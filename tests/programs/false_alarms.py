@@ -33,7 +33,7 @@ from irdiff import config as configuration
 from irdiff import texts as stage_texts
 from irdiff.backends.machine_code import machine_code
 from irdiff.backends.stages import BINARIES
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compare import launchers, verdicts
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config

@@ -10,6 +10,8 @@ import zstandard
 
 from irdiff.compare import radius
 from irdiff.findings import Finding
+from irdiff.group import grouping
+from irdiff.group.grouping import Judged
 from irdiff.model import (
     DEFAULT_OPTIONS,
     GROUPED_VERDICTS,
@@ -129,6 +131,12 @@ def _stages(verdict, target_name):
     last = StageStatus.CHANGED if verdict is Verdict.CHANGED else StageStatus.EQUIVALENT
     code = dict.fromkeys(_CODE[target(target_name).backend], last)
     return {"ttir": StageStatus.IDENTICAL, "ttgir": ttgir, **code}
+
+
+def change_groups(described, noise=None):
+    """Of cases with their descriptions."""
+    judged = [Judged(pair=None, case=case, description=row, unstable=False) for case, row in described]
+    return grouping.change_groups(grouping.group(judged), noise or {})
 
 
 def origin(stage="ttgir", name=None, *charged):

@@ -67,7 +67,8 @@ CASES = {
     "unsupported": build.case(NAME, Verdict.UNSUPPORTED),
 }
 """A case that was not compared, or not made twice the same."""
-GROUPS, _ = grouping.group([CASES["stage left out"]], lambda case: grouping.describe(case, None))
+_UNCOMPARED = CASES["stage left out"]
+GROUPS = build.change_groups([(_UNCOMPARED, grouping.describe(_UNCOMPARED, None))])
 QUIET = build.case("a/y:1@sm_90")
 RUNS = {
     **{name: build.run(QUIET, case) for name, case in CASES.items()},

@@ -7,7 +7,7 @@ import pytest
 from irdiff.attribute import replayer as module
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump, Replay, Replayer
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.store import Store
 from tests.texts import text_of

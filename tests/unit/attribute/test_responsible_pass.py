@@ -89,7 +89,7 @@ def attribution(*charged, step=""):
     sides = Sides(base="0" * 64, head="1" * 64)
     lowering = ResponsiblePass(name=step, argument="", options=None, entering=sides, leaving=sides)
     origin = Origin(stage="llir", pass_name=None, masked=("Early",) if step else (), charged=charged, note="")
-    return Attribution(case_id="a", origin=origin, edit=None, step=lowering if step else None, unstable=False)
+    return Attribution(origin=origin, edit=None, step=lowering if step else None, unstable=False)
 
 
 def named(replayer, found, base="xyb", head="xyh"):

@@ -5,7 +5,8 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from irdiff.capture.catalogs import Capturer, Selection
+from irdiff.capture.catalogs import Capturer
+from irdiff.capture.selection import Selection
 from irdiff.model import FailureKind
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side

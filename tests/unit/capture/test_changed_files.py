@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.capture import changed_files
-from irdiff.capture.catalogs import NOTHING
+from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, FileChange, Sides
 from irdiff.resolve.corpus import Corpus

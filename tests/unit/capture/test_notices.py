@@ -4,8 +4,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from irdiff.capture import notices
-from irdiff.capture.catalogs import NOTHING, Selection
+from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
+from irdiff.capture.selection import Selection
 from irdiff.model import CaptureFailure, Sides
 from tests.texts import text_of
 from tests.unit import runs

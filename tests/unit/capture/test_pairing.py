@@ -9,7 +9,7 @@ from operator import itemgetter
 import pytest
 
 from irdiff.capture import pairing, renames
-from irdiff.capture.catalogs import NOTHING
+from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
 from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Sides, Verdict
@@ -19,6 +19,7 @@ from tests.unit.golden import golden
 
 GOLDEN = golden("pairing")
 TARGET = runs.target()
+NONE = Sides(base=None, head=None)
 FAILURE = runs.failed(stage="capture", message="No module named 'torch'").failure
 
 
@@ -31,8 +32,8 @@ def match(base, head):
 
 
 def verdict_of(pair):
-    case = cases.one_sided(pair, Sides(base=None, head=None))
-    return case.verdict, case.error
+    found = cases.one_sided(pair, NONE, {})
+    return found.verdict, cases.compared(pair, found, cases.made(pair, NONE, found.verdict), None).error
 
 
 def verdicts_of(rows):

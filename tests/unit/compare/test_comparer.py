@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from irdiff.compare import artifact_comparator as module
-from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, intact
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compile.compilation import CaseCompiler
 from irdiff.errors import NormalizeError
 from irdiff.ir.canonical import Printed
 from irdiff.model import (
@@ -83,15 +84,13 @@ class FakeCompiler:
         for name, made in (("base", base), ("head", head)):
             if made is not None:
                 self.outcomes[name] = self.compiled(**made) if isinstance(made, dict) else made
-        comparer = CaseComparer(
-            self,
-            ArtifactComparator(self.store, no_llvm),
-            Sides(base=runs.side(sides[0]), head=runs.side(sides[1])),
-            replace(DEFAULT_OPTIONS, stages=stages, use_cache=use_cache),
-        )
+        both = Sides(base=runs.side(sides[0]), head=runs.side(sides[1]))
+        options = replace(DEFAULT_OPTIONS, stages=stages, use_cache=use_cache)
+        comparer = CaseComparer(self, ArtifactComparator(self.store, no_llvm), both, options)
+        compiler = CaseCompiler(self, both, reuse=use_cache)
         launches = {"base": self.launch, "head": self.launch, **dict(pair)}
         whole = runs.pair(f"a/b:c@{self.target.name}", **launches, target=self.target)
-        return comparer.settled(whole) or comparer.compare(whole, comparer.compiled(whole))[0]
+        return intact(lambda: comparer.compare(compiler.compile(whole)))
 
 
 @pytest.fixture

@@ -111,6 +111,11 @@ PAIR = runs.pair("a/b:c@sm_90")
 COMPILES = Sides(base=None, head=None)
 
 
+def shown(pair, found):
+    """The case that is made of it."""
+    return cases.compared(pair, found, cases.made(pair, COMPILES, found.verdict), None)
+
+
 def failure(kind=FailureKind.ERROR, **of_failure):
     return runs.failed(kind, **of_failure).failure
 
@@ -123,7 +128,8 @@ def pair(launch):
 @pytest.mark.parametrize("row", GOLDEN["failures"], ids=str)
 def test_failures(pair, row):
     kinds = Sides(base=row.get("base"), head=row.get("head"))
-    case = cases.failed(pair, kinds.map(lambda kind: failure(FailureKind(kind)) if kind else None))
+    failures = kinds.map(lambda kind: failure(FailureKind(kind)) if kind else None)
+    case = shown(pair, cases.failed(pair, failures))
     assert case.verdict == row["verdict"]
     assert (case.origin is not None) == (case.verdict in (Verdict.BROKEN, Verdict.FIXED))
     assert (case.error or "").count("it failed") == sum(kind is not None for kind in kinds)
@@ -131,10 +137,11 @@ def test_failures(pair, row):
 
 def test_what_a_side_does_not_support(launch):
     new = replace(PAIR, head=launch, supported=Sides(base=False, head=True))
-    case = cases.one_sided(new, COMPILES)
+    case = shown(new, cases.one_sided(new, COMPILES, {}))
     assert (case.verdict, case.error) == (Verdict.FIXED, "base: the toolchain has no backend 'cuda'")
-    assert cases.one_sided(new, replace(COMPILES, head=failure())).verdict is Verdict.FAILING
-    case = cases.one_sided(pairing.unsupported("a/b", TARGET), COMPILES)
+    assert cases.one_sided(new, replace(COMPILES, head=failure()), {}).verdict is Verdict.FAILING
+    unknown = pairing.unsupported("a/b", TARGET)
+    case = shown(unknown, cases.one_sided(unknown, COMPILES, {}))
     assert (case.id, case.verdict, case.kernel) == ("a/b:*@sm_90", Verdict.UNSUPPORTED, "")
 
 
@@ -142,7 +149,7 @@ def test_what_a_side_does_not_support(launch):
 def test_equal_inputs_are_compared_by_their_launch_alone(pair, launch, differs):
     other = replace(launch, launched=Artifact(stage="launch", digest="2" * 64, size_bytes=9))
     pair = replace(pair, head=other if differs == "grid" else launch, moved=differs == "order")
-    case = cases.same_input(pair)
+    case = shown(pair, cases.same_input(pair))
     assert case.verdict is (Verdict.CHANGED if differs else Verdict.UNCHANGED)
     assert case.stages.pop("launch") is (StageStatus.CHANGED if differs else StageStatus.IDENTICAL)
     assert {*case.stages.values()} == {StageStatus.ABSENT}

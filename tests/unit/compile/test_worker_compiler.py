@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 
-from irdiff.capture.catalogs import Wanted
+from irdiff.capture.selection import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch
 from irdiff.resolve.corpus import Corpus, Packages
@@ -129,7 +129,8 @@ def test_failures_that_say_nothing_of_the_compiler_are_not_kept(case, row):
 
 
 def test_the_dead_leave_what_they_had_finished(case):
-    case.requests.result, case.requests.files = None, {"ttir": b"t", "notes.txt": b"no stage"}
+    case.requests.result = None
+    case.requests.files = {"ttir": b"t", "notes.txt": b"no stage", "stages": b"ttir\nttgir\n"}
     made = case.compile()
     assert (set(made.artifacts), made.stage_times_s) == ({"ttir"}, {})
 

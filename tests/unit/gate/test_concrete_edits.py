@@ -9,7 +9,6 @@ from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare import cases, edit_digest
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
-from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.store import Store
@@ -88,13 +87,13 @@ def changed(comparator, base, head, **changes):
         "artifacts": artifacts,
     }
     made = case(CASE, Verdict.CHANGED, **changes)
-    return replace(made, edit=edit_digest.of_case(made, pair(), comparator))
+    return replace(made, edit=edit_digest.of_case(made, made, pair(), comparator))
 
 
 def run_of(comparator, stage, base, head):
     made = changed(comparator, {stage: base}, {stage: head})
-    groups, _ = grouping.group([made], lambda row: CaseDescriber(EditReader(comparator)).describe(row, None))
-    return run(made, groups=groups)
+    described = CaseDescriber(EditReader(comparator)).describe(made, None)
+    return run(made, groups=runs.change_groups([(made, described)]))
 
 
 def gated(found, accepted):
@@ -151,7 +150,9 @@ def test_what_the_launch_has_differently_counts(comparator):
     changes = [{}, {"grid": (2, 1, 1)}, {"grid": (3, 1, 1)}, {"options": {"num_stages": "3"}}]
     changes += [{"constexprs": {"BLOCK": "64"}}, {"attributes": {"x": "tt.divisibility=16"}}]
     row = changed(comparator, {"ttgir": mask(100)}, {"ttgir": mask(96)})
-    assert len({edit_digest.of_case(row, pair(**change), comparator) for change in changes}) == len(changes)
+    assert len({edit_digest.of_case(row, row, pair(**change), comparator) for change in changes}) == len(
+        changes
+    )
 
 
 def test_how_a_side_failed_counts_without_addresses_and_folders(comparator):
@@ -160,11 +161,12 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(comparator):
     def edit(message):
         failure = replace(broken.failures.head, message=message)
         failed = replace(broken, failures=replace(broken.failures, head=failure))
-        return edit_digest.of_case(failed, pair(), comparator)
+        return edit_digest.of_case(failed, failed, pair(), comparator)
 
     first = edit("at 0x55d01c2310: failed in /home/a/kernel.ttgir")
     assert first == edit("at 0x7ffd00aa10: failed in /tmp/b/kernel.ttgir")
     assert first != edit("at 0x7ffd00aa10: failed in /tmp/b/other.ttgir")
     assert first != edit("at 0x7ffd00aa10: 4096 bytes too many")
     for verdict in (Verdict.UNCHANGED, Verdict.ADDED, Verdict.UNSUPPORTED):
-        assert edit_digest.of_case(case(CASE, verdict), pair(), comparator) is None, "it is in no group"
+        alone = case(CASE, verdict)
+        assert edit_digest.of_case(alone, alone, pair(), comparator) is None, "it is in no group"

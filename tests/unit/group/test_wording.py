@@ -133,10 +133,7 @@ def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_ho
 def held(row):
     """What holds, how far, and what it adds up to. Where a row names no effects it is proved to do the same."""
     base, head = row.get("facts", ({}, {}))
-    more = {
-        "findings": runs.findings(*row.get("findings", ())),
-        "nondeterministic": row.get("nondeterministic", ()),
-    }
+    more = {"findings": runs.findings(*row.get("findings", ()))}
     case = runs.case(
         "matmul/tma:fp16@sm_90", Verdict(row.get("verdict", "changed")), base=base, head=head, **more
     )
@@ -146,7 +143,7 @@ def held(row):
         Effects(kind=EffectClass(kind), stage="ptx", said=tuple(said), bits=Bits.UNKNOWN) if kind else None
     )
     measures = ", ".join(f"{name} {far:.6g}" for name, far in severity.measures(case, of, effects).items())
-    ranked = severity.rank(case, of, effects)
+    ranked = severity.with_noise(severity.rank(case, of, effects), row.get("nondeterministic", ()))
     return f"{measures or 'nothing'}: {ranked.severity}, {ranked.score:.6g}, {'; '.join(ranked.reasons)}"
 
 

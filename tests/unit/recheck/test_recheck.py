@@ -7,7 +7,7 @@ import pytest
 
 from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.replayer import Replayed
-from irdiff.capture.catalogs import NOTHING
+from irdiff.capture.catalog import NOTHING
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.model import Artifact, CaptureFailure, FailureKind, Outcome, Sides, StageStatus, Verdict
 from irdiff.recheck.rechecker import Answer, Answers, Depth, Rechecker, Rounds, UnstableAssemblers

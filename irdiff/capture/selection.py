@@ -1,0 +1,40 @@
+"""Which launches count: of one workload, and of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irdiff import case_ids
+from irdiff.model import Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which launches of one workload count; the frontend is run for these alone."""
+
+    tiers: tuple[str, ...]
+    """None means all."""
+    labels: tuple[str, ...]
+    """Globs of labels, or of launches below them; none means all."""
+    frontend: bool = True
+    """Whether the frontend is run while launches are captured, so that they have an input digest."""
+    configs: int | None = None
+    """The most configs of an autotuner that count, from the first; None: all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which launches of all workloads count."""
+
+    tiers: tuple[str, ...] = ()
+    """None means all."""
+    cases: tuple[str, ...] = ()
+    """Patterns `family/workload:label@target`; none means all."""
+    frontend: bool = True
+    """As of `Selection`."""
+    configs: int | None = None
+    """As of `Selection`."""
+
+    def selection(self, workload: str, target: Target) -> Selection:
+        labels = case_ids.labels(self.cases, workload, target.name)
+        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs)

@@ -1,0 +1,82 @@
+"""Compiles both sides of cases, as far as there is anything to compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from irdiff.model import Compiled, Launch, Outcome, Pair, Sides, Target
+from irdiff.parallel import of_both
+
+if TYPE_CHECKING:
+    from irdiff.capture.catalog import Catalog
+    from irdiff.resolve.sides import Side
+
+
+class Compiler(Protocol):
+    """Workers, or tools in their place. A case that does not compile is a value."""
+
+    def compile(self, side: Side, launch: Launch, target: Target, *, attempt: int | None = None) -> Outcome:
+        """Each `attempt` uses another process, with addresses and hashes randomized."""
+
+    def captured_again(self, side: Side, workload: str, target: Target) -> Catalog:
+        """The launches of a workload, from another process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compilation:
+    """What became of both sides of a case."""
+
+    pair: Pair
+    outcomes: Sides[Outcome | None]
+    """None for a side that was not compiled: it launches nothing, or nothing is to be compared."""
+    is_same_input: bool
+    """Whether one compiler is given one input by both sides, which compiles: it was compiled once, if at all,
+    and there is nothing to compare."""
+
+    @property
+    def both(self) -> Sides[Outcome] | None:
+        """The outcomes, where both sides have one."""
+        base, head = self.outcomes
+        return Sides(base=base, head=head) if base and head else None
+
+
+class CaseCompiler:
+    """Compiles cases of two sides. Thread-safe."""
+
+    def __init__(self, compiler: Compiler, sides: Sides[Side], *, reuse: bool) -> None:
+        """`reuse`: whether equal inputs of equal toolchains are the same without compiling both."""
+        self._compiler = compiler
+        self._sides = sides
+        self._reuse = reuse
+
+    def compile(self, pair: Pair) -> Compilation:
+        """Equal inputs under equal toolchains give the same code where there is any, and where no stage opens
+        a file of its own: one side is compiled, or was in an earlier run, and shows both.
+        """
+        base, head = pair.base, pair.head
+        if not isinstance(base, Launch) or not isinstance(head, Launch):
+            return Compilation(pair=pair, outcomes=self._alone(pair), is_same_input=False)
+        ours, theirs = (side.toolchain.digest for side in self._sides)
+        if self._reuse and base.digest and base.digest == head.digest and ours == theirs:
+            outcome = self._made("base", base, pair.target)
+            if isinstance(outcome, Compiled) and not outcome.opened:
+                return Compilation(pair=pair, outcomes=Sides(base=None, head=None), is_same_input=True)
+        launches = Sides(base=base, head=head)
+        outcomes = of_both(lambda name: self._made(name, launches.of(name), pair.target))
+        return Compilation(
+            pair=pair, outcomes=Sides(base=outcomes.base, head=outcomes.head), is_same_input=False
+        )
+
+    def _alone(self, pair: Pair) -> Sides[Outcome | None]:
+        """The one side that launches is compiled; a case that head has removed is not."""
+        launches = Sides(base=pair.base if pair.head is not None else None, head=pair.head)
+
+        def outcome(name: str) -> Outcome | None:
+            launch = launches.of(name)
+            return self._made(name, launch, pair.target) if isinstance(launch, Launch) else None
+
+        return of_both(outcome)
+
+    def _made(self, name: str, launch: Launch, target: Target) -> Outcome:
+        return self._compiler.compile(self._sides.of(name), launch, target)

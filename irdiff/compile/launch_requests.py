@@ -1,0 +1,74 @@
+"""Requests about one launch, of any worker: what it is asked, and what decides its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irdiff.capture.selection import Selection, Wanted
+from irdiff.model import Launch, Target
+from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import EndedChild
+
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
+
+Row = Mapping[str, object]
+
+
+class LaunchRequests:
+    """Of one comparison. Thread-safe."""
+
+    def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:
+        self.requests = requests
+        self.store = store
+        self.wanted = wanted
+        self.reuse = reuse
+        """Whether results of earlier runs are taken from the cache."""
+        self._selections: dict[tuple[str, ...], Selection] = {}
+        """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
+        the same."""
+
+    def select(self, side: Side, workload: str, target: Target, selection: Selection) -> None:
+        """From now on the launches of a workload are those that were captured with this selection."""
+        self._selections[place(side, workload, target)] = selection
+
+    def selection(self, side: Side, workload: str, target: Target) -> Selection:
+        """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
+        known = self._selections.get(place(side, workload, target))
+        return known or self.wanted.selection(workload, target)
+
+    def inputs(self, side: Side, launch: Launch, target: Target) -> Sequence[object] | None:
+        """What decides what is made of a launch; None for one whose results are not kept."""
+        if launch.digest is None:
+            return None
+        extra = side.corpus.extra_packages(launch.id, target)
+        packages = extra.packages.digest if extra and extra.packages else extra is not None
+        return [self.requests.environment_digest, launch.digest, side.toolchain.digest, packages]
+
+    def ask(
+        self, row: Row, side: Side, launch: Launch, target: Target, folder: Path, *, randomized: bool = False
+    ) -> EndedChild:
+        """Has the worker of a side do what `row` says with one launch, and leave the results in `folder`.
+
+        The worker may take what an assembler has made of the same input before.
+        """
+        selection = asdict(self.selection(side, launch.workload, target))
+        request = {
+            **row,
+            **side.corpus.place,
+            "launch": launch.id,
+            "target": asdict(target),
+            "select": selection,
+        }
+        if self.reuse and not randomized:
+            request |= {"assembled": str(self.store.assembled), "programs": dict(side.toolchain.programs)}
+        extra = side.corpus.extra_packages(launch.id, target)
+        return self.requests.ask(side.toolchain, extra, request, folder, randomized=randomized)
+
+
+def place(side: Side, workload: str, target: Target) -> tuple[str, ...]:
+    return side.toolchain.python, str(side.corpus.root), workload, target.name

@@ -1,0 +1,63 @@
+"""The digest of the code that makes a result: of a module, and of every module of irdiff that it imports.
+
+Imports at the left margin count, at any depth of modules. One that is indented stands in a function or below
+`if TYPE_CHECKING`: no step has the first kind (`tests/unit/test_imports.py`), and the second never runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+_IMPORT = re.compile(
+    r"^(?:from (irdiff[\w.]*) import (\([^)]*\)|[^\n]*)|import (irdiff[\w.]+))", re.MULTILINE
+)
+_WORD = re.compile(r"(?<!as )\b(?!as\b)\w+")
+
+
+@functools.cache
+def digest_of(module: str) -> str:
+    """Of a module by its whole name: `irdiff.compare.comparer`."""
+    return digest_below(PACKAGE, module)
+
+
+def digest_below(package: Path, module: str) -> str:
+    """As `digest_of`, of a copy of irdiff."""
+    modules: dict[str, str] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name not in modules and (source := _source(package, name)):
+            modules[name], imports = source
+            waiting += imports
+    return hashlib.sha256(repr(sorted(modules.items())).encode()).hexdigest()
+
+
+@functools.cache
+def _source(package: Path, name: str) -> tuple[str, tuple[str, ...]] | None:
+    """The digest of a module, and what it imports; None for a name inside of one."""
+    below = package.joinpath(*name.split(".")[1:])
+    path = next((path for path in (below.with_suffix(".py"), below / "__init__.py") if path.is_file()), None)
+    if path is None:
+        return None
+    content = path.read_bytes()
+    return hashlib.sha256(content).hexdigest(), tuple(imported(content.decode()))
+
+
+def imported(text: str) -> Iterator[str]:
+    """The modules of irdiff that a module's text imports, and the packages that this runs.
+
+    But for `irdiff/__init__.py`: a module names irdiff's version, or nothing of it.
+    """
+    for found in _IMPORT.finditer(text):
+        parent, words, whole = found.groups()
+        names = (
+            [f"{parent}.{word}" for word in _WORD.findall(re.sub("#.*", "", words))] if parent else [whole]
+        )
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:count]) for count in range(2, len(parts) + 1))
