@@ -32,10 +32,10 @@ def install(torch, target):
     for name in ("start", "stop", "profile"):
         setattr(cuda.profiler, name, lambda *_, **__: contextlib.nullcontext())
     for name, answer in _RAW.items():
-        setattr(torch._C, name, answer)
+        setattr(torch._C, name, _own(answer))
     if accelerator := getattr(torch, "accelerator", None):
         for name, answer in _accelerator(torch).items():
-            setattr(accelerator, name, answer)
+            setattr(accelerator, name, _own(answer))
     _refuse_the_rest(cuda)
 
 
@@ -51,6 +51,11 @@ def properties_of(target):
         "regs_per_multiprocessor": facts.get("registers_per_multiprocessor", 65536),
         "max_threads_per_multi_processor": facts.get("threads_per_multiprocessor", 2048),
     }
+
+
+def _own(answer):
+    """A function for each name: Dynamo tells them apart by what they are."""
+    return lambda *args, **kwargs: answer(*args, **kwargs)
 
 
 def made_up(name, answer):
@@ -109,10 +114,9 @@ def _facts(cuda, target):
     only_a_gpu: dict = dict.fromkeys(numbers.split(), 0)
     only_a_gpu.update(mem_get_info=(_MEMORY_BYTES, _MEMORY_BYTES), memory_stats={}, memory_summary="")
     return {
-        # a function for each: Dynamo tells them apart by what they are
         **{name: lambda *_, answer=answer, **__: answer for name, answer in answers.items()},
         **{name: made_up(f"torch.cuda.{name}", answer) for name, answer in only_a_gpu.items()},
-        "cudart": _Silent,
+        "cudart": lambda: _Silent(),
         "default_generators": (sys.modules["torch"].default_generator,),
     }
 
@@ -194,6 +198,11 @@ class _Stream(_Current):
     def __init__(self, *_, number=None, **__):
         super().__init__(stub_driver.current.new_stream() if number is None else number)
         self.cuda_stream = self.stream_id = self.value
+        self.device_index, self.device_type = stub_driver.current.device, 1
+
+    @property
+    def device(self):
+        return sys.modules["torch"].device("cuda", stub_driver.current.device)
 
     def __eq__(self, other):
         return isinstance(other, _Stream) and other.value == self.value
