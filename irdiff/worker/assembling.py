@@ -7,15 +7,19 @@ the program, its flags and the content of every file that it is given: it is a f
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 
-from . import server
 from .texts import sha256, sha256_of_file
 
 _LOG_CHARACTERS = 4000
+_ALONE_CPU_S = 3600
+"""A program ends with its group, which the host of its child kills. Where that is killed too, it ends by
+itself."""
 
 
 class Remembered:
@@ -73,7 +77,9 @@ def watch(recorder, remembered):
             if os.path.basename(words[0]).startswith("ptxas") and "-o" in words:
                 self._run = _Run(words, kwargs, recorder, remembered)
                 words, kwargs = self._run.words, self._run.kwargs
-            super().__init__(words, preexec_fn=server.die_with_parent, **kwargs)
+            super().__init__(words, **kwargs)  # without `preexec_fn` Python need not copy this process
+            with contextlib.suppress(OSError):
+                resource.prlimit(self.pid, resource.RLIMIT_CPU, (_ALONE_CPU_S, _ALONE_CPU_S))
 
         def communicate(self, *args, **kwargs):
             result = super().communicate(*args, **kwargs)
