@@ -397,43 +397,125 @@ class Origin:
     note: str
 
 
-class EffectClass(StrEnum):
-    """What differs in what a kernel does, the gravest first."""
+class Meaning(StrEnum):
+    """What a change does to what a kernel computes, in the order of a report."""
 
-    SYNCHRONIZATION = "synchronization"
-    """Less of it, another operand or scope, or another order among the accesses that it separates."""
-    MEMORY = "memory"
-    """Address, predicate, width, space or number of accesses."""
-    CONTROL = "control"
-    """Trip counts or branches."""
-    FLOAT = "floating point"
-    UNKNOWN = "not understood"
-    """Both sides may do the same; that is not shown."""
-    COST = "more synchronization"
-    """Or less, where what is left keeps the same accesses apart. Nothing else differs than for motion."""
-    MOTION = "code motion"
-    """Nothing differs but these: proved."""
+    HAZARD = "hazard"
+    """Head may give a wrong result: a witness shows where."""
+    ROUNDING = "rounding"
+    """The same accesses and control flow, other floating-point operations."""
+    INTENDED = "intended"
+    """An edited kernel or launch asks for it."""
+    NOT_SHOWN = "not shown"
+    """The prover stopped."""
+    SAME = "same"
+    """Proved: equal effects."""
 
 
 class Bits(StrEnum):
     """Whether both sides compute the same bits."""
 
     SAME = "same"
-    """The effects are equal, and no later step may contract floating-point operations."""
+    """The effects are equal, no later step may contract floating-point operations, and no threads race."""
     MAY_DIFFER = "may differ"
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effects:
-    """How what a case does differs, as the text of one stage on both sides says."""
+class CodeLine:
+    number: int
+    """In the canonical text, from 1."""
+    text: str
 
-    kind: EffectClass
-    """The class of the gravest difference."""
+
+@dataclass(frozen=True, kw_only=True)
+class Witness:
+    """The lines of both sides that a reviewer compares."""
+
+    base: tuple[CodeLine, ...]
+    head: tuple[CodeLine, ...]
+
+
+class HazardKind(StrEnum):
+    ORDER = "order"
+    """Two accesses may touch the same bytes, one writes, and only base orders them."""
+    ACCESS = "access"
+    """Another predicate, address, width or number of accesses, where all else is equal."""
+    CONTROL = "control"
+    """Another branch or trip count, where all else is equal."""
+    VALUE = "value"
+    """Another operation or constant on equal operands, that rounding does not explain."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hazard:
+    kind: HazardKind
+    what: str
+    """What head does, as a predicate of the kernel: `makes a global store under another predicate`."""
+    witness: Witness
+    detail: str = ""
+    """What is this case's own: `8192 → 0`."""
+
+
+class RoundingKind(StrEnum):
+    CONTRACTION = "contraction"
+    REDUCTION_ORDER = "reduction order"
+    PRECISION = "precision"
+    """Of an approximation or a conversion."""
+    FAST_MATH = "fast-math flags"
+    SPECIAL_VALUES = "NaN or signed zero"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    kind: RoundingKind
+    base: str
+    """The operations of base that differ, without registers."""
+    head: str
+    witness: Witness
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotShown:
+    reason: str
+    detail: str = ""
+    witness: Witness | None = None
+    is_unread: bool = False
+    """Whether nothing of the text was compared, since a part of it is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Harmless:
+    """A difference that is shown to change nothing, such as one more barrier."""
+
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """How what a case does differs, as the text of one stage on both sides says, with the evidence."""
+
+    kind: Meaning
     stage: str
-    said: tuple[str, ...]
-    """What differs, the gravest first."""
     bits: Bits
+    hazards: tuple[Hazard, ...] = ()
+    roundings: tuple[Rounding, ...] = ()
+    not_shown: tuple[NotShown, ...] = ()
+    harmless: tuple[Harmless, ...] = ()
+
+    @property
+    def is_read(self) -> bool:
+        return not any(each.is_unread for each in self.not_shown)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """A sentence for each difference, the gravest first."""
+        return (
+            *(f"{each.what}: {each.detail}" if each.detail else each.what for each in self.hazards),
+            *(f"{each.kind}: `{each.base}` → `{each.head}`" for each in self.roundings),
+            *(f"{each.reason}: {each.detail}" if each.detail else each.reason for each in self.not_shown),
+            *(each.what for each in self.harmless),
+        )
 
 
 class CauseKind(StrEnum):
@@ -481,9 +563,9 @@ class CaseSummary:
 
     title: str
     severity: str
-    score: float
+    """Its class in a report: a `ReportClass`."""
     reasons: tuple[str, ...]
-    """The rows of the severity table that hold for it."""
+    """Why it has that class, the gravest reason first."""
     causes: tuple[Cause, ...]
     """What its title is made from, and that of its group."""
     effects: Effects | None = None
@@ -719,17 +801,17 @@ class ChangeGroup:
     title: str
     """A plain description built from facts."""
     severity: str
-    score: float
+    """The gravest class of a member: a `ReportClass`."""
     origin_stage: str
     pass_name: str | None
     charged: tuple[Component, ...]
     representative: str
-    """Case id of the smallest edit among those of the gravest class and reason."""
+    """Case id of the smallest edit among those of the gravest class."""
     members: tuple[str, ...]
     likeness: float
     """Mean share of edit lines that members have in common with the representative, 0 to 1."""
     reasons: tuple[str, ...]
-    """The rows of the severity table that it was ranked by."""
+    """Why its representative has that class."""
     edit: tuple[str, ...]
     """The abstracted edit: lines that begin with `-` or `+`."""
 

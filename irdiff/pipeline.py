@@ -37,7 +37,7 @@ from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import radius, runtime
+from irdiff.compare import machine_code_text, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.comparer import compare as compare_code
@@ -46,7 +46,7 @@ from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
-from irdiff.group import grouping, severity
+from irdiff.group import grouping, report_classes
 from irdiff.group.describer import CaseDescriber, judge
 from irdiff.group.grouping import Judged
 from irdiff.ir.canonical import NORMALIZER_VERSION
@@ -319,7 +319,7 @@ def _cases(
 
     def case(row: Judged) -> Case:
         disagreeing = determinism.disagreeing.get(row.id, ())
-        summary = severity.with_noise(row.description.summary, disagreeing) if row.description else None
+        summary = report_classes.with_noise(row.description.summary, disagreeing) if row.description else None
         work = counted.get(row.id, NO_WORK)
         known = {**vars(row.case), "facts": with_figures(row.case.facts, work)}
         return Case(
@@ -393,7 +393,12 @@ def opened(
             case_compiler=CaseCompiler(compiler, asked.sides, reuse=reuse),
             comparer=CaseComparer(compiler, comparator, asked.sides, chosen),
             attributor=Attributor(reader, replayer) if chosen.attribute else None,
-            describer=CaseDescriber(reader, same_compiler=same_compiler, reuse=reuse),
+            describer=CaseDescriber(
+                reader,
+                same_compiler=same_compiler,
+                reuse=reuse,
+                packages=machine_code_text.newest_last(*(side.toolchain for side in asked.sides)),
+            ),
             check=check if chosen.recheck else None,
             counter=LaunchCounter(
                 store=store, nvdisasm=disassembler_of(asked.sides), targets=asked.targets, report=report

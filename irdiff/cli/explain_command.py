@@ -22,9 +22,8 @@ from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.group import severity
 from irdiff.model import Case, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, phrases, timing_summary, work_table
+from irdiff.report import commands, escape, group_names, phrases, timing_summary, witnesses, work_table
 from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
@@ -195,10 +194,12 @@ class CaseStory:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
             self.say(case.summary.title.replace("`", ""))
-            why, *others = [text.replace("`", "") for text in severity.sentences(case.summary)] or [""]
+            why, *others = [text.replace("`", "") for text in case.summary.reasons] or [""]
             self.say(f"{case.summary.severity}: {why}" if why else case.summary.severity)
             for text in others:
                 self.say(f"also: {text}", "dim")
+            for line in witnesses.of(case):
+                self.say(line)
         row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
         if row:
             count = len(row.group.members)

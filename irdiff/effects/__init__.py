@@ -4,42 +4,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from irdiff.effects import blocks, difference
-from irdiff.effects.difference import EffectDiffers
+from irdiff.effects import agreement, blocks
+from irdiff.effects.difference import Difference, Differences
 from irdiff.effects.numbering import NumberedFunction, number
 from irdiff.effects.values import Values
-from irdiff.ir.program import CACHE_POLICY, Function, Program, ProgramReader, ReadError
-from irdiff.model import Bits, EffectClass
+from irdiff.effects.witnesses import Witnesses
+from irdiff.ir.program import CACHE_POLICY, Act, Function, Graph, Program, ProgramReader, ReadError
+from irdiff.model import Bits, Effects, Harmless, Hazard, Meaning, NotShown, Rounding, Sides
 from irdiff.texts import ir_of
 
-
-class Compared(NamedTuple):
-    """How what two texts do differs: a class, a sentence and how often it holds each, the gravest first."""
-
-    said: tuple[tuple[EffectClass, str, int], ...]
-    bits: Bits
-
-    @property
-    def kind(self) -> EffectClass:
-        return self.said[0][0] if self.said else EffectClass.MOTION
+_MAX_EACH = 8
+"""As many differences of each kind are kept."""
 
 
-def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Compared:
-    """Of canonical lines. Whatever is in doubt is `not understood`."""
-    values = Values()
+def compare(stage: str, base: Sequence[str], head: Sequence[str]) -> Effects:
+    """Of canonical lines. Whatever is in doubt is `not shown`."""
+    values, reader = Values(), _reader(stage)
     try:
-        reader = _reader(stage)
         ours, theirs = _read(stage, reader, base), _read(stage, reader, head)
-        found = list(_between(reader, values, ours, theirs))
+        differences = list(
+            _between(stage, values, Sides(base=ours, head=theirs), Sides(base=base, head=head))
+        )
     except ReadError as error:
-        found = [_unknown(f"the text is not read: {error}")]
+        differences = [NotShown(reason="the text is not read", detail=str(error), is_unread=True)]
     else:
-        if not found:
-            found = [_unknown(f"{name} not understood") for name in sorted({*ours.unknown, *theirs.unknown})]
-    said = difference.said(found)
-    return Compared(said, _bits(_reader(stage), values, said))
+        if not any(isinstance(each, Hazard | Rounding | NotShown) for each in differences):
+            unknown = sorted({*ours.unknown, *theirs.unknown})
+            differences += [NotShown(reason="an instruction is not known", detail=name) for name in unknown]
+    return _effects(stage, differences, may_round=not _is_exact(reader, values))
 
 
 def _reader(stage: str) -> ProgramReader:
@@ -55,57 +48,115 @@ def _read(stage: str, reader: ProgramReader, lines: Sequence[str]) -> Program:
         raise ReadError(f"{stage}: {error}") from error
 
 
-def _unknown(subject: str) -> EffectDiffers:
-    return EffectDiffers(EffectClass.UNKNOWN, subject, subject)
-
-
-def _between(reader: ProgramReader, values: Values, base: Program, head: Program) -> Iterator[EffectDiffers]:
+def _between(
+    stage: str, values: Values, programs: Sides[Program], texts: Sides[Sequence[str]]
+) -> Iterator[Difference]:
+    reader = _reader(stage)
+    base, head = programs
+    yield from agreement.of_registers(stage, texts)
     if base.threads != head.threads:
-        yield _unknown("the kernel runs with another number of threads")
+        yield NotShown(reason="the kernel runs with another number of threads")
         return
     values.threads = base.threads
     ours, theirs = Counter(base.declarations), Counter(head.declarations)
-    for place, each in enumerate(max(ours - theirs, theirs - ours, key=Counter.total).elements()):
-        is_hint = each.startswith(CACHE_POLICY)
-        subject = "an access has another cache policy" if is_hint else "a declaration differs"
-        yield EffectDiffers(EffectClass.UNKNOWN, subject, place)
+    differing = [*(ours - theirs).elements(), *(theirs - ours).elements()]
+    if any(each.startswith(CACHE_POLICY) for each in differing):
+        yield Harmless(what="an access has another cache hint")
+    for each in differing:
+        if not each.startswith(CACHE_POLICY):
+            yield NotShown(reason="a declaration differs", detail=each[:120])
     if base.functions.keys() != head.functions.keys():
-        yield _unknown("the text has other functions")
+        yield NotShown(reason="the text has other functions")
         return
     for name, function in base.functions.items():
-        yield from _of_functions(reader, values, function, head.functions[name])
+        yield from _of_functions(reader, values, Sides(base=function, head=head.functions[name]), texts)
 
 
 def _of_functions(
-    reader: ProgramReader, values: Values, base: Function, head: Function
-) -> list[EffectDiffers]:
-    graphs = blocks.graphs(base, head)
+    reader: ProgramReader, values: Values, functions: Sides[Function], texts: Sides[Sequence[str]]
+) -> list[Difference]:
+    graphs = blocks.graphs(*functions)
     if not blocks.same_shape(*graphs):
-        return list(difference.of_shapes(*graphs))
+        return list(_of_shapes(*graphs))
     ours, theirs = (
         NumberedFunction(values, reader.marked(graph) if reader.marked else graph, function)
-        for graph, function in zip(graphs, (base, head), strict=True)
+        for graph, function in zip(graphs, functions, strict=True)
     )
     number(ours, theirs)
-    return difference.Differences(ours, theirs).all()
+    return Differences(ours, theirs, Witnesses(ours, theirs, texts)).all()
 
 
-def _bits(reader: ProgramReader, values: Values, said: Sequence[tuple[EffectClass, str, int]]) -> Bits:
-    kinds = {kind for kind, _, _ in said}
-    if EffectClass.FLOAT in kinds:
-        return Bits.MAY_DIFFER
-    if not kinds <= {EffectClass.COST}:
-        return Bits.UNKNOWN
-    is_final = reader.is_final and not (reader.may_contract and _may_be_contracted(values))
-    has_order = not any(operation.sums_up for operation in values.made_by.values())
-    return Bits.SAME if is_final and has_order else Bits.UNKNOWN
+def _of_shapes(base: Graph, head: Graph) -> Iterator[NotShown]:
+    """Of two functions whose blocks do not correspond: what one has more of."""
+    yield NotShown(reason="the blocks of the code do not correspond", detail=f"{len(base)} and {len(head)}")
+    ours, theirs = (
+        Counter(
+            each.operation.word
+            for node in side
+            for each in node.block.instructions
+            if each.operation.effect and each.operation.effect.act in (Act.SYNC, Act.MATRIX)
+        )
+        for side in (base, head)
+    )
+    for name in {**ours, **theirs}:
+        if ours[name] != theirs[name]:
+            yield NotShown(reason=f"there are {theirs[name]} `{name}`, not {ours[name]}")
+
+
+def _effects(stage: str, differences: Sequence[Difference], *, may_round: bool) -> Effects:
+    hazards = tuple(each for each in differences if isinstance(each, Hazard))
+    roundings = tuple(each for each in differences if isinstance(each, Rounding))
+    not_shown = tuple(each for each in differences if isinstance(each, NotShown))
+    harmless = tuple(each for each in differences if isinstance(each, Harmless))
+    kind = (
+        Meaning.HAZARD if hazards else Meaning.NOT_SHOWN if not_shown
+        else Meaning.ROUNDING if roundings else Meaning.SAME
+    )  # fmt: skip
+    bits = Bits.UNKNOWN if kind is not Meaning.SAME or may_round else Bits.SAME
+    return Effects(
+        kind=kind, stage=stage, bits=Bits.MAY_DIFFER if roundings else bits,
+        hazards=hazards[:_MAX_EACH], roundings=roundings[:_MAX_EACH],
+        not_shown=not_shown[:_MAX_EACH], harmless=tuple(dict.fromkeys(harmless))[:_MAX_EACH],
+    )  # fmt: skip
+
+
+def _is_exact(reader: ProgramReader, values: Values) -> bool:
+    """Whether equal effects give equal bits: no later step may contract, and no threads race.
+
+    Threads that exchange values through memory (by atomic operations whose result is read, or accesses that
+    keep order) may come in any order, and so may floats that are added in memory.
+    """
+    if not reader.is_final or (reader.may_contract and _may_be_contracted(values)):
+        return False
+    effects = (operation for operation in values.made_by.values() if operation.effect)
+    return not any(
+        each.sums_up
+        or each.keeps_order
+        or (each.effect and each.effect.act is Act.ATOMIC and _is_lock(each.name))
+        for each in effects
+    )
+
+
+def _is_lock(name: str) -> bool:
+    return any(word in name for word in ("cas", "exch", "cmpswap", "cmpst", "swap", "cmpxchg"))
 
 
 def _may_be_contracted(values: Values) -> bool:
-    """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
-    for key in values.keys:
-        if isinstance(key[0], str) and key[0].startswith(("add.", "sub.")) and ".r" not in key[0]:
-            for made in (values.keys[each] for each in key[1:] if isinstance(each, int)):
-                if isinstance(made[0], str) and made[0].startswith("mul.") and ".r" not in made[0]:
-                    return True
-    return False
+    """Whether a later step may make one `fma` of a product and a sum that do not say how they round.
+
+    A quotient that is not exact ends in a product, and a sign is part of either.
+    """
+
+    def is_product(number: int) -> bool:
+        name = values.keys[number][0]
+        if isinstance(name, str) and name.startswith("neg."):
+            return is_product(values.keys[number][1])
+        return isinstance(name, str) and (
+            (name.startswith("mul.") and ".r" not in name) or name.startswith(("div.full", "div.approx"))
+        )
+
+    sums = (
+        key for key in values.keys
+        if isinstance(key[0], str) and key[0].startswith(("add.", "sub.")) and ".r" not in key[0]
+    )  # fmt: skip
+    return any(is_product(each) for key in sums for each in key[1:] if isinstance(each, int))

@@ -184,7 +184,7 @@ def _live(blocks: Sequence[CodeBlock], targets: Sequence[tuple[int, ...]]) -> li
     for block in blocks:
         own, gone = set[str](), set[str]()
         for each in block.instructions:
-            operation, results, reads = each
+            operation, results, reads, *_ = each
             for name in (*reads, *results) if operation.is_guarded else reads:
                 if name not in gone:
                     own.add(name)

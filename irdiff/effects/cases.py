@@ -2,37 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from irdiff import effects
+from irdiff.backends import nvidia
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.effects.wording import detail_of
+from irdiff.effects import agreement, sass
 from irdiff.errors import NormalizeError
-from irdiff.model import Cause, CauseKind, ComparedCase, EffectClass, Effects, Verdict
+from irdiff.model import Artifact, Bits, ComparedCase, Effects, Meaning, NotShown, Sides, Verdict
 from irdiff.stages import Stage
 from irdiff.texts import ir_of
 
 TextOf = Callable[[str, str], Sequence[str]]
 """The canonical lines of a stage's artifact, by its digest."""
-RISKS = (EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.CONTROL, EffectClass.FLOAT)
-_MAX_SAID = 8
+Disassembled = Callable[[str], str | None]
+"""SASS of a cubin, by its digest; None where no disassembler can be run."""
+_STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
 
 
-def of_case(case: ComparedCase, text_of: TextOf) -> tuple[Effects, Cause] | None:
-    """With the gravest difference as a cause. None where no last text of both sides can be read."""
+def of_case(case: ComparedCase, text_of: TextOf, disassembled: Disassembled) -> Effects | None:
+    """None where the code of both sides was not compared."""
     if case.verdict is not Verdict.CHANGED:
         return None
+    texts = dict(_texts(case, text_of))
+    if not texts:
+        return None
+    stage = next(iter(texts))
+    found = effects.compare(stage, *texts[stage])
+    if not found.is_read and len(texts) > 1:  # an assembly of which a part is not known
+        found = _by_other_text(found, *list(texts.items())[1])
+    wrong = agreement.violations(stage, texts[stage], case.metadata)
+    if wrong:
+        found = _with(found, hazards=(*wrong, *found.hazards), kind=Meaning.HAZARD)
+    elif doubt := agreement.doubts(case.metadata):
+        found = _doubted(found, doubt)
+    return _with_machine_code(case, found, disassembled) if found.kind is Meaning.SAME else found
+
+
+def _texts(case: ComparedCase, text_of: TextOf) -> Iterator[tuple[str, Sides[Sequence[str]]]]:
     base, head = case.artifacts
-    stages = (stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
-    stage = next((stage for stage in stages if stage in base and stage in head), None)
-    if stage is None:
-        return None
-    try:
-        found = effects.compare(stage, text_of(stage, base[stage].digest), text_of(stage, head[stage].digest))
-    except NormalizeError:
-        return None
-    said = tuple(f"{words} ({count}×)" if count > 1 else words for _, words, count in found.said[:_MAX_SAID])
-    _, words, count = found.said[0] if found.said else (found.kind, "", 0)
-    subject, detail = detail_of(words)
-    cause = Cause(kind=CauseKind.EFFECT, subject=subject, count=count, in_loops=0, ahead="", detail=detail)
-    return Effects(kind=found.kind, stage=stage, said=said, bits=found.bits), cause
+    for stage in _STAGES:
+        if stage in base and stage in head:
+            try:
+                yield stage, Sides(base=base[stage], head=head[stage]).map(lambda each: _lines(each, text_of))
+            except NormalizeError:
+                continue
+
+
+def _lines(artifact: Artifact, text_of: TextOf) -> Sequence[str]:
+    return text_of(artifact.stage, artifact.digest)
+
+
+def _by_other_text(unread: Effects, stage: str, texts: Sides[Sequence[str]]) -> Effects:
+    """What an earlier text says of a case whose assembly is not read: of that, nothing is the same."""
+    found = effects.compare(stage, *texts)
+    return _doubted(found, unread.not_shown[0]) if found.kind is Meaning.SAME else found
+
+
+def _with(found: Effects, **changes: object) -> Effects:
+    return replace(found, bits=Bits.UNKNOWN, **changes)  # type: ignore[arg-type]
+
+
+def _doubted(found: Effects, doubt: NotShown) -> Effects:
+    if found.kind is Meaning.HAZARD:
+        return found
+    return _with(found, kind=Meaning.NOT_SHOWN, not_shown=(*found.not_shown, doubt))
+
+
+def _with_machine_code(case: ComparedCase, found: Effects, disassembled: Disassembled) -> Effects:
+    """PTX is not what executes: `ptxas` chooses which products and sums it fuses, and may be wrong."""
+    binaries = [side.get(nvidia.CUBIN) for side in case.artifacts]
+    if found.stage != nvidia.ASSEMBLY or None in binaries:
+        return found
+    texts = [disassembled(each.digest) for each in binaries if each]
+    if None in texts:
+        return replace(found, bits=Bits.UNKNOWN, kind=Meaning.NOT_SHOWN, not_shown=(
+            NotShown(reason="the PTX does the same, and the machine code could not be read (ptxas)"),
+        ))  # fmt: skip
+    ours, theirs = (sass.counted(text) for text in texts if text is not None)
+    if ours == theirs:
+        return found
+    doubt = NotShown(
+        reason="the PTX does the same, and ptxas made other operations of it (ptxas)",
+        detail=_words(ours, theirs),
+    )
+    return _doubted(found, doubt)
+
+
+def _words(ours: Counter[str], theirs: Counter[str]) -> str:
+    names = [name for name in sorted({*ours, *theirs}) if ours[name] != theirs[name]]
+    return ", ".join(f"{ours[name]} → {theirs[name]} {name}" for name in names[:4])

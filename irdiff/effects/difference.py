@@ -1,470 +1,425 @@
-"""How the effects of two functions differ, each difference as a sentence that a reviewer can check. Pure.
+"""How two functions of one shape differ, each difference with its evidence. Pure.
 
-Effects that only one side has are paired within their block by operation, and each pair is asked where its
-predicate, address and operands begin to differ. Where the effects are the same, their order may differ.
+Effects that only one side has are paired within their block. What a pair uses (predicate, address, operands)
+is followed down to the values that differ first; those are tried on samples. What is shown to differ is a
+hazard, what is near is rounding, and what cannot be decided is not shown.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from irdiff.effects import order, pairing, separation, wording
+from irdiff.effects import order, pairs, rounding, separation, synchronization
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
-from irdiff.ir.program import MARK, UNFINISHED, Act, Graph, Operation, Verbatim
-from irdiff.model import EffectClass
+from irdiff.effects.samples import Likeness, Samples
+from irdiff.effects.witnesses import Witnesses, code, noun
+from irdiff.ir.program import Act
+from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
 
-SYNC, MEMORY, FLOAT, CONTROL, UNKNOWN, COST = (
-    EffectClass.SYNCHRONIZATION, EffectClass.MEMORY, EffectClass.FLOAT,
-    EffectClass.CONTROL, EffectClass.UNKNOWN, EffectClass.COST,
-)  # fmt: skip
-_UNPAIRED = "synchronization without a pair"
-FLOAT_DIFFERS = "floating-point operation differs"
-_ADDRESS = "uses another address"
-_KINDS = {Act.SYNC: SYNC, Act.OPAQUE: UNKNOWN, Act.LANES: FLOAT}
-"""Of the operands; lanes are exchanged where a reduction combines."""
-_COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier|init|inval")
-"""One more is as wrong as one fewer."""
-_OPPOSITE = {"a select is gone": "a select is new", "a select is new": "a select is gone"}
-_SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
-_DOES_MORE = re.compile(
-    r"(?:asm|load|store) |tensormap|.*(?:alloc|setreg|set_gpr|setvskip|trap|sendmsg|_mode)"
-)
-"""In order with everything, and no synchronization, or not only."""
-_NEEDED_ONLY_BETWEEN = re.compile(
-    r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
-)
-"""Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
-_PIECES = re.compile(r"(?:\.v\d)?\.b\d+$")
-_TWO = re.compile(r"ds_(?:read|write)2")
-_WAITS = re.compile(r"wait")
-_MATRIX = re.compile(r"mf?ma")
-_GREATEST = re.compile(r"`m(?:ax|in)\.")
-_FLOAT_CONSTANT = re.compile(r"0(?:[fd]|x[HR]?)[0-9A-F]{4,}|-?\d\.\d+")
+Difference = Hazard | Rounding | NotShown | Harmless
+_PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
+_NAMES = {HazardKind.ACCESS: "address", HazardKind.VALUE: "value", HazardKind.CONTROL: "condition"}
 
 
-class EffectDiffers(NamedTuple):
-    kind: EffectClass
-    subject: str
-    """A sentence in the singular."""
-    what: object
-    """What it holds of: counted once."""
-    act: str = ""
-    """Of an address: whose, as `shared load`."""
+@dataclass(frozen=True, kw_only=True)
+class _Facet:
+    """One thing that a pair of effects, or of branches, uses."""
 
-
-def said(found: Iterable[EffectDiffers]) -> tuple[tuple[EffectClass, str, int], ...]:
-    """Equal sentences once, with how often they hold; the gravest first."""
-    counts = Counter(row[:2] for row in dict.fromkeys(row[:3] for row in found))
-    rows = [(kind, subject, count) for (kind, subject), count in counts.items()]
-    return tuple(
-        sorted(
-            rows,
-            key=lambda row: (list(EffectClass).index(row[0]), "write another" in row[1], -row[2], row[1]),
-        )
-    )
+    kind: HazardKind
+    what: str
+    """As `Hazard.what`, where it is shown to differ."""
+    noun: str
+    base: int
+    head: int
+    events: tuple[Event, Event] | None = None
+    is_address: bool = False
+    is_guard: bool = False
 
 
 class Differences:
     """Of two functions of one shape that are numbered."""
 
-    def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
-        self._base, self._head = self._sides = base, head
+    def __init__(self, base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> None:
+        self._sides = self._base, self._head = base, head
         self._values = base.values
-        self._roots = Roots(base, head)
-        self._is_rearranged = False
-        self._has_other_lanes = False
-        self._subjects: set[str] = set()
-        self._lost: dict[object, separation.Lost] = {}
-        self._both = base.computed & head.computed
-        self._operations = [
-            [made.operation for node in side.graph for made in node.block.instructions]
-            for side in (base, head)
-        ]
-        self._names = [{each.name for each in own} for own in self._operations]
-        self._constants = [{part for each in own for part in each.operands} for own in self._operations]
-        self._guards = {event.guard for block in base.blocks for event in block.events}
+        self._witnesses = witnesses
+        self._shared = base.values_of & head.values_of
+        self._roots = Roots(base, head, self._shared, {})
+        self._samples = Samples(self._values, self._shared, {})
+        """Of what both sides have, without any value that is taken for another."""
+        self._moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
+        """The accesses at other addresses: what they do and where, and by which constants."""
+        self._is_place_unclear = False
+        """Whether a predicate, address, condition or number of accesses is not shown."""
+        self._gone: Counter[tuple[Act, str]] = Counter()
+        self._new: Counter[tuple[Act, str]] = Counter()
 
-    def all(self) -> list[EffectDiffers]:
+    def all(self) -> list[Difference]:
         """Empty where both do the same."""
-        found: list[EffectDiffers] = []
         both = list(zip(self._base.blocks, self._head.blocks, strict=True))
         unequal = [
-            (pairing.unequal(one.events, other.events), pairing.unequal(other.events, one.events))
+            (pairs.unequal(one.events, other.events), pairs.unequal(other.events, one.events))
             for one, other in both
         ]
-        pairs = [
-            [pair for pair in pairing.paired(*sides) if all(pair) or not any(map(_is_pure, pair))]
-            for sides in unequal
+        exchanged = [_in_another_order(*events) for events in unequal]
+        paired = [
+            [pair for pair in pairs.paired(*events) if all(pair) or not any(map(_is_pure, pair))]
+            for events in unequal
         ]
-        self._roots.partners = {
-            ours.number: theirs.number for row in pairs for ours, theirs in row if ours and theirs
-        }
-        is_same = not any(pairs) and all(a.condition == b.condition for a, b in both)
-        for number, (base, head) in enumerate(both):
-            found += self._of_block(*unequal[number], pairs[number])
-            one, other = base.condition, head.condition
-            for root in self._roots.between(one, other) if one is not None and other is not None else ():
-                words = "branch or loop ends by another condition"
-                found.append(self._by_root(CONTROL, words, root, number))
-        found += self._of_lanes([event for rows in unequal for event in _in_another_order(*rows)])
-        if not is_same:
-            return self._with_doubt(found) or [
-                EffectDiffers(UNKNOWN, "effects differ, and where is not found", 0)
-            ]
-        for base, head in both:
-            pair = order.exchanged(self._values, base.events, head.events)
-            found += [self._of_order(*pair)] if pair else []
-        return found
+        matched = [(one, other) for own in paired for one, other in own if one and other]
+        partners = {one.number: other.number for one, other in matched}
+        self._roots = Roots(self._base, self._head, self._shared, partners)
+        conditions = [
+            (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
+        ]
+        if not any(paired) and not conditions:
+            return [*self._of_order(), *self._of_pending(), *self._of_alignment()]
+        found = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
+        found += self._of_lanes([event for events in exchanged for event in events])
+        found += self._of_pending()
+        return self._settled(found) or [NotShown(reason="effects differ, and where is not found")]
 
-    def _of_block(
-        self, gone: list[Event], new: list[Event], pairs: Sequence[tuple[Event | None, Event | None]]
-    ) -> Iterator[EffectDiffers]:
-        found: list[tuple[str, EffectDiffers]] = []
-        only: dict[bool, set[str]] = {True: set(), False: set()}
-        unclear: set[str] = set()
-        for one, other in pairs:
-            if one and other:
-                rows, space = list(self._of_pair(one, other)), _space(one)
-                is_other = one.operation.name != other.operation.name and one.address != other.address
-                is_moved = any(row.kind is UNKNOWN and _ADDRESS in row.subject for row in rows)
-                unclear |= {space} if is_other or is_moved or _is_joined(one, other) else set()
+    def _of_all(
+        self,
+        paired: Sequence[Sequence[tuple[Event | None, Event | None]]],
+        conditions: Sequence[tuple[int, int | None, int | None]],
+        exchanged: set[int],
+    ) -> Iterator[Difference]:
+        facets = list[_Facet]()
+        alone = list[tuple[Event | None, Event | None]]()
+        for one, other in (pair for own in paired for pair in own):
+            if not (one and other):
+                alone.append((one, other))
+            elif id(one) not in exchanged:
+                yield from self._of_names(one, other)
+                facets += self._facets(one, other)
+        for number, before, after in conditions:
+            if before is not None and after is not None:
+                what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
+                facets.append(_Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
             else:
-                event = one or other
-                assert event
-                rows, space = [self._gone(event) if one else self._new(event)], _space(event)
-                rows = [*map(_doubted, rows)] if self._may_be_scalar(event, is_gone=bool(one)) else rows
-                only[one is None].add(space)
-            found += [(space, row) for row in rows]
-        if _is_paired_otherwise(gone, new):
-            unclear.add("shared")
-        doubted = (unclear | (only[True] & only[False])) - {""}
-        self._is_rearranged = self._is_rearranged or bool(doubted)
-        for space, row in found:
-            yield _doubted(row) if space in doubted and row.kind is MEMORY else row
+                self._is_place_unclear = True
+                yield NotShown(reason="a block ends otherwise")
+        for facet in facets:
+            yield from self._of_facet(facet)
+        sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
+        for one, other in alone:
+            event = one or other
+            assert event
+            if event.effect.act in (Act.SYNC, Act.STATES):
+                yield from sync.gone(event) if one else sync.new(event)
+            else:
+                yield self._alone(event, is_gone=bool(one))
 
-    def _of_lanes(self, exchanges: list[Event]) -> Iterator[EffectDiffers]:
+    # one pair
+
+    def _of_names(self, one: Event, other: Event) -> Iterator[Difference]:
+        ours, theirs = one.operation, other.operation
+        if ours.name == theirs.name:
+            return
+        if ours.word == theirs.word:
+            yield self._witnesses.early(one, other)
+        elif one.effect.act is Act.STATES:
+            yield synchronization.of_states(one, other)
+        elif one.effect.act in (Act.SYNC, Act.ATOMIC) or ours.keeps_order or theirs.keeps_order:
+            yield synchronization.renamed(self._witnesses, one, other)
+        elif one.effect.act is Act.MATRIX or (ours.is_float and theirs.is_float):
+            yield self._other_arithmetic(one, other)
+        elif (
+            one.effect.size != other.effect.size and one.address == other.address and one.effect.act in _PLAIN
+        ):
+            what = f"makes {_a(noun(one))} of {other.effect.size} bytes, not of {one.effect.size}"
+            yield Hazard(kind=HazardKind.ACCESS, what=what, witness=self._witnesses.of(one, other))
+        else:
+            self._is_place_unclear |= one.effect.act in _PLAIN
+            words = f"{code(ours)} → {code(theirs)}"
+            yield NotShown(reason="another operation", detail=words, witness=self._witnesses.of(one, other))
+
+    def _other_arithmetic(self, one: Event, other: Event) -> Difference:
+        ours, theirs = one.operation.word, other.operation.word
+        witness, shapes = self._witnesses.of(one, other), [_SHAPE.findall(name) for name in (ours, theirs)]
+        if shapes[0] == shapes[1] and _SHAPE.sub("", _TYPES.sub("", ours)) == _SHAPE.sub(
+            "", _TYPES.sub("", theirs)
+        ):
+            return Rounding(kind=RoundingKind.PRECISION, base=ours, head=theirs, witness=witness)
+        return Hazard(
+            kind=HazardKind.VALUE,
+            what=f"computes {code(other.operation)}, not {code(one.operation)}",
+            witness=witness,
+        )
+
+    def _facets(self, one: Event, other: Event) -> Iterator[_Facet]:
+        name, both = noun(one), (one, other)
+        is_lanes = one.effect.act is Act.LANES
+        guards = [(one.guard, other.guard), (one.lanes, other.lanes)]
+        for before, after in guards:
+            if before != after:
+                always = self._values.node("const", 1)
+                base, head = (always if each is None else each for each in (before, after))
+                what = f"makes {_a(name)} " + (
+                    "without a predicate" if after is None else "under another predicate"
+                )
+                yield _Facet(
+                    kind=HazardKind.ACCESS, what=what, noun=f"predicate of {_a(name)}", base=base, head=head,
+                    events=both, is_guard=True,
+                )  # fmt: skip
+        is_written = one.effect.act in (Act.STORE, Act.ATOMIC)
+        for is_address, mine, its in (
+            (True, one.address, other.address),
+            (False, one.operands, other.operands),
+        ):
+            if len(mine) != len(its):
+                continue
+            part = "address" if is_address else "value" if is_written else "operand"
+            kind = HazardKind.VALUE if is_lanes or (is_written and not is_address) else HazardKind.ACCESS
+            verb = (
+                f"stores another value by {_a(name)}"
+                if part == "value"
+                else f"makes {_a(name)} at another address"
+            )
+            verb = f"gives {_a(name)} another operand" if part == "operand" else verb
+            if one.effect.act is Act.SYNC:
+                kind, verb = HazardKind.ORDER, f"gives {_a(name)} another operand"
+            for a, b in zip(mine, its, strict=True):
+                if a != b:
+                    yield _Facet(
+                        kind=kind, what=verb, noun=f"{part} of {_a(name)}", base=a, head=b, events=both,
+                        is_address=is_address or one.effect.act in (Act.COPY, Act.MATRIX),
+                    )  # fmt: skip
+
+    def _of_facet(self, facet: _Facet) -> Iterator[Difference]:
+        if facet.kind is HazardKind.ORDER and facet.events:
+            fewer = synchronization.counts(
+                self._values, self._witnesses, *facet.events, (facet.base, facet.head)
+            )
+            if fewer:
+                yield fewer
+                return
+        roots = self._roots.between(facet.base, facet.head)
+        if (
+            roots
+            and (early := [each for each in map(self._of_waiting, roots) if each])
+            and len(early) == len(roots)
+        ):
+            yield from early
+        elif roots:  # else it differs only since effects do that are a pair
+            yield from self._of_roots(facet, roots)
+
+    def _of_roots(self, facet: _Facet, roots: Sequence[Root]) -> Iterator[Difference]:
+        is_place = facet.is_address or facet.is_guard
+        if not is_place and all(self._is_rounding(root) for root in roots):
+            for root in roots:
+                kind, ours, theirs = rounding.kind_of(self._values, self._shared, root.base, root.head)
+                witness = self._witnesses.of_values(root.base, root.head)
+                yield Rounding(kind=kind, base=ours, head=theirs, witness=witness)
+            return
+        if facet.is_address and facet.events:
+            effect = facet.events[0].effect
+            self._moved[effect.act, effect.space] |= {each.constants for each in roots}
+        root = next((each for each in roots if each.likeness is Likeness.OTHER), roots[0])
+        witness = self._witnesses.of_facet(facet.events, root.base, root.head)
+        if self._is_shown(facet, roots):
+            yield Hazard(kind=facet.kind, what=facet.what, witness=witness, detail=self._detail(root))
+            return
+        self._is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
+        is_equal = all(each.likeness is Likeness.EQUAL for each in roots)
+        why = "equal in every sample, not proved equal" if is_equal else "not proved equal"
+        yield NotShown(reason=f"another expression for the {facet.noun}, {why}", witness=witness)
+
+    def _is_rounding(self, root: Root) -> bool:
+        is_float = bool(rounding.formats(self._values, root.base, root.head))
+        return root.likeness is Likeness.NEAR or (root.likeness is Likeness.EQUAL and is_float)
+
+    def _of_waiting(self, root: Root) -> Difference | None:
+        """Of one operation that waits differently for what it reads."""
+        made = [self._values.made_by.get(each) for each in (root.base, root.head)]
+        if self._values.keys[root.base][0] == "waited for" and self._values.keys[root.base][2] == root.head:
+            what = "reads what a matrix unit writes before the wait for it, which base waits for"
+            witness = self._witnesses.of_values(root.base, root.head)
+            return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+        if self._values.keys[root.head][0] == "waited for" and self._values.keys[root.head][2] == root.base:
+            return NotShown(reason="base reads what a matrix unit writes before the wait for it")
+        if not (made[0] and made[1]) or made[0].word != made[1].word or made[0].early == made[1].early:
+            return None
+        return self._witnesses.early_values((made[0], root.base), (made[1], root.head))
+
+    def _is_shown(self, facet: _Facet, roots: Sequence[Root]) -> bool:
+        """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
+        if self._is_of_threads(facet) or (facet.events and self._has_other_lanes(facet.events[0])):
+            return False
+        if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
+            rounding.formats(self._values, each) for each in (facet.base, facet.head)
+        ):
+            return True
+        root = roots[0]
+        if len(roots) > 1 or root.is_guess or root.is_cut:
+            return False
+        if self._is_opposite(root):
+            return True
+        is_control = facet.kind is HazardKind.CONTROL  # elsewhere a difference may be lost on the way
+        is_seen = is_control or self._roots.tried(facet.base, facet.head) is not Likeness.EQUAL
+        return is_seen and root.likeness is Likeness.OTHER
+
+    def _has_other_lanes(self, event: Event) -> bool:
+        """Whether it is an exchange between lanes, and the sides have other numbers of these."""
+        counts = (
+            sum(each.effect.act is Act.LANES for block in side.blocks for each in block.events)
+            for side in self._sides
+        )
+        return event.effect.act is Act.LANES and len({*counts}) > 1
+
+    def _is_opposite(self, root: Root) -> bool:
+        """Whether two comparisons of the same two values differ where these are equal."""
+        keys = [self._values.keys[each] for each in (root.base, root.head)]
+        bare = [self._values.keys[key[1]] if key[0] == "not" else key for key in keys]
+        if not all(key[0] in ("lt", "eq") for key in bare) or {*bare[0][2:]} != {*bare[1][2:]}:
+            return False
+        return (
+            len({(key[0] == "eq") != (whole[0] == "not") for key, whole in zip(bare, keys, strict=True)}) == 2
+        )
+
+    def _is_of_threads(self, facet: _Facet) -> bool:
+        """Whether only which thread of several does the same work differs."""
+        if not facet.is_guard:
+            return False
+        parts = [self._parts(each) for each in (facet.base, facet.head)]
+        own = (parts[0] ^ parts[1]) - {self._values.node("const", 1)}
+        return all(self._values.is_of_threads(each) for each in own)
+
+    def _parts(self, number: int) -> set[int]:
+        """What a predicate is the conjunction of."""
+        key = self._values.keys[number]
+        return self._parts(key[2]) | self._parts(key[3]) if key[0] == "and" else {number}
+
+    def _detail(self, root: Root) -> str:
+        """How a root differs: a constant, or the operation."""
+        if root.constants:
+            return f"{root.constants[0]} → {root.constants[1]}"
+        keys = [self._values.keys[each] for each in (root.base, root.head)]
+        if keys[0][0] == keys[1][0] == "text":
+            return f"{keys[0][1]} → {keys[1][1]}"
+        names = [self._witnesses.name_of(each) for each in (root.base, root.head)]
+        return f"{names[0]} → {names[1]}" if all(names) and names[0] != names[1] else ""
+
+    # effects that only one side has
+
+    def _alone(self, event: Event, *, is_gone: bool) -> Difference:
+        act, space = event.effect.act, event.effect.space
+        (self._gone if is_gone else self._new)[act, space] += 1
+        name = _a(noun(event))
+        words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
+        writes = act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != "local"
+        witness = self._witnesses.alone(event, is_gone=is_gone)
+        if writes:
+            return Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
+        self._is_place_unclear = True
+        return NotShown(reason=f"{_a(noun(event))} is {'gone' if is_gone else 'new'}", witness=witness)
+
+    def _of_lanes(self, exchanges: list[Event]) -> Iterator[Difference]:
         """The order counts for sums, and not for the greatest of all."""
         if not exchanges:
             return
         values, numbers = self._values, {event.number for event in exchanges}
         taken = {n for n, key in enumerate(values.keys) if key[0] == "part" and key[1] in numbers}
-        sums = [
+        sums = (
             made
             for number, made in values.made_by.items()
             if made.is_float and made.commutes and not made.associates
             if not taken.isdisjoint(values.keys[number][1:])
-        ]
-        self._has_other_lanes = True
-        kind, detail = (FLOAT, f": {wording.code(sums[0])}") if sums else (UNKNOWN, "")
-        yield EffectDiffers(kind, f"lanes are combined in another order{detail}", 0)
-
-    def _with_doubt(self, found: list[EffectDiffers]) -> list[EffectDiffers]:
-        """Where accesses are arranged differently, two that are compared may be no pair.
-
-        And where shared memory is written and read at other places, that may be another layout. Where the
-        opposite is found too, or several constants differ by other distances, two operands that may change
-        places were compared crosswise.
-        """
-        acts = {row.act for row in found}
-        other_layout = len(acts & {"shared load", "shared store", " copy", " matrix instruction"}) > 1
-        floats = [Counter(each.name for each in own if each.is_float) for own in self._operations]
-        same_floats = floats[0] == floats[1] and (self._is_rearranged or other_layout)
-        other_code = any(row.act != Act.STATES for row in found)  # its wait states are others
-        several = _several(self._subjects)
-        return [
-            _doubted(row)
-            if (
-                row.kind is FLOAT
-                and (same_floats or (self._has_other_lanes and _GREATEST.search(row.subject)))
-            )
-            or _mirrored(row.subject) in self._subjects
-            or row.subject.partition(": ")[0] in several
-            or (row.act == Act.STATES and other_code)
-            or (row.act == _UNPAIRED and (self._is_rearranged or other_layout))
-            or (other_layout and _is_of_layout(row))
-            else row
-            for row in found
-        ]
-
-    def _of_pair(self, one: Event, other: Event) -> Iterator[EffectDiffers]:
-        act, noun = one.effect.act, wording.noun(one)
-        if one.operation.name != other.operation.name:
-            yield self._respelled(one.operation, other.operation, _renamed(one, other))
-        another = f"{noun} has another predicate"
-        if (one.guard is None) != (other.guard is None):
-            verb = "is new" if one.guard is None else "is gone"
-            kind = MEMORY if one.address == other.address else UNKNOWN
-            yield EffectDiffers(kind, f"the predicate of a {noun} {verb}", one.number)
-        elif one.guard != other.guard and other.guard in self._guards:
-            yield EffectDiffers(MEMORY, f"{noun} has the predicate of another access", one.number)
-        else:
-            guards = [(one.guard, other.guard), (one.lanes, other.lanes)]
-            pairs = [(a, b) for a, b in guards if a is not None and b is not None]
-            yield from self._by_roots(MEMORY, another, one, pairs)
-        kind = _KINDS.get(act, MEMORY)
-        verb = "writes another value" if act in (Act.STORE, Act.ATOMIC) else "has another operand"
-        for words, mine, its in (
-            (_ADDRESS, one.address, other.address), (verb, one.operands, other.operands)
-        ):  # fmt: skip
-            if len(mine) != len(its):
-                is_respelled = one.operation.name != other.operation.name
-                yield EffectDiffers(
-                    UNKNOWN if is_respelled else kind, f"{noun} has other operands", one.number
-                )
-                continue
-            pairs = list(zip(mine, its, strict=True))
-            if _waits_for_more(self._values.value_of, act, one, pairs):
-                yield EffectDiffers(COST, f"{noun} waits for more", one.number)
-                continue
-            place = f"{one.effect.space} {act}" if words == _ADDRESS or act is Act.MATRIX else ""
-            for row in self._by_roots(kind, f"{noun} {words}", one, pairs):
-                is_moved = words == _ADDRESS and row.kind is MEMORY and "constant" in row.subject
-                overlaps = is_moved and self._overlaps(one, other)
-                added = ", so two places in shared memory overlap" if overlaps else ""
-                yield row._replace(act=place, subject=row.subject + added)
-
-    def _may_be_scalar(self, event: Event, *, is_gone: bool) -> bool:
-        """AMD: whether the other side may load for all lanes at once what this loads for each."""
-        before, after = (sum(each.name.startswith("s_load") for each in own) for own in self._operations)
-        is_load = event.effect.act is Act.LOAD and event.effect.space == "global"
-        return is_load and (before < after if is_gone else after < before)
-
-    def _overlaps(self, one: Event, other: Event) -> bool:
-        """Whether only head's touches bytes of shared memory that another access has on both sides."""
-        ours, theirs = (order.extent(self._values, event) for event in (one, other))
-        if not ours or not theirs or ours._replace(first=theirs.first) != theirs:
-            return False
-        staying = [each for each in self._staying if each.symbol == ours.symbol]
-        return any(ours.is_apart(each) and not theirs.is_apart(each) for each in staying)
-
-    @cached_property
-    def _staying(self) -> set[order.Extent]:
-        """The bytes of shared memory that both sides touch by equal accesses."""
-        ours, theirs = (
-            {event.number: event for code in side.blocks for event in code.events} for side in self._sides
         )
-        found = (order.extent(self._values, ours[number]) for number in ours.keys() & theirs.keys())
-        return {each for each in found if each}
+        witness = self._witnesses.of(exchanges[0], exchanges[-1])
+        if (made := next(sums, None)) is None:
+            yield NotShown(reason="lanes are combined in another order", witness=witness)
+        else:
+            kind = RoundingKind.REDUCTION_ORDER
+            yield Rounding(kind=kind, base=made.word, head=made.word, witness=witness)
 
-    def _respelled(self, one: Operation, other: Operation, row: EffectDiffers) -> EffectDiffers:
-        """In doubt where an intrinsic of LLVM stands for another wherever that was: LLVM renames some."""
-        names = one.name, other.name
-        is_all = names[0] not in self._names[1] and names[1] not in self._names[0]
-        is_intrinsic = all(name.startswith("llvm.") for name in names)
-        return row._replace(kind=UNKNOWN) if is_intrinsic and is_all else row
+    # order
 
-    def _by_roots(
-        self, kind: EffectClass, subject: str, event: Event, pairs: Sequence[tuple[int, int]]
-    ) -> Iterator[EffectDiffers]:
-        for root in dict.fromkeys(root for a, b in pairs for root in self._roots.between(a, b)):
-            yield self._by_root(kind, subject, root, event.number)
+    def _of_order(self) -> Iterator[Difference]:
+        sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
+        for base, head in zip(self._base.blocks, self._head.blocks, strict=True):
+            for pair in order.exchanged(self._values, base.events, head.events):
+                yield from sync.exchanged(*pair)
 
-    def _by_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
-        """A risk where the text shows what differs; otherwise both sides may compute the same."""
-        row = self._of_root(kind, subject, root, what)
-        self._subjects.add(row.subject)
-        is_value = kind is not SYNC and "address" not in subject and "predicate" not in subject
-        is_known = self._values.value_of(root.base) is not None
-        is_crosswise = is_value and not is_known and {root.base, root.head} <= self._both
-        is_crosswise = is_crosswise or (is_value and root.is_guess and row.kind is not FLOAT)
-        return _doubted(row) if is_crosswise and row.kind is not UNKNOWN else row
+    def _of_pending(self) -> Iterator[Difference]:
+        """Accesses that may still run at a barrier of head, where base waits for them."""
+        barriers = [event for block in self._head.blocks for event in block.events if event.pending]
+        for barrier in {
+            separation.kind_of(each): each for each in barriers if not each.operation.early
+        }.values():
+            lost = separation.lost(self._base, self._head, barrier)
+            if lost.pair:
+                what = (
+                    f"does not wait for {_a(noun(lost.pair[0]))} at a barrier before {_a(noun(lost.pair[1]))}"
+                )
+                witness = self._witnesses.ordered(*lost.pair, barrier)
+                yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+            elif not lost.is_complete:
+                yield NotShown(reason="a barrier may wait for fewer accesses")
 
-    def _of_root(self, kind: EffectClass, subject: str, root: Root, what: object) -> EffectDiffers:
-        made = [] if root.is_cut else [each for each in self._roots.made(root) if each]
-        names, pair = [wording.code(each) for each in made], (root.base, root.head)
-        if len(made) > 1 and len(set(names)) == 1 and any(MARK in each.name for each in made):
-            return _early(made[0], made[1], pair)
-        keys = [self._values.keys[each] for each in pair]
-        is_element = keys[0][0] == keys[1][0] == "part" and keys[0][2] != keys[1][2]
-        if keys[0][0] == keys[1][0] == "text":
-            constants = [key[1] for key in keys]
-            if all(map(_FLOAT_CONSTANT.fullmatch, constants)) and not self._have(*constants):
-                return EffectDiffers(FLOAT, f"floating-point constant differs: {' → '.join(constants)}", pair)
-        if (
-            len(made) > 1
-            and not is_element
-            and any(each.is_float for each in made)
-            and (len(set(names)) == 1 or all(each.is_float for each in made))
-            and len({bool(_MATRIX.search(name)) for name in names}) == 1
-        ):
-            detail = " → ".join(names) if len(set(names)) == 2 else f"{names[0]} has other operands"
-            row = EffectDiffers(FLOAT, f"{FLOAT_DIFFERS}: {detail}", pair)
-            return self._respelled(made[0], made[-1], row)
-        detail = ""
-        if root.constants is not None:
-            detail = f"constant {root.constants[0]} → {root.constants[1]}"
-        elif root.is_select:
-            detail = f"a select is {'gone' if self._values.keys[root.base][0] == 'select' else 'new'}"
-        elif len({*map(self._compared, pair)}) == 1:
-            both = [self._comparison(each) for each in pair]
-            detail = " → ".join(both) if len({*map(wording.unsigned, both)}) == 2 and all(both) else ""
-        if detail:
-            return EffectDiffers(kind, f"{subject}: {detail}", what)
-        detail = f": {' → '.join(dict.fromkeys(names))}" if names else ""
-        return EffectDiffers(UNKNOWN, f"{subject}{detail}, perhaps only computed in another way", what)
+    def _of_alignment(self) -> Iterator[Difference]:
+        """Accesses that are equal, and that one instruction of head makes where several of base do."""
+        whole = {event.number: event.effect.whole for block in self._base.blocks for event in block.events}
+        for event in (event for block in self._head.blocks for event in block.events):
+            wide = event.effect.whole
+            if wide > whole.get(event.number, wide) and self._values.bits(event.address[-1]) & wide - 1:
+                reason = f"a {noun(event)} has {wide} bytes at once, and its alignment is not shown"
+                yield NotShown(reason=reason, witness=self._witnesses.of(event, event))
 
-    def _compared(self, number: int) -> frozenset[object]:
-        """The two values that a comparison compares; of any other value, itself."""
-        key = self._values.keys[number]
-        key = self._values.keys[key[1]] if key[0] == "not" else key
-        return frozenset(key[-2:] if re.search("^lt$|^eq$|setp|cmp", str(key[0])) else [(number,)])
+    # all together
 
-    def _comparison(self, number: int) -> str:
-        """Its name, or the opposite where only that is computed."""
-        made_by = self._values.made_by
-        if made := made_by.get(number):
-            return wording.code(made)
-        made = made_by.get(self._values.invert(number))
-        return wording.opposite(wording.code(made)) if made else ""
+    def _settled(self, found: Iterable[Difference]) -> list[Difference]:
+        """What is no certain hazard beside the others is not shown.
 
-    def _have(self, base: str, head: str) -> bool:
-        """Whether both sides have both constants."""
-        return all(Verbatim(text) in own for text, own in zip((head, base), self._constants, strict=True))
+        Where loads and stores both change place, or some are gone and others new, they may be arranged
+        differently. And where an access is not shown, it may make up for what differs in others; a value that
+        is not shown may for other values.
+        """
+        own = list(dict.fromkeys(found))
+        is_unclear = self._is_place_unclear or self._is_arranged()
+        is_value_unclear = is_unclear or any(isinstance(each, NotShown) for each in own)
 
-    # synchronization
+        def is_doubted(each: Difference) -> bool:
+            if not isinstance(each, Hazard) or each.kind is HazardKind.ORDER:
+                return False
+            return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
 
-    def _gone(self, event: Event) -> EffectDiffers:
-        if event.effect.act is Act.SYNC:
-            return self._unsynchronized(event)
-        words = f"{wording.noun(event)} is gone"
-        words += ": fewer wait states before what reads a result" * bool(_states(event))
-        return EffectDiffers(_kind_of(event), words, event.number, _states(event))
-
-    def _new(self, event: Event) -> EffectDiffers:
-        name, act = event.operation.name, event.effect.act
-        kind = _kind_of(event)
-        if act is Act.STATES or (act is Act.SYNC and not _COUNTS.search(name)):
-            others = _SEPARATES.match(name) and separation.is_divided(self._head, event)
-            kind = UNKNOWN if others or _DOES_MORE.match(name) else COST
-        return EffectDiffers(kind, f"{wording.noun(event)} is new", event.number, _states(event))
-
-    def _unsynchronized(self, event: Event) -> EffectDiffers:
-        name, noun = event.operation.name, wording.noun(event)
-        counts = [
-            sum(each.operation.name == name for code in side.blocks for each in code.events)
-            for side in self._sides
+        why = "accesses or values may be arranged differently"
+        return [
+            NotShown(reason=why, detail=each.what, witness=each.witness)
+            if isinstance(each, Hazard) and is_doubted(each)
+            else each
+            for each in own
         ]
-        if not _SEPARATES.match(name):
-            kind, words = (SYNC, "is gone") if counts[0] > counts[1] else (UNKNOWN, "is in another place")
-            return EffectDiffers(kind, f"{noun} {words}", event.number, _UNPAIRED)
-        like = separation.kind_of(event)
-        if like not in self._lost:
-            self._lost[like] = separation.lost(self._base, self._head, event)
-        found = self._lost[like]
-        if found.pair:
-            words = f"{noun} between {wording.both(*map(wording.short, found.pair))} is gone"
-            return EffectDiffers(SYNC, words, event.number, "" if found.is_complete else _UNPAIRED)
-        is_divided = separation.is_divided(self._base, event)
-        if found.is_complete and _NEEDED_ONLY_BETWEEN.match(name) and not is_divided:
-            words = f"{noun} is gone: what is left keeps the same accesses apart"
-            return EffectDiffers(COST, words, event.number)
-        words = f"{noun} is {'gone' if counts[0] > counts[1] else 'in another place'}"
-        return EffectDiffers(UNKNOWN, f"{words}: no accesses that may meet are seen around it", event.number)
 
-    def _of_order(self, one: Event, other: Event) -> EffectDiffers:
-        acts = {one.effect.act, other.effect.act}
-        words = f"{wording.noun(one)} now stands behind the {wording.noun(other)} that followed"
-        if Act.SYNC in acts:
-            return EffectDiffers(SYNC, words, one.number)
-        if order.same_bytes(self._values, one, other):
-            return EffectDiffers(MEMORY, f"{words}, on the same bytes", one.number)
-        return EffectDiffers(UNKNOWN, f"{words}, perhaps on other bytes", one.number)
+    def _is_arranged(self) -> bool:
+        """Whether what differs in one access may be made up for by another of that memory."""
+        if any(space == other for _, space in self._gone for _, other in self._new):
+            return True
+        places = self._moved.keys() | self._gone.keys() | self._new.keys()
+        both = {
+            space for _, space in places if len({_writes(act) for act, other in places if other == space}) > 1
+        }
+        one = {pair for pairs_ in self._moved.values() for pair in pairs_}
+        is_shift = both == {"global"} and len(one) == 1 and None not in one  # elements do not change places
+        return bool(both) and not is_shift
 
 
-def _space(event: Event) -> str:
-    return event.effect.space or (event.effect.act if event.effect.act is Act.COPY else "")
+_SHAPE = re.compile(r"\bm\d+n\d+k\d+\b|_\d+x\d+x\d+_?")
+_TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 
 
-def _doubted(row: EffectDiffers) -> EffectDiffers:
-    if row.subject.startswith("the predicate of") and "shared" not in row.subject:
-        return row
-    words = row.subject.partition(": ")[0]
-    return row._replace(kind=UNKNOWN, subject=f"{words}, among others that are arranged differently")
+def _writes(act: Act) -> bool:
+    return act is not Act.LOAD
 
 
-def _is_of_layout(row: EffectDiffers) -> bool:
-    """Whether another layout of shared memory may be why."""
-    if row.kind is MEMORY:
-        return bool(row.act) or row.subject.startswith("shared ")
-    return row.kind is SYNC and bool(row.act) and _ADDRESS in row.subject
-
-
-def _mirrored(subject: str) -> str:
-    """The opposite edit; empty where a sentence has none."""
-    words, _, detail = subject.partition(": ")
-    if detail in _OPPOSITE:
-        return f"{words}: {_OPPOSITE[detail]}"
-    constant = "constant " * detail.startswith("constant ")
-    one, arrow, other = detail.removeprefix(constant).partition(" → ")
-    return f"{words}: {constant}{other} → {one}" if arrow else ""
-
-
-def _several(subjects: Iterable[str]) -> set[str]:
-    """The values that differ in several constants by several distances: other elements, in another order."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for subject in subjects:
-        words, _, detail = subject.partition(": constant ")
-        if detail and "address" not in words and "predicate" not in words:
-            one, other = detail.split(" → ")
-            found[words].append(int(other) - int(one))
-    return {words for words, distances in found.items() if len(distances) > 2 and len({*distances}) > 1}
-
-
-def _early(base: Operation, head: Operation, what: object) -> EffectDiffers:
-    """In head a risk. Where only base does not wait, an access waits for more, or a value is another."""
-    why, before = head.name.partition(MARK)[2], base.name.partition(MARK)[2]
-    copies = [sum(map(int, re.findall(r"(\d+) copies", text))) for text in (before, why)]
-    if copies[0] < copies[1] or not {*re.findall("[a-z]+", why)} <= {*re.findall("[a-z]+", before)}:
-        return EffectDiffers(SYNC, f"{wording.code(head)} comes too early: {why}", what)
-    kind = COST if before.endswith(UNFINISHED) else UNKNOWN
-    return EffectDiffers(kind, f"{wording.code(head)} waits for more: in base, {before}", what)
-
-
-def _renamed(one: Event, other: Event) -> EffectDiffers:
-    ours, theirs = one.operation, other.operation
-    if ours.name.partition(MARK)[0] == theirs.name.partition(MARK)[0]:
-        return _early(ours, theirs, one.number)
-    words = f"{wording.code(ours)} → {wording.code(theirs)}"
-    if one.effect.act is Act.MATRIX or ours.is_float:
-        return EffectDiffers(FLOAT, words, one.number)
-    if ours.name == f"{theirs.name}.read" and _WAITS.search(ours.name):
-        return EffectDiffers(COST, f"{wording.noun(one)} waits for more: {words}", one.number)
-    kinds = {_PIECES.sub("", each.name) for each in (ours, theirs)}
-    if _is_joined(one, other):
-        words = f"{wording.noun(one)} stands in one instruction with another: {words}"
-        return EffectDiffers(UNKNOWN, words, one.number)
-    if len(kinds) == 1 and one.effect.size == other.effect.size and one.address == other.address:
-        words = f"{wording.noun(one)} has the same bytes in other pieces: {words}"
-        return EffectDiffers(UNKNOWN, words, one.number)
-    ordered = r"acq|rel|relaxed|seq_cst|monotonic|\.(?:cta|cluster|gpu|sys)\b|syncscope"
-    kind = SYNC if re.findall(ordered, ours.name) != re.findall(ordered, theirs.name) else _kind_of(one)
-    return EffectDiffers(kind, f"{wording.noun(one)} differs: {words}", one.number, _states(one))
-
-
-def _is_paired_otherwise(gone: Iterable[Event], new: Iterable[Event]) -> bool:
-    """Whether AMD's instructions that make two accesses make the same ones in all, at the same offsets."""
-    ours, theirs = (
-        sorted(name for event in side if _TWO.match(name := event.operation.name)) for side in (gone, new)
-    )
-    before, after = (Counter(re.findall(r"\S+\d:([1-9]\d*)", " ".join(names))) for names in (ours, theirs))
-    return ours != theirs and len(ours) == len(theirs) and before == after
-
-
-def _is_joined(one: Event, other: Event) -> bool:
-    """Whether one of the two is an instruction of AMD that makes two accesses."""
-    return bool(_TWO.match(one.operation.name)) != bool(_TWO.match(other.operation.name))
-
-
-def _in_another_order(gone: Iterable[Event], new: Iterable[Event]) -> list[Event]:
-    """Exchanges between lanes that both sides of a block have, in two orders."""
-    sides = [[each for each in side if each.effect.act is Act.LANES] for side in (gone, new)]
-    names = [[(each.operation.name, *pairing.texts(each)) for each in side] for side in sides]
-    return [] if names[0] == names[1] or Counter(names[0]) != Counter(names[1]) else [*sides[0], *sides[1]]
+def _a(words: str) -> str:
+    return f"a {words}"
 
 
 def _is_pure(event: Event | None) -> bool:
@@ -472,43 +427,8 @@ def _is_pure(event: Event | None) -> bool:
     return event is not None and event.effect.act is Act.LANES
 
 
-def _states(event: Event) -> str:
-    return Act.STATES if event.effect.act is Act.STATES else ""
-
-
-def _kind_of(event: Event) -> EffectClass:
-    if event.effect.act in (Act.SYNC, Act.STATES):
-        return SYNC
-    if event.effect.act is Act.MATRIX or event.operation.is_float:
-        return FLOAT
-    is_spilled = event.effect.space == "local"  # what a thread keeps for itself
-    return UNKNOWN if is_spilled or event.effect.act in (Act.OPAQUE, Act.LANES) else MEMORY
-
-
-def _waits_for_more(
-    value_of: Callable[[int], int | None], act: Act, event: Event, pairs: Sequence[tuple[int, int]]
-) -> bool:
-    """Whether head's wait is base's and leaves fewer unfinished."""
-    if act is not Act.SYNC or not _WAITS.search(event.operation.name) or _COUNTS.search(event.operation.name):
-        return False
-    found = [(value_of(a), value_of(b)) for a, b in pairs if a != b]
-    return bool(found) and all(a is not None and b is not None and b < a for a, b in found)
-
-
-def of_shapes(base: Graph, head: Graph) -> Iterator[EffectDiffers]:
-    """Of two functions whose blocks do not correspond: what one has more of."""
-    ours, theirs = (
-        Counter(
-            (each.operation.effect.act, wording.code(each.operation))
-            for node in side
-            for each in node.block.instructions
-            if each.operation.effect and each.operation.effect.act in (Act.SYNC, Act.MATRIX)
-        )
-        for side in (base, head)
-    )
-    yield EffectDiffers(UNKNOWN, f"the blocks of the code do not correspond: {len(base)} and {len(head)}", 0)
-    for act, name in {**ours, **theirs}:
-        before, after = ours[act, name], theirs[act, name]
-        if before != after:
-            is_other = act is Act.MATRIX and not (before and after)
-            yield EffectDiffers(FLOAT if is_other else UNKNOWN, f"there are {after} {name}, not {before}", 0)
+def _in_another_order(gone: Iterable[Event], new: Iterable[Event]) -> list[Event]:
+    """Exchanges between lanes that both sides of a block have, in two orders."""
+    sides = [[each for each in side if each.effect.act is Act.LANES] for side in (gone, new)]
+    names = [[(each.operation.name, *map(repr, pairs.texts(each))) for each in side] for side in sides]
+    return [] if names[0] == names[1] or Counter(names[0]) != Counter(names[1]) else [*sides[0], *sides[1]]

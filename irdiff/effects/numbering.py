@@ -29,6 +29,7 @@ from irdiff.ir.program import (
     Effect,
     Function,
     Graph,
+    Instruction,
     Operand,
     Operation,
     ReadError,
@@ -52,6 +53,9 @@ class Event(NamedTuple):
     lanes: int | None
     address: tuple[int, ...]
     operands: tuple[int, ...]
+    line: int
+    pending: frozenset[int]
+    """As of `Instruction`."""
 
 
 class NumberedBlock(NamedTuple):
@@ -88,7 +92,10 @@ class NumberedFunction:
         self.stale = set(range(len(graph)))
         """The blocks whose joins are told apart since the last round."""
         self.blocks = [NumberedBlock((), None)] * len(graph)
-        self.computed: set[int] = set()
+        self.lines: dict[int, int] = {}
+        """Where a value is computed first."""
+        self.pending: dict[int, frozenset[int]] = {}
+        """By value, as of `Instruction`."""
         self.lanes = Lanes(values)
         self._asynchronous = function.asynchronous
         self._entered: list[_State | None] = [None] * len(graph)
@@ -148,6 +155,17 @@ class NumberedFunction:
             raw.flat = self.values.select(raw.lanes, raw.value, self.flat(raw.below))
         return raw.flat
 
+    @property
+    def values_of(self) -> set[int]:
+        """All that it computes, reads or enters a block with."""
+        events = (event.number for block in self.blocks for event in block.events)
+        joins = (
+            self.values.node("join", block, class_)
+            for block, own in enumerate(self.joins)
+            for class_ in own.values()
+        )
+        return {*self.lines, *events, *joins}
+
     def waited(self, event: Event, state: _State) -> None:
         """What a matrix unit wrote is another value after a wait."""
         is_wait = self._asynchronous and "wait" in event.operation.name
@@ -155,6 +173,7 @@ class NumberedFunction:
             old = self.flat(state[register])
             if self.values.value_of(old) is None:
                 state[register] = self.values.node("waited for", event.number, old)
+                self.lines.setdefault(self.flat(state[register]), event.line)
 
 
 class _Block:
@@ -170,8 +189,10 @@ class _Block:
 
     def run(self) -> NumberedBlock:
         """Remembers what an operation gives of the same values in the same lanes."""
-        state, known, function = self._state, self._values.known, self._function
-        for operation, names, reads in self._node.block.instructions:
+        state, known, function, keys = self._state, self._values.known, self._function, self._values.keys
+        lines = function.lines
+        for each in self._node.block.instructions:
+            operation, names, reads = each[:3]
             read = [state.get(name, name) for name in reads]
             if operation.effect is None:
                 key = operation, state[EXEC], *read
@@ -179,9 +200,14 @@ class _Block:
                 if results is None:
                     results = known[key] = self._results(operation, read, len(names))
                 if operation.compute != COPY:
-                    function.computed.update(results)
+                    is_part = len(results) > 1 and keys[results[0]][0] == "part"
+                    whole = keys[results[0]][1:2] if is_part else ()
+                    for result in (*results, *whole):
+                        lines.setdefault(result, each.line)
+                        if each.pending:
+                            function.pending[result] = each.pending
             else:
-                event = self._event(operation, operation.effect, read)
+                event = self._event(each, operation.effect, read)
                 results = self._parts(event.number, len(names))
             if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
                 self._write(operation, names, read, results)
@@ -268,19 +294,21 @@ class _Block:
                     below = below.below
                 state[register] = _MaskedValue(lanes, value, below)
 
-    def _event(self, operation: Operation, effect: Effect, read: Sequence[_Raw]) -> Event:
-        values = self._values
+    def _event(self, each: Instruction, effect: Effect, read: Sequence[_Raw]) -> Event:
+        values, operation = self._values, each.operation
         key = self._number, operation, self._state[EXEC], *read
         found = values.known_events.get(key)
         if found is None:
             found = values.known_events[key] = self._like(operation, effect, read)
-        like, guard, *_ = found
+        like, guard, lanes, address, operands = found
         if like in self._loaded[effect.space]:
             return self._loaded[effect.space][like]
         number = values.node("event", operation.name, guard, like, self._seen[like])
         self._seen[like] += 1
         values.made_by.setdefault(number, operation)
-        event = Event(operation, effect, number, *found)
+        event = Event(
+            operation, effect, number, like, guard, lanes, address, operands, each.line, each.pending
+        )
         self._events.append(event)
         if effect.act is Act.LOAD and not _READS_ANEW.search(operation.name):
             self._loaded[effect.space][like] = event

@@ -14,8 +14,6 @@ _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
 _COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
-_TWO = re.compile(r"ds_(?:read|write)2(st64)?_b(32|64)")
-"""Accesses of AMD at two offsets."""
 
 
 def meet(values: Values, one: Event, other: Event) -> bool:
@@ -72,15 +70,10 @@ class Extent(NamedTuple):
 def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
     name = event.operation.name
-    is_copy, two = re.match(r"cp\.async\.c\w\.shared\.global", name), _TWO.match(name)
-    size, ahead = 16 if "matrix" in name else event.effect.size, 0  # a thread names a row of `ldmatrix`
+    is_copy = re.match(r"cp\.async\.c\w\.shared\.global", name)
+    size = 16 if "matrix" in name else event.effect.size  # a thread names a row of `ldmatrix`
     if is_copy:
         size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
-    if two:
-        width = int(two.group(2)) // 8
-        found = dict(re.findall(r"offset([01]):(\d+)", name))
-        places = [int(found.get(each, 0)) * width * (64 if two.group(1) else 1) for each in "01"]
-        size, ahead = abs(places[0] - places[1]) + width, min(places)
     if not size or not event.address or (event.effect.space != "shared" and not is_copy):
         return None
     address = event.address[0]
@@ -91,7 +84,7 @@ def extent(values: Values, event: Event) -> Extent | None:
     varying = values.bits(values.add(32, address, values.constant(constant, 32), -1))
     if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
         return None
-    return Extent(symbols[0] if symbols else -1, constant + ahead, varying, size)
+    return Extent(symbols[0] if symbols else -1, constant, varying, size)
 
 
 def are_apart(values: Values, one: Event, other: Event) -> bool:
@@ -120,26 +113,29 @@ def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
     return (event.address[:-1], terms), constant, constant + size
 
 
-def exchanged(values: Values, base: Sequence[Event], head: Sequence[Event]) -> tuple[Event, Event] | None:
-    """Of the same effects in two orders: two that meet, the first of which stands behind the second at head.
+def exchanged(values: Values, base: Sequence[Event], head: Sequence[Event]) -> list[tuple[Event, Event]]:
+    """Of the same effects in two orders: pairs that meet, the first of which is behind the second at head.
 
-    The pair that a reader wants to hear of first: with synchronization, with a matrix unit.
+    Of pairs with the same barrier, and of pairs without one, the one that a reader wants to hear of first.
     """
     base, head = ([each for each in side if each.effect.act not in _WITHOUT_ORDER] for side in (base, head))
     place = {event.number: n for n, event in enumerate(head)}
     found = [place[event.number] for event in base]
     start = next((n for n, at in enumerate(found) if n != at), len(found))
-    pairs = (
+    found_pairs = (
         (base[earlier], base[later])
         for later in range(start, len(found))
         for earlier in range(start, later)
         if found[earlier] > found[later] and meet(values, base[earlier], base[later])
     )
-    return max(
-        pairs,
-        key=lambda pair: [act in (each.effect.act for each in pair) for act in _TOLD_FIRST],
-        default=None,
-    )
+    first: dict[int | None, tuple[Event, Event]] = {}
+    for pair in sorted(found_pairs, key=_told_first, reverse=True):
+        first.setdefault(next((each.number for each in pair if each.effect.act is Act.SYNC), None), pair)
+    return list(first.values())
+
+
+def _told_first(pair: tuple[Event, Event]) -> list[bool]:
+    return [act in (each.effect.act for each in pair) for act in _TOLD_FIRST]
 
 
 _TOLD_FIRST = (Act.SYNC, Act.MATRIX, Act.COPY, Act.STORE)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
+from irdiff.effects import rounding
 from irdiff.effects.numbering import NumberedFunction
-from irdiff.effects.values import WITH_WIDTH, Key, used_bits
-from irdiff.ir.program import Operation
+from irdiff.effects.samples import Likeness, Samples
+from irdiff.effects.values import WITH_WIDTH, Key, operands_of, used_bits
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all, however often."""
 Linear = tuple[int, tuple[tuple[int, int], ...]]
+_NEAR = 5
+_CLEARLY = 0.5
 _LINEAR = frozenset(["sum", "bits"])
+_CLOSE = frozenset({Likeness.NEAR, Likeness.EQUAL})
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
 
 
@@ -24,8 +28,8 @@ class Root(NamedTuple):
     head: int
     constants: tuple[int, int] | None = None
     """Where nothing but a constant differs."""
-    is_select: bool = False
-    """Whether one side chooses between the other's value and something else."""
+    likeness: Likeness = Likeness.UNKNOWN
+    """What samples say of the two."""
     is_guess: bool = False
     """Whether operands that may change places lie above it: which belongs to which is not known."""
     is_cut: bool = False
@@ -35,19 +39,24 @@ class Root(NamedTuple):
 class Roots:
     """Remembers which pairs it has seen."""
 
-    def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
+    def __init__(
+        self,
+        base: NumberedFunction,
+        head: NumberedFunction,
+        shared: Collection[int],
+        partners: Mapping[int, int],
+    ) -> None:
+        """partners: of the effects that only one side has, which of base is compared with which of head."""
         self._values = base.values
-        self.partners: dict[int, int] = {}
-        """Of the effects that only one side has: which are compared."""
+        self._partners = partners
+        self._taken_for = {head: base for base, head in partners.items()}
+        self._near: dict[int, frozenset[int]] = {}
+        self._samples = Samples(base.values, shared, self._taken_for)
         self._joins = _entering(base), _entering(head)
         self._found: dict[tuple[int, int], list[Root]] = {}
         self._looked = 0
         self._steps: dict[tuple[int, int], tuple[bool, list[tuple[int, int]]] | Root] = {}
         """The pairs that a pair leads to, after whether they are a guess, or the root that it is."""
-
-    def made(self, root: Root) -> tuple[Operation | None, Operation | None]:
-        """What computes the root on each side."""
-        return self._values.made_by.get(root.base), self._values.made_by.get(root.head)
 
     def between(self, base: int, head: int) -> list[Root]:
         """Empty where the values are equal, or differ only since effects do that are a pair."""
@@ -81,10 +90,34 @@ class Roots:
             yield Root(base, head, is_cut=True)
 
     def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
+        formats = rounding.formats(self._values, base, head, depth=0)
+        if formats and (likeness := self._samples.compare(base, head, formats)) in _CLOSE:
+            return Root(base, head, likeness=likeness)
         below = self._below(base, head)
         if below is None:
-            return self._root(base, head)
-        return len(below) > 1 and self._commutes(base), below
+            root = self._root(base, head)
+            formats = rounding.formats(self._values, base, head) if self._may_round(base, head) else ()
+            likeness = self._samples.compare(base, head, formats)
+            is_constant = root.constants is not None and likeness is Likeness.UNKNOWN
+            return root._replace(likeness=Likeness.OTHER if is_constant else likeness)
+        return len(below) > 1 and self._is_ambiguous(base, head), below
+
+    def _is_ambiguous(self, base: int, head: int) -> bool:
+        """Whether operands that may change places belong together in one way as well as in another."""
+        if not self._commutes(base):
+            return False
+        ours, theirs = (operands_of(self._values.keys[each])[:2] for each in (base, head))
+        if len(ours) != 2 or len(theirs) != 2 or self._values.keys[base][0] in _LINEAR:
+            return True
+        return abs(self._likeness(ours, theirs) - self._likeness(ours, theirs[::-1])) < _CLEARLY
+
+    def tried(self, base: int, head: int) -> Likeness:
+        """What samples say of two values, with all that is taken for one another."""
+        return self._samples.compare(base, head, rounding.formats(self._values, base, head))
+
+    def _may_round(self, *numbers: int) -> bool:
+        """Not two constants: what reads them tells."""
+        return any(self._values.keys[each][0] not in ("text", "const") for each in numbers)
 
     def _commutes(self, number: int) -> bool:
         made = self._values.made_by.get(number)
@@ -95,8 +128,6 @@ class Roots:
         one, other = self._values.keys[base], self._values.keys[head]
         if ours is not None and theirs is not None:
             return Root(base, head, (ours, theirs))
-        if self._chooses(one, head) or self._chooses(other, base):
-            return Root(base, head, None, is_select=True)
         if one[0] == other[0] == "bits" and one[1] == other[1]:
             masks = [(a, b) for a, b in zip(one[2], other[2], strict=False) if a != b]
             if len(one[2]) == len(other[2]) and all(
@@ -114,14 +145,6 @@ class Roots:
                 atom = next(each for each in factors if factors[each] != others[each])
                 return Root(base, head, (factors[atom], others[atom]))
         return Root(base, head)
-
-    def _chooses(self, key: Key, value: int) -> bool:
-        """Between this value and another that is written somewhere."""
-        return (
-            key[0] == "select"
-            and value in key[2:]
-            and "undefined" not in [self._values.keys[each][0] for each in key[2:]]
-        )
 
     def _may_be_one(self, one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
         """Whether two terms are the same, or the same variable of a loop."""
@@ -157,11 +180,12 @@ class Roots:
             case "part":
                 return [(one[1], other[1])] if one[2:] == other[2:] else None
             case "event":  # an effect is told by itself
-                return [] if one[1] == other[1] and self.partners.get(base) == head else None
+                return [] if self._partners.get(base) == head else None
             case "join":
                 ours, theirs = self._joins[0].get(base), self._joins[1].get(head)
                 if one[1] != other[1] or ours is None or theirs is None or len(ours) != len(theirs):
                     return None
+                self._samples.take(head, base)
                 return list(zip(ours, theirs, strict=True))
             case "select" if one[2:] == other[:1:-1]:  # the same two values, the other way around
                 return [(one[1], self._values.invert(other[1]))]
@@ -182,10 +206,29 @@ class Roots:
             theirs = crossed
         return [pair for pair in zip(ours, theirs, strict=True) if pair[0] != pair[1]]
 
-    def _likeness(self, ours: Sequence[int], theirs: Sequence[int]) -> int:
-        """How many of the first two operands are the same, and how many of one kind."""
-        pairs = [(a, b) for a, b in zip(ours[:2], theirs[:2], strict=True)]
-        return sum(2 * (a == b) + (self._values.keys[a][0] == self._values.keys[b][0]) for a, b in pairs)
+    def _likeness(self, ours: Sequence[int], theirs: Sequence[int]) -> float:
+        """How alike the first two operands are: the same, of one kind, made of what the same effects give."""
+        found = 0.0
+        for a, b in zip(ours[:2], theirs[:2], strict=True):
+            mine, its = self._effects_below(a), self._effects_below(b)
+            shared = len(mine & its) / len(mine | its) if mine or its else 0.0
+            found += 2 * (a == b) + (self._values.keys[a][0] == self._values.keys[b][0]) + 3 * shared
+        return found
+
+    def _effects_below(self, number: int) -> frozenset[int]:
+        """The effects that a value is near to, by their numbers at base."""
+        known = self._near.get(number)
+        if known is None:
+            found, waiting = set[int](), [(number, _NEAR)]
+            while waiting:
+                now, left = waiting.pop()
+                key = self._values.keys[now]
+                if key[0] == "event":
+                    found.add(self._taken_for.get(now, now))
+                elif left:
+                    waiting += [(each, left - 1) for each in operands_of(key)]
+            known = self._near[number] = frozenset(found)
+        return known
 
     def _is_guarded(self, key: Key) -> bool:
         """Whether it chooses what an effect gives or what was there, by the predicate of the effect."""

@@ -22,7 +22,10 @@ _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Ac
 """And what other synchronization a barrier makes known to other threads, as a wait."""
 _ORDERS = frozenset({Act.SYNC, Act.OPAQUE})
 _GROUP = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(commit|wait)[._]group")
-_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.c[ag]")
+_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
+_SIGNALS = re.compile(r"cp\.async\.bulk|tcgen05\.(?:mma|cp)")
+_ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
+_OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
 _BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
 _MAX_ACCESSES = 700
 
@@ -42,7 +45,11 @@ def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost
     if len(ours) > _MAX_ACCESSES:
         return Lost(None, False)
     bits = {number: 1 << place for place, number in enumerate(ours)}
-    before, found = _together(base, kind, bits), list[tuple[Event, Event]]()
+    before, found, maybe = (
+        _together(base, kind, bits),
+        list[tuple[Event, Event]](),
+        list[tuple[Event, Event]](),
+    )
     for other, ahead in _together(head, kind, bits).items():
         new = ahead & ~before.get(other, 0)
         for one in (number for number, bit in bits.items() if new & bit) if new else ():
@@ -50,10 +57,14 @@ def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost
             if _is_own(*pair):
                 continue
             if _may_race(base.values, *pair, barrier.operation.name):
-                found.append(pair)
+                (found if _overlap(base.values, *pair) else maybe).append(pair)
             elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
                 is_complete = False
-    return Lost(max(found, key=_is_told_first, default=None), is_complete)
+    if (
+        not found and ours.keys() == theirs.keys()
+    ):  # where all else is equal, nothing else can keep them apart
+        found = [pair for pair in maybe if _share_a_buffer(base.values, *pair)]
+    return Lost(max(found, key=_is_told_first, default=None), is_complete and not maybe)
 
 
 def is_divided(side: NumberedFunction, barrier: Event) -> bool:
@@ -89,6 +100,9 @@ def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) 
     A barrier of threads does not wait for what runs in the background: its thread waits before.
     """
     entering, found = [(0, 0)] * len(side.graph), dict[int, int]()
+    at_line = dict[int, int]()
+    for event in (event for block in side.blocks for event in block.events if event.number in bits):
+        at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
     waiting = list(range(len(entering)))[::-1]
     while waiting:
         number = waiting.pop()
@@ -100,8 +114,9 @@ def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) 
                 before |= bits[event.number]
                 running |= bits[event.number] if _IN_BACKGROUND.match(name) else 0
             elif kind_of(event) == barrier:
-                before &= running if name.startswith("bar") else 0
-            if "wait" in _GROUP.findall(name):
+                late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
+                before &= late | (running if name.startswith("bar") else 0)
+            if "wait" in _GROUP.findall(name) or _ENDS_WAITING.match(name):
                 running = 0
         for target in side.graph[number].targets:
             own, others = entering[target], (before, running)
@@ -123,7 +138,9 @@ def _is_own(one: Event, other: Event) -> bool:
 
 
 def kind_of(barrier: Event) -> tuple[object, ...]:
-    return barrier.operation.name, barrier.guard, barrier.operands
+    """What separates accesses alike: a barrier of all threads has several names."""
+    name = "bar.sync" if _OF_ALL.match(barrier.operation.name) else barrier.operation.name
+    return name, barrier.guard, barrier.operands
 
 
 def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
@@ -138,13 +155,16 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
         is_own = _word(one) == f"tcgen05.{fence.removeprefix('tcgen05.wait::')[:2]}"
         if is_own and other.operation.name.startswith("mbarrier.arrive"):
             return True
+        if other.effect.act in _ORDERS:
+            return False
         is_apart = not is_own or order.are_apart(values, one, other)
         is_init = False
     elif "proxy" in fence:
         is_apart = _is_asynchronous(one) or not _is_asynchronous(other) or _spaces(one) == {"tensor"}
         is_init = one.operation.name.startswith("mbarrier.init")
-    else:
-        is_apart, is_init = other.effect.act in _ORDERS or _are_of_one_warp(values, one, other), False
+    else:  # what ends with an `mbarrier` is waited for there
+        is_apart = other.effect.act in _ORDERS or _are_of_one_warp(values, one, other)
+        is_apart, is_init = is_apart or _SIGNALS.match(one.operation.name) is not None, False
     if is_apart or (one.effect.act in _ORDERS and not is_init):
         return False
     acts = one.effect.act, other.effect.act
@@ -155,6 +175,33 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     if only_read or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
         return False
     return bool(_spaces(one) & _spaces(other)) and not order.never_meet(values, one, other)
+
+
+def _overlap(values: Values, one: Event, other: Event) -> bool:
+    """Whether two accesses are seen to touch common bytes, in some threads."""
+    ours, theirs = order.extent(values, one), order.extent(values, other)
+    if ours and theirs and ours.symbol == theirs.symbol:
+        return True
+    own = [
+        (each.address[:-1], values.linear(32, each.address[-1])[1]) for each in (one, other) if each.address
+    ]
+    return len(own) == 2 and own[0] == own[1] and _share_a_buffer(values, one, other)
+
+
+def _share_a_buffer(values: Values, one: Event, other: Event) -> bool:
+    """Whether two accesses of global memory begin at one pointer: where others are is not known."""
+    if "global" not in _spaces(one) & _spaces(other):
+        return True
+    pointers = [
+        {
+            *event.address[:-1],
+            *(atom for atom, times in values.linear(64, event.address[-1])[1] if times == 1),
+        }
+        if event.address
+        else set[int]()
+        for event in (one, other)
+    ]
+    return bool(pointers[0] & pointers[1])
 
 
 def _is_asynchronous(event: Event) -> bool:

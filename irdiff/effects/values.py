@@ -262,6 +262,8 @@ class Values:
                 return found & _SHARED_BITS if self._is_shared(key) else found
         if key in _SHARED:
             return _SHARED_BITS
+        if key[0] == "text" and "_param_" in str(key[1]):
+            return _ones(32)  # an address in the space of parameters
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
         if key == ("text", "%tid.x") and self.threads:
             return (1 << (self.threads - 1).bit_length()) - 1
@@ -460,6 +462,10 @@ class Values:
             return value
         return self._true_in.setdefault(found, value) if len({*found}) > 1 else self.constant(found[0], 1)
 
+    def is_of_threads(self, value: int) -> bool:
+        """Whether nothing but a thread's number decides it."""
+        return self._in_threads(value, 0) is not None
+
     def _in_threads(self, number: int, depth: int) -> tuple[int, ...] | None:
         """The value in each thread of a block; None where it is not of the thread's number alone."""
         if number not in self._of_threads:
@@ -508,8 +514,12 @@ class Values:
 
     # vectors, structures, and 64 bits in two registers
 
-    def pack(self, *parts: int) -> int:
+    def pack(self, *parts: int, width: int = 0) -> int:
+        """width: of a pair of integers, where it is 64; a pair of which one is known is a sum."""
         first = self.keys[parts[0]]
+        if width == 64 and len(parts) == 2 and any(self.keys[each][0] == "const" for each in parts):
+            low, high = (self.extend("z", 32_064, each) for each in parts)
+            return self.add(64, low, self.scaled(64, high, 1 << 32))
         whole = first[0] == "part" and all(
             self.keys[each] == ("part", first[1], place, len(parts)) for place, each in enumerate(parts)
         )
@@ -530,6 +540,24 @@ class Values:
         """One of two registers of 32 bits."""
         known = self.value_of(value)
         return self.part(value, place, 2) if known is None else self.constant(known >> (32 * place), 32)
+
+
+def operands_of(key: Key) -> list[int]:
+    """The numbers of the values that a node is made of."""
+    match key:
+        case (("const" | "text" | "parameter" | "undefined"), *_):
+            return []
+        case "bits", _, terms:
+            return [atom for (atom, _), _ in terms]
+        case "sum", _, _, terms:
+            return [atom for atom, _ in terms]
+        case ("part", value, _, _) | ("not", value) | ("trunc", _, value) | ("sext", _, _, value):
+            return [value]
+        case "put", value, _, part:
+            return [value, part]
+        case name, _, *parts if name in WITH_WIDTH:
+            return [*parts]
+    return [each for each in key[1:] if isinstance(each, int)]
 
 
 def _evaluate(key: Key, values: Sequence[int]) -> int:
@@ -573,7 +601,7 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     "sext": _ext("s"),
     "trunc": Values.trunc,
     "select": lambda values, _, condition, one, other: values.select(condition, one, other),
-    "pack": lambda values, _, *parts: values.pack(*parts),
+    "pack": lambda values, width, *parts: values.pack(*parts, width=width),
     "part": lambda values, place, value: values.part(value, place),
     "half": lambda values, place, value: values.half(value, place),
     "piece": lambda values, code, value: values.part(value, *divmod(code, PIECES)),

@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
 from irdiff.errors import UsageError
-from irdiff.model import Case, Verdict
+from irdiff.model import Case, Meaning, Verdict
 from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-policy/1"
@@ -120,11 +120,11 @@ class NondeterministicRule(_Rule):
     kind: Literal["nondeterministic"]
 
 
-class SeverityRule(_Rule):
-    """No group has such a severity, or a reason of that name; unknown for a changed case in no group."""
+class MeaningRule(_Rule):
+    """No changed case has such a meaning; unknown for one of which nothing is said."""
 
-    kind: Literal["severity"]
-    severities: Annotated[Patterns, Field(min_length=1)]
+    kind: Literal["meaning"]
+    meanings: Annotated[tuple[Meaning, ...], Field(min_length=1)]
 
 
 class RadiusRule(_Rule):
@@ -172,7 +172,7 @@ Rule = (
     | TimedRule
     | WrongResultRule
     | NondeterministicRule
-    | SeverityRule
+    | MeaningRule
     | RadiusRule
     | CompileTimeRule
     | CoverageRule

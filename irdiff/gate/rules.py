@@ -11,10 +11,9 @@ from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
 from irdiff.gate import policy
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
-from irdiff.gate.policy import Rule, matches
+from irdiff.gate.policy import Rule
 from irdiff.gate.timings import TimedCase
-from irdiff.group import severity
-from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
+from irdiff.model import COMPARED_VERDICTS, Case, Meaning, Run, StageStatus, Verdict
 from irdiff.report import edit_coverage
 from irdiff.timing.results import Speed
 
@@ -88,15 +87,14 @@ def _finding(
 def _of_cases(
     rule: Rule, cases: Iterable[Case], run: Run, timings: Mapping[str, Sequence[TimedCase]]
 ) -> Iterator[GateFinding]:
-    groups = {group.id: group for group in run.groups}
     for case in cases:
-        objection = _objection(rule, case, run, groups.get(case.group or ""), timings[case.id])
+        objection = _objection(rule, case, run, timings[case.id])
         if objection:
             yield _finding(rule, SubjectKind.CASE, case.id, objection, (case,) if case.group else ())
 
 
 def _objection(  # noqa: PLR0911 - one line a kind
-    rule: Rule, case: Case, run: Run, group: ChangeGroup | None, timings: Sequence[TimedCase]
+    rule: Rule, case: Case, run: Run, timings: Sequence[TimedCase]
 ) -> Objection | None:
     match rule:
         case policy.VerdictRule():
@@ -115,8 +113,8 @@ def _objection(  # noqa: PLR0911 - one line a kind
             return _timed(timings)
         case policy.WrongResultRule():
             return _result(timings)
-        case policy.SeverityRule():
-            return _severity(rule, group)
+        case policy.MeaningRule():
+            return _meaning(rule, case)
         case _:
             raise AssertionError(rule.kind)
 
@@ -225,17 +223,17 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 
 
-def _severity(rule: policy.SeverityRule, group: ChangeGroup | None) -> Objection | None:
-    if group is None:
-        return _unknown("changed and in no change group: its severity is not known")
-    said = severity.sentences(group)
-    whys = {group.severity: "".join(said[:1])}
-    whys |= {reason.partition(":")[0]: why for reason, why in zip(group.reasons, said, strict=True)}
-    found = next((name for name in whys if matches(rule.severities, name)), None)
-    if found is None:
+_REASONS = 3
+
+
+def _meaning(rule: policy.MeaningRule, case: Case) -> Objection | None:
+    if case.summary is None:
+        return _unknown("changed, and what that means for its results is not known")
+    effects = case.summary.effects
+    meaning = effects.kind if effects else Meaning.NOT_SHOWN
+    if meaning not in rule.meanings:
         return None
-    why = f"{whys[found]}; " if whys[found] else ""
-    return _violated(f"{found}: {why}{group.title}")
+    return _violated(f"{meaning}: {'; '.join(case.summary.reasons[:_REASONS])}")
 
 
 # rules that look at one target at a time

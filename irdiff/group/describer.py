@@ -5,14 +5,16 @@ A description is kept under the case and the texts that show its edit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import DamagedArtifactError
 from irdiff.compare.edits import EditSource
+from irdiff.compare.machine_code_text import MachineCodeText
 from irdiff.effects import cases as effects_of
 from irdiff.group.grouping import NO_LAUNCHES, Description, Judged, describe
-from irdiff.model import GROUPED_VERDICTS, Cause, ComparedCase, Effects, Launch, Sides
+from irdiff.model import GROUPED_VERDICTS, ComparedCase, Effects, Launch, Sides
 from irdiff.parallel import LARGE_TEXT, Stream
 from irdiff.store.memo import MemoStep
 
@@ -38,9 +40,21 @@ def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Ju
 class CaseDescriber:
     """Thread-safe."""
 
-    def __init__(self, reader: EditReader, *, same_compiler: bool = False, reuse: bool = False) -> None:
-        """With one compiler on both sides every difference is one that the kernels or launches ask for."""
+    def __init__(
+        self,
+        reader: EditReader,
+        *,
+        same_compiler: bool = False,
+        reuse: bool = False,
+        packages: Sequence[str] = (),
+    ) -> None:
+        """With one compiler on both sides every difference is one that the kernels or launches ask for.
+
+        packages: as of `MachineCodeText`.
+        """
         self._reader = reader
+        self._packages = packages
+        self._machine_code = MachineCodeText(reader.comparator.content, packages)
         self._store = reader.comparator.store
         self._same_compiler = same_compiler
         self._reuse = reuse
@@ -53,7 +67,7 @@ class CaseDescriber:
     ) -> Description:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
         fields = {name: value for name, value in vars(case).items() if name != _TIMES}
-        memo = self._store.memo(STEP, [fields, source, [self._same_compiler]])
+        memo = self._store.memo(STEP, [fields, source, [self._same_compiler, bool(self._packages)]])
         described = memo.get() if self._reuse else None
         if described is None:
             described = self._described(case, source, launches)
@@ -70,10 +84,12 @@ class CaseDescriber:
             effects = self._effects(case)
             return describe(case, edit, launches, effects, same_compiler=self._same_compiler)
 
-    def _effects(self, case: ComparedCase) -> tuple[Effects, Cause] | None:
+    def _effects(self, case: ComparedCase) -> Effects | None:
         text = self._reader.comparator.text
         try:
-            return effects_of.of_case(case, lambda stage, digest: text(stage, digest).lines)
+            return effects_of.of_case(
+                case, lambda stage, digest: text(stage, digest).lines, self._machine_code.of
+            )
         except DamagedArtifactError:
             return None
 

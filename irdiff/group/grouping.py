@@ -11,23 +11,22 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from irdiff.compare.abstraction import abstract, essence
 from irdiff.compare.edits import Edit
-from irdiff.effects.cases import RISKS
 from irdiff.findings import FindingKind
-from irdiff.group import severity, titles
+from irdiff.group import effect_causes, report_classes, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
     CaseSummary,
-    Cause,
     ChangeGroup,
     ComparedCase,
     Component,
     Effects,
     Launch,
+    Meaning,
     Origin,
     Pair,
     Sides,
@@ -93,7 +92,7 @@ def describe(
     case: ComparedCase,
     edit: Edit | None,
     launches: Sides[Launch | None] = NO_LAUNCHES,
-    effects: tuple[Effects, Cause] | None = None,
+    effects: Effects | None = None,
     *,
     same_compiler: bool = False,
 ) -> Description:
@@ -115,21 +114,22 @@ def _summary(
     case: ComparedCase,
     edit: Edit | None,
     launches: Sides[Launch | None],
-    effects: tuple[Effects, Cause] | None,
+    effects: Effects | None,
     *,
     is_asked_for: bool,
 ) -> CaseSummary:
     causes = titles.causes_of(case, edit, launches)
-    ranked = severity.rank(case, edit, effects and effects[0], is_asked_for=is_asked_for)
-    if effects and effects[0].kind in RISKS:
-        causes = (effects[1], *causes)
+    if effects and is_asked_for and effects.kind is not Meaning.SAME:
+        effects = replace(effects, kind=Meaning.INTENDED)
+    class_, reasons = report_classes.class_of(case, effects, is_asked_for=is_asked_for)
+    if effects and (cause := effect_causes.of(effects)):
+        causes = (cause, *causes)
     return CaseSummary(
         title=titles.of_case(case, causes),
-        severity=str(ranked.severity),
-        score=ranked.score,
-        reasons=ranked.reasons,
+        severity=str(class_),
+        reasons=reasons,
         causes=causes,
-        effects=effects and effects[0],
+        effects=effects,
     )
 
 
@@ -158,23 +158,23 @@ def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
 
 def change_groups(alike: Iterable[Alike], noise: Mapping[str, Collection[str]]) -> tuple[ChangeGroup, ...]:
     """What is said of each group, the gravest first. `noise`: sides that disagree with themselves."""
-    return tuple(sorted((_change_group(row, noise) for row in alike), key=severity.order))
+    return tuple(sorted((_change_group(row, noise) for row in alike), key=report_classes.order))
 
 
 class _Gravest(NamedTuple):
     summary: CaseSummary
-    """Of the gravest case."""
+    """Of that case."""
     smallest: _Member
     """The smallest edit among those that are as grave."""
 
 
 def _gravest(members: Sequence[_Member], noise: Mapping[str, Collection[str]]) -> _Gravest:
     shown = [row for row in members if row[0].verdict is not Verdict.ABSORBED] or members
-    said = {case.id: severity.with_noise(row.summary, noise.get(case.id, ())) for case, row in shown}
-    gravest = max(shown, key=lambda row: (*severity.gravity(said[row[0].id]), row[0].id))
-    summary = said[gravest[0].id]
-    as_grave = [row for row in shown if severity.why(said[row[0].id]) == severity.why(summary)]
-    return _Gravest(summary, min(as_grave, key=lambda row: (row[1].size, row[0].id)))
+    said = {case.id: report_classes.with_noise(row.summary, noise.get(case.id, ())) for case, row in shown}
+    gravest = max(map(report_classes.gravity, said.values()))
+    as_grave = [row for row in shown if report_classes.gravity(said[row[0].id]) == gravest]
+    smallest = min(as_grave, key=lambda row: (row[1].size, row[0].id))
+    return _Gravest(said[smallest[0].id], smallest)
 
 
 def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeGroup:
@@ -186,7 +186,6 @@ def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeG
         id=hashlib.sha256(json.dumps(alike.key).encode()).hexdigest()[:16],
         title=titles.of_group([(case, row.summary.causes) for case, row in members]),
         severity=summary.severity,
-        score=summary.score,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
         charged=tuple(component for component in Component if component in charged),

@@ -9,10 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.effects.cases import RISKS
-from irdiff.group import severity, titles
-from irdiff.group.severity import Severity
-from irdiff.model import Case, Cause, CauseKind, ChangeGroup, EffectClass
+from irdiff.group import titles
+from irdiff.group.report_classes import ReportClass
+from irdiff.model import Case, Cause, CauseKind, ChangeGroup
 from irdiff.words import shortened
 
 _WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
@@ -23,8 +22,8 @@ _PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
 @dataclass(frozen=True, kw_only=True)
 class ShortTitle:
     clauses: tuple[str, ...]
-    """What makes it a risk comes first. What asks for another result comes before that result, and so does
-    what makes a floating-point operation differ in some cases: nearly every edit does that somewhere.
+    """A hazard comes first. Rounding that differs in some cases comes behind the edit: nearly every edit does
+    that somewhere.
     """
     risky: int
     """How many cases have the risk that a clause names; 0 where none names one."""
@@ -52,18 +51,17 @@ def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
     if not found:
         return ShortTitle(clauses=(group.title.partition(";")[0],), risky=0)
     edits = [(case, tuple(row for row in made.causes if not _is_effect(row))) for case, made in found]
-    _, kind = why = severity.why(group)
     risks = [
         (case, tuple(filter(_is_effect, made.causes)))
         for case, made in found
-        if kind in RISKS and severity.why(made) == why
+        if group.severity in (ReportClass.HAZARD, ReportClass.ROUNDING) and made.severity == group.severity
     ]
     subjects = {case.id: effects[0].subject for case, effects in risks if effects}
     shown = subjects.get(group.representative) or next(iter(subjects.values()), "")
     risks = [row for row in risks if subjects.get(row[0].id) == shown]
     risk, clauses = _clauses(risks), _clauses(edits)
-    is_some_float = kind == EffectClass.FLOAT and len(risks) < len(found)
-    ahead = 1 if is_some_float or group.severity == Severity.OTHER_RESULT else 0
+    is_in_some = group.severity == ReportClass.ROUNDING and len(risks) < len(found)
+    ahead = 1 if is_in_some else 0
     return ShortTitle(clauses=(*clauses[:ahead], *risk, *clauses[ahead:]), risky=len(risks))
 
 

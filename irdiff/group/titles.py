@@ -14,7 +14,6 @@ from dataclasses import replace
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
-from irdiff.effects.difference import FLOAT_DIFFERS
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Cause, CauseKind, ComparedCase, Launch, Sides, StageStatus, Verdict
@@ -211,7 +210,7 @@ def _effect(found: Sequence[Cause]) -> str:
     detail = details.pop()
     if details or not detail:
         return subject
-    return detail if subject == FLOAT_DIFFERS else f"{subject}: {detail}"
+    return f"{subject}: {detail}"
 
 
 def _without_modifiers(text: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irdiff.compare import statistics
-from irdiff.group.severity import Severity
 from irdiff.history import change_points, steps
 from irdiff.history.lines import PairRow, SeriesLines, TimingLine
 from irdiff.history.steps import Step
@@ -112,7 +111,7 @@ def _former_cases(series: SeriesLines, pair: PairRow | None) -> set[str]:
 
 
 def _is_grave(step: Step) -> bool:
-    if step.group and step.group.severity == Severity.WRONG_RESULT:
+    if step.is_hazard:
         return True
     return any(
         move.fact in _GRAVE and _GRAVE[move.fact].worsened(move.before, move.after) for move in step.moves

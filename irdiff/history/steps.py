@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.group.severity import Severity
+from irdiff.group.report_classes import ReportClass
 from irdiff.history import change_points
 from irdiff.history.database import NOT_CARRIED
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
@@ -68,8 +68,8 @@ class Step:
     """The command that looks for the commit."""
 
     @property
-    def score(self) -> float:
-        return self.group.score if self.group else 0.0
+    def is_hazard(self) -> bool:
+        return self.group is not None and self.group.severity == ReportClass.HAZARD
 
     @property
     def slower(self) -> int:
@@ -84,7 +84,7 @@ def find(series: SeriesLines) -> list[Step]:
     """Every step of a series, the newest first, the gravest of a pair first."""
     timed = _timing_moves(series)
     steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
-    return sorted(steps, key=lambda step: (-step.head, -step.score, -len(step.cases), step.id))
+    return sorted(steps, key=lambda step: (-step.head, not step.is_hazard, -len(step.cases), step.id))
 
 
 def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
@@ -94,7 +94,7 @@ def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, 
         moves[case] = _moves(series.facts.get(case, {}), case, pair)
         if (case, pair.base, pair.head) in timed:
             moves[case].append(timed[case, pair.base, pair.head])
-        is_risk = group is not None and group.severity == Severity.WRONG_RESULT
+        is_risk = group is not None and group.severity == ReportClass.HAZARD
         if moves[case] or is_risk or verdict in _WITHOUT_GROUP:
             members[group, "" if group else verdict].append(case)
     return [_step(series, pair, group, verdict, cases, moves) for (group, verdict), cases in members.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from irdiff.ir.program import COPY, CodeBlock, Instruction, Operand, ReadError, instruction
 
@@ -17,13 +17,19 @@ class Body:
         self.blocks: list[CodeBlock] = []
         self.now: list[Instruction] = []
         """The instructions of the block that is read."""
+        self.line = 0
+        """The line that is read, from 1."""
         self.label = "entry"
         """Of that block."""
         self._scope = scope
 
+    def add(self, made: Iterable[Instruction]) -> None:
+        """What the line makes that is read."""
+        self.now += [each.at(self.line) for each in made]
+
     def end(self, exit_: str, condition: Operand | None, targets: tuple[str, ...], label: str) -> None:
         """Ends the block; another begins under this label."""
-        self.blocks.append(CodeBlock(self.label, tuple(self.now), exit_, condition, targets))
+        self.blocks.append(CodeBlock(self.label, tuple(self.now), exit_, condition, targets, self.line))
         self.now, self.label = [], label
 
     def leave(self, exit_: str, condition: Operand | None, target: str, is_negated: bool) -> None:

@@ -58,13 +58,24 @@ class Effect(NamedTuple):
     """Each part with the bytes that are added to it."""
     size: int = 0
     """Bytes from the address on; 0 where that is not known."""
+    whole: int = 0
+    """Of the first piece of an access that is read as several: the bytes of all, to which it is aligned."""
 
 
+class Early(NamedTuple):
+    """What an instruction needs, and does not wait for."""
+
+    registers: int = 0
+    """Those that a load has not written yet."""
+    memory: int = 0
+    """The kinds of accesses of memory that other threads would not see yet."""
+    copies: int = 0
+    """The copies to shared memory that run."""
+
+
+EARLY = "‼"
+"""Behind the name of an instruction that does not wait for what it needs, with what `Early` counts."""
 COPY = "copy", 0
-MARK = "‼"
-"""Stands between the name of an instruction that comes too early, and why it does."""
-UNFINISHED = "not waited for"
-"""Ends the reason where it is memory, and no register."""
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""
 CACHE_POLICY = "cache policy "
@@ -97,6 +108,13 @@ class Operation:
     """Whether it acts only in the lanes that `exec` has."""
     effect: Effect | None = None
     is_float: bool = False
+    early: Early | None = None
+    """Where it does not wait for what it needs."""
+
+    @property
+    def word(self) -> str:
+        """The name as the text has it."""
+        return self.name.partition(EARLY)[0]
 
     @property
     def keeps_order(self) -> bool:
@@ -118,6 +136,13 @@ class Instruction(NamedTuple):
     operation: Operation
     results: tuple[str, ...]
     reads: tuple[str, ...]
+    line: int = 0
+    """Its place in the canonical text, from 1; 0 for what no line of its own makes."""
+    pending: frozenset[int] = frozenset()
+    """Where those accesses of memory stand that may still run when it is reached, and that it needs."""
+
+    def at(self, line: int) -> Instruction:
+        return Instruction(self.operation, self.results, self.reads, line)
 
     def guarded(self, predicate: str, *, negated: bool) -> Instruction:
         operation = replace(self.operation, is_guarded=True, negated=negated)
@@ -196,6 +221,8 @@ class CodeBlock(NamedTuple):
     condition: Operand | None
     targets: tuple[str, ...]
     """Of two, the first is taken where the condition is true."""
+    line: int = 0
+    """That of its exit, as of `Instruction`."""
 
 
 class Function(NamedTuple):
@@ -241,5 +268,4 @@ class ProgramReader(NamedTuple):
     may_contract: bool
     """Whether a later step may make one `fma` of a product and a sum that do not say how they round."""
     marked: Callable[[Graph], Graph] | None
-    """Where instructions of its own wait for loads: leaves these out, and gives what comes too early another
-    name, in which `MARK` follows the instruction's own."""
+    """Where instructions of its own wait for loads: leaves these out, and says what comes too early."""

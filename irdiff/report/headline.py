@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
 from irdiff.group import short_titles
-from irdiff.group.severity import Severity
+from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
@@ -19,6 +19,7 @@ from irdiff.stages import Stage
 from irdiff.words import counted, first_few, shortened
 
 _SHOWN = 3
+_HAZARD = 160
 _TITLE = 60
 """Characters of an edit within a sentence."""
 _ALSO = {
@@ -66,27 +67,42 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
     elif not run.cases:
         found.append("nothing was compared.")
     found += [
-        *_risky(run, distinct_edits.of(run) if edits is None else edits),
+        *_meaning(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
     return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
 
 
-def _risky(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
+def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
+    """Hazards with a kernel and what it does; apart from them, in how many cases nothing is shown."""
+    hazards = [
+        (case, case.summary.effects.hazards[0])
+        for case in run.cases
+        if case.summary and case.summary.severity == ReportClass.HAZARD and case.summary.effects
+    ]
+    if hazards:
+        case, hazard = hazards[0]
+        words = shortened(hazard.what.replace("`", ""), _HAZARD)
+        first = f"{case.id} {words}"
+        others = f", and {len(hazards) - 1} more" if len(hazards) > 1 else ""
+        yield f"{counted(len(hazards), 'hazard')}: {first}{others}."
+    yield from _intended(run, edits)
+    unproved = sum(case.summary.severity == ReportClass.NOT_SHOWN for case in run.cases if case.summary)
+    if unproved:
+        yield f"{counted(unproved, 'case')} not shown to compute the same."
+
+
+def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     """Another result may be what is asked for: of these it says what was edited."""
     cases = {case.id: case for case in run.cases}
-    for severity in (Severity.WRONG_RESULT, Severity.OTHER_RESULT):
-        risky = [[row for row in edit.groups if row.severity == severity] for edit in edits]
-        first = [rows[0] for rows in risky if rows]
-        which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
-        if first and severity == Severity.WRONG_RESULT:
-            yield f"{which} may give a wrong result."
-        elif first:
-            words = [
-                shortened(short_titles.of(row, cases).clauses[0].replace("`", ""), _TITLE) for row in first
-            ]
-            yield f"{which} {severity}: {first_few(list(dict.fromkeys(words)), _SHOWN)}."
+    asked = [[row for row in edit.groups if row.severity == ReportClass.INTENDED] for edit in edits]
+    first = [groups[0] for groups in asked if groups]
+    which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
+    if first:
+        titles = (short_titles.of(group, cases).clauses[0].replace("`", "") for group in first)
+        words = list(dict.fromkeys(shortened(title, _TITLE) for title in titles))
+        yield f"{which} may give other results, as asked for: {first_few(words, _SHOWN)}."
 
 
 def _failed_programs(run: Run) -> list[str]:

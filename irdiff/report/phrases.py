@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from irdiff.compare import statistics
-from irdiff.group.severity import Severity
+from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
@@ -23,8 +23,8 @@ def of_kernels(run: Run) -> bool:
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    """Whether it may compute something else, or nothing at all."""
-    return group.severity in (Severity.BROKEN, Severity.WRONG_RESULT, Severity.OTHER_RESULT)
+    """Whether it may give a wrong result, or none at all."""
+    return group.severity in (ReportClass.BROKEN, ReportClass.HAZARD)
 
 
 def side(revision: Revision) -> str:

@@ -15,7 +15,6 @@ from irdiff.backends.stages import in_stage_order
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.group import severity
 from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, StageStatus, Verdict
 from irdiff.report import (
     commands,
@@ -27,6 +26,7 @@ from irdiff.report import (
     moved,
     phrases,
     projects,
+    witnesses,
 )
 from irdiff.report.conclusion import Conclusion
 from irdiff.report.distinct_edits import DistinctEdit
@@ -156,7 +156,9 @@ class GroupLine(NamedGroup):
     culprit: str
     origin: str
     reasons: tuple[str, ...]
-    """Of its risk, in sentences that a reviewer can check; the first one decides."""
+    """Why it has its class, in sentences that a reviewer can check; the first one decides."""
+    witness: tuple[str, ...]
+    """The lines of both sides that show a hazard."""
     charged: str
     alike: str
     smallest: Case
@@ -321,7 +323,8 @@ def _group_lines(
             targets=phrases.members_by_target(group, cases),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
-            reasons=tuple(severity.sentences(group)),
+            reasons=group.reasons,
+            witness=witnesses.of(smallest),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
             smallest=smallest,

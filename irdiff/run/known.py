@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from irdiff.compare import radius
-from irdiff.group import severity
+from irdiff.group import report_classes
 from irdiff.model import Case, ChangeGroup, Run
 
 
@@ -68,7 +68,7 @@ def _left(group: ChangeGroup, cases: Mapping[str, Case]) -> ChangeGroup | None:
     if group.representative in cases or not members:
         return replace(group, members=members) if members else None
     rows = {member: row for member in members if (row := cases[member].summary)}
-    example = max(rows, key=lambda member: severity.gravity(rows[member]), default=members[0])
+    example = max(rows, key=lambda member: report_classes.gravity(rows[member]), default=members[0])
     left = replace(group, members=members, representative=example)
     row = rows.get(example)
-    return replace(left, severity=row.severity, score=row.score, reasons=row.reasons) if row else left
+    return replace(left, severity=row.severity, reasons=row.reasons) if row else left

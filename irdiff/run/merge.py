@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from irdiff.compare import radius
 from irdiff.errors import UsageError
-from irdiff.group import severity, titles
+from irdiff.group import report_classes, titles
 from irdiff.model import (
     Case,
     ChangedFile,
@@ -127,7 +127,7 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
 def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup, ...]:
     parts = _by_key((group for run in runs for group in run.groups), lambda group: group.id)
     groups = [_joined(same, cases) for same in parts]
-    return tuple(sorted(groups, key=severity.order))
+    return tuple(sorted(groups, key=report_classes.order))
 
 
 def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGroup:
@@ -136,8 +136,8 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     """
     if len(parts) == 1:
         return parts[0]
-    gravest = max(parts, key=lambda part: (*severity.gravity(part), part.representative))
-    as_grave = [part for part in parts if severity.why(part) == severity.why(gravest)]
+    gravest = max(map(report_classes.gravity, parts))
+    as_grave = [part for part in parts if report_classes.gravity(part) == gravest]
     shortest = min(as_grave, key=lambda part: (len(part.edit), part.representative))
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
@@ -146,9 +146,6 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     return replace(
         shortest,
         title=titles.of_group(causes) if len(causes) == len(members) else shortest.title,
-        severity=gravest.severity,
-        score=gravest.score,
-        reasons=gravest.reasons,
         charged=tuple(component for component in Component if component in charged),
         members=members,
         likeness=round(sum(part.likeness * len(part.members) for part in parts) / count, 4),

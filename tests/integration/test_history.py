@@ -101,7 +101,7 @@ def written(folder, copies):
             for n in range(1, copies):
                 rows = f"SELECT * REPLACE (replace(case_id, ':', ':{n}-') AS case_id) FROM {table}"
                 history.run(f"INSERT INTO {table} {rows} WHERE NOT regexp_matches(case_id, ':[1-9]-')")
-        history.run("UPDATE groups SET title = ? WHERE severity = 'wrong-result risk'", [HOSTILE])
+        history.run("UPDATE groups SET title = ? WHERE severity = 'hazard'", [HOSTILE])
     with database.reading(folder / "h.duckdb") as history:
         made = site.write(history, folder / "out", ROOT / "reports" / "history", None)
     return folder / "out" / "index.html", made

@@ -1,7 +1,7 @@
 """Edits that break kernels, planted in real TTGIR of 3.9.0 and compiled onward: what is said of the assembly.
 
 `python -m tests.programs.effect_ttgir PYTHON` takes the interpreter of an installed Triton 3.9.0, compiles each
-artifact and each edit of it from TTGIR on, and prints a row for each edit. None may be code motion.
+artifact and each edit of it from TTGIR on, and prints a row for each edit. None may be the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from functools import cache
 
 from irdiff import effects
-from irdiff.model import EffectClass
+from irdiff.model import Meaning
 from irdiff.texts import canonicalize
 from tests.programs.mutation.artifacts import of_stage
 
@@ -97,13 +97,13 @@ def main() -> None:
         is_same = (
             "the same assembly"
             if lines[0] == lines[1]
-            else f"{found.kind}: {found.said[0][1] if found.said else ''}"
+            else f"{found.kind}: {found.said[0] if found.said else ''}"
         )
         print(f"{kind}, {artifact}, {pattern} → {replacement}: {is_same}", flush=True)
     print(
         dict(counts),
-        "code motion:",
-        sum(n for (_, found), n in counts.items() if found is EffectClass.MOTION),
+        "the same:",
+        sum(n for (_, found), n in counts.items() if found is Meaning.SAME),
     )
 
 

@@ -171,7 +171,7 @@ def failed(kind=FailureKind.ERROR, **of_failure):
 
 def group(group_id, *members, **changes):
     made = ChangeGroup(
-        id=group_id, title="+1 ttng.fence_async_shared in the loop body", severity="wrong-result risk", score=50.0,
+        id=group_id, title="+1 ttng.fence_async_shared in the loop body", severity="hazard",
         origin_stage="ttgir", pass_name="triton-nvidia-gpu-proxy-fence-insertion", charged=(Component.TTGIR_PASSES,),
         representative=members[0], members=members, likeness=1.0, edit=("+ ttng.fence_async_shared",),
         reasons=("a fence, barrier or wait was added or removed",),
@@ -230,7 +230,7 @@ def numbered(number, verdict, stage="ttgir", **changes):
 
 def large_run(cases, groups, broken=3):
     """`cases` cases of which half changed, in `groups` groups."""
-    severities = ("wrong-result risk", "resources", "instruction mix in loops", "code motion only")
+    severities = ("hazard", "rounding", "not shown", "same")
     stages = ("ttir", "ttgir", "llir", "sass")
     rows, members = [], dict[int, list[str]]()
     for number in range(cases):
@@ -244,7 +244,7 @@ def large_run(cases, groups, broken=3):
     for place, found in sorted(members.items()):
         title = f"+{1 + place % 4} ttng.fence_async_shared in the loop body ({place})"
         words = {"severity": severities[place % 4], "origin_stage": stages[place % 4], "title": title}
-        numbers = {"score": float(100 - place % 100), "likeness": 1.0 if place % 2 else 0.9}
+        numbers = {"likeness": 1.0 if place % 2 else 0.9}
         made.append(group(f"g{place:03d}", *sorted(found), **words, **numbers))
     return run(*sorted(rows, key=lambda case: case.id), groups=tuple(made))
 

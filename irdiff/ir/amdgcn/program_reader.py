@@ -17,6 +17,7 @@ from typing import Any
 from irdiff.ir.amdgcn import waits
 from irdiff.ir.body import JUMP, Body
 from irdiff.ir.program import (
+    CACHE_POLICY,
     COPY,
     Act,
     CodeBlock,
@@ -46,6 +47,8 @@ _MODIFIER = re.compile(
     r"|bound_ctrl|high|off)\b"
 )
 _OFFSET = re.compile(r"offset:(-?\w+)")
+_HINT = "nt"
+"""Which caches keep what is accessed (MI300 ISA, "Memory Scopes and Temporal Hints")."""
 _BYTES = {
     name: size
     for size, names in (
@@ -59,6 +62,8 @@ _ACCESS = re.compile(
     r"|cmpst|cmpswap|wrxchg"
     r"|pk_add)(\w*)"
 )
+_TWO = re.compile(r"ds_(?:read|write)2(st64)?_b(32|64)$")
+_SEVERAL = re.compile(r"(?:global|buffer|scratch|ds)_(?:load|store|read|write)_(dwordx[234]|b64|b96|b128)$")
 _SPACES = {"ds": "shared", "scratch": "local", "flat": "", "global": "global", "buffer": "global"}
 _LANES = re.compile(r"ds_(?:b?permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|\w+_dpp")
 _IGNORED = re.compile(r"s_(?:setprio|inst_prefetch|clause|code_end|sethalt 0)")
@@ -91,6 +96,7 @@ _COMMUTES = re.compile(
     r"|s_m(?:in|ax)_"
 )
 _SINGLES = re.compile(r"v_(pk_)?(add|sub|subrev|mul|fma|fmac|fma[am]k)_f32$")
+_ONES = Verbatim("1.0"), Verbatim("-1.0")
 _TAKEN = re.compile(r"(-?)(sext|abs|neg)\((\S+)\)$")
 _NAMES_REGISTER = re.compile(r"(?<![\w.$@])[vsa](?:\d+|\[\d+:\d+\])(?!\w)")
 _PACKED = re.compile(r"(op_sel|op_sel_hi|neg_lo|neg_hi):\[([01,]+)\]$")
@@ -131,8 +137,8 @@ def read(lines: Sequence[str]) -> Program:
     unknown: list[str] = []
     name, body = "", Body()
     symbols = {match.group(1) for line in lines if (match := re.match(r"\.type ([\w.$]+),@function", line))}
-    for code in lines:
-        label = _LABEL.match(code)
+    for number, code in enumerate(lines, 1):
+        label, body.line = _LABEL.match(code), number
         if label and label.group(1) in symbols:
             name, body = label.group(1), Body()
             if f".amdhsa_kernel {name}" in lines:
@@ -148,7 +154,8 @@ def read(lines: Sequence[str]) -> Program:
         elif code:
             read_line = _line(code)
             unknown += read_line.unknown
-            body.now += read_line.made
+            body.add(read_line.made)
+            declarations += [CACHE_POLICY + hint for hint in read_line.hints]
             if read_line.exit:
                 body.leave(*read_line.exit)
     if name or not functions:
@@ -172,7 +179,7 @@ def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
             return (each,)
         operands = *operation.operands, Slot(len(each.reads))
         changed[operation] = changed.get(operation) or replace(operation, operands=operands)
-        return (Instruction(changed[operation], each.results, (*each.reads, "mode")),)
+        return (Instruction(changed[operation], each.results, (*each.reads, "mode"), each.line),)
 
     return tuple(
         block._replace(instructions=tuple(made for each in block.instructions for made in under(each)))
@@ -197,7 +204,8 @@ def _template(texts: tuple[str, ...], rows: tuple[tuple[str, int], ...]) -> Temp
         code += f"{kind}{first}{text}" if first == last else f"{kind}[{first}:{last}]{text}"
         names += [f"{kind}{number}" for number in range(first, last + 1)]
     read_line = _Reader(code)
-    return Template(Line(tuple(read_line.made), tuple(read_line.unknown), read_line.exit), names)
+    made, unknown = tuple(read_line.made), tuple(read_line.unknown)
+    return Template(Line(made, unknown, read_line.exit, tuple(read_line.hints)), names)
 
 
 class _Reader:
@@ -206,6 +214,7 @@ class _Reader:
     def __init__(self, code: str) -> None:
         self.unknown: list[str] = []
         self.made: list[Instruction] = []
+        self.hints: list[str] = []
         self.exit: tuple[str, str | None, str, bool] | None = None
         """As of `Body.leave`."""
         self._names = 0
@@ -305,18 +314,32 @@ class _Reader:
 
     def _single(self, word: str, result: str, texts: Sequence[str], *, masked: bool) -> None:
         """A sum or product of 32 bits, whichever operands have signs: `v_sub_f32` if one of a sum's has."""
-        (one, first), (other, second), *added = map(self._signed, texts)
+        first, second, *added = map(self._signed, texts)
         added += [(result, False)] * (word == "fmac")
-        first, second, word = first != (word == "subrev"), second != (word == "sub"), word[:3]
-        if word in ("add", "sub"):
-            word = "sub" if first != second else "add"
-            one, other = (other, one) if first and not second else (one, other)
-            signs = [first and second]
-        else:  # the product's, and that of what is added
-            signs = [first != second, *(sign for _, sign in added)]
-        name = " ".join([f"v_{word}_f32", *itertools.compress(("1-", "3-"), signs)])
-        operands = [one, other, *(value for value, _ in added)]
-        self._add(name, (result,), operands, masked=masked, commutes=word != "sub")
+        if added:
+            for one, other in ((first, second), (second, first)):
+                if one[0] in _ONES:  # the product is exact, so it is a sum
+                    sign = (other[1] != one[1]) != (one[0] == _ONES[1])
+                    self._sum((other[0], sign), added[0], result, masked=masked)
+                    return
+        if word in ("add", "sub", "subrev"):
+            first = first[0], first[1] != (word == "subrev")
+            second = second[0], second[1] != (word == "sub")
+            self._sum(first, second, result, masked=masked)
+            return
+        signs = [first[1] != second[1], *(sign for _, sign in added)]  # the product's, and what is added
+        name = " ".join([f"v_{word[:3]}_f32", *itertools.compress(("1-", "3-"), signs)])
+        operands = [first[0], second[0], *(value for value, _ in added)]
+        self._add(name, (result,), operands, masked=masked, commutes=True)
+
+    def _sum(
+        self, one: tuple[Operand, bool], other: tuple[Operand, bool], result: str, *, masked: bool
+    ) -> None:
+        if one[1] and not other[1]:
+            one, other = other, one
+        word = "sub" if one[1] != other[1] else "add"
+        name = f"v_{word}_f32{' 1-' * (one[1] and other[1])}"
+        self._add(name, (result,), [one[0], other[0]], masked=masked, commutes=word != "sub")
 
     def _signed(self, text: str) -> tuple[Operand, bool]:
         """A floating-point operand, and whether its negative is taken."""
@@ -384,7 +407,8 @@ class _Reader:
 
     def _access(self, opcode: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
         offset = next((int(match.group(1), 0) for each in modifiers if (match := _OFFSET.fullmatch(each))), 0)
-        kept = [each for each in modifiers if not _OFFSET.fullmatch(each) and each != "off"]
+        kept = [each for each in modifiers if not _OFFSET.fullmatch(each) and each not in ("off", _HINT)]
+        self.hints += [_HINT] * (_HINT in modifiers)
         name, found = " ".join([opcode, *kept]), _ACCESS.match(opcode)
         assert found is not None
         if "lds" in kept or "lds" in opcode:  # to shared memory, at m0
@@ -403,6 +427,9 @@ class _Reader:
             data, places = (rest[1:], rest[:1]) if kind == "ds" else (rest[1:2], [rest[0], *rest[2:]])
         address = self._values([*places[1:], *places[:1]]) or [0]  # the lane's own part last
         written = [each for part in data for each in _registers(part) or (_literal(part),)]
+        if kind != "flat" and act is not Act.ATOMIC and (offsets := _words(opcode, kept, offset)):
+            self._in_pieces(act, kind, kept, (first, written), (address, offsets))
+            return
         size = re.sub(r"_(?:d16(?:_hi)?|tr_b\d+)$|_rtn$", "", opcode).rpartition("_")[2]
         several = bool(re.search(r"2st64|read2|write2", opcode)) or act is Act.ATOMIC
         self._add(
@@ -412,6 +439,26 @@ class _Reader:
                 0 if several else _BYTES.get(size, 0),
             ),
         )  # fmt: skip
+
+    def _in_pieces(
+        self, act: Act, kind: str, kept: Sequence[str],
+        registers: tuple[tuple[str, ...], Sequence[Operand]], place: tuple[Sequence[Operand], Sequence[int]],
+    ) -> None:  # fmt: skip
+        """An access as one of each 32 bits, so that it is the same however many an instruction makes."""
+        (first, written), (address, offsets) = registers, place
+        if act is Act.LOAD:  # the first of several loads may overwrite the address
+            before = [self._new() for _ in address]
+            for new, each in zip(before, address, strict=True):
+                self._add("mov", (new,), (each,), COPY)
+            address = before
+        verb = {"ds": {Act.LOAD: "read_b32", Act.STORE: "write_b32"}}.get(kind, {}).get(act, f"{act}_dword")
+        name = " ".join(
+            [f"{kind}_{verb}", *(each for each in kept if not each.startswith(("offset0", "offset1")))]
+        )
+        for n, offset in enumerate(offsets):
+            parts = (*((each, 0) for each in address[:-1]), (address[-1], offset))
+            effect = Effect(act, _SPACES[kind], parts, 4, 4 * len(offsets) if not n and kind == "ds" else 0)
+            self._add(name, first[n : n + 1], written[n : n + 1], masked=True, effect=effect)
 
     def _jump(self, opcode: str, target: str) -> None:
         kind = opcode.removeprefix("s_cbranch_")
@@ -426,6 +473,18 @@ class _Reader:
 
 
 # words of one line
+
+
+def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
+    """Where each 32 bits of an access lie that has several; empty for any other."""
+    if found := _TWO.match(opcode):
+        width = int(found[2]) // 8
+        unit = width * (64 if found[1] else 1)
+        places = dict(re.findall(r"offset([01]):(\d+)", " ".join(modifiers)))
+        begins = [int(places.get(each, 0)) * unit for each in "01"]
+        return [begin + word for begin in begins for word in range(0, width, 4)]
+    found = _SEVERAL.match(opcode)
+    return [offset + word for word in range(0, _BYTES[found[1]], 4)] if found else []
 
 
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:

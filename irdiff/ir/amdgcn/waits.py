@@ -3,17 +3,18 @@
 A load counts in `vmcnt` or `lgkmcnt` until a wait lets no more than so many younger ones be unfinished. Loads
 to registers and stores finish in their order, except scalar loads, for which only a count of 0 is enough. An
 instruction that reads too early gets another name, so it is another value. It does not matter which waits
-stand where, as long as they are enough. Source: AMD Instinct MI300 ISA, 4.4 "Manually Inserted Wait States".
+stand where, as long as they are enough. A barrier says which accesses may still run: what needs them behind
+it is for `effects` to say. Source: AMD Instinct MI300 ISA, 4.4 "Manually Inserted Wait States".
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from irdiff.ir.program import MARK, UNFINISHED, Act, BlockNode, Graph, Instruction, Operation
+from irdiff.ir.program import EARLY, Act, BlockNode, Early, Graph, Instruction, Operation
 
 _WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
@@ -27,6 +28,7 @@ _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 63
 """More of a counter are not told apart."""
 _STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
+_BARRIER = "s_barrier"
 
 
 def name_of(opcode: str, rest: str) -> str | None:
@@ -45,14 +47,21 @@ class _Pending:
     def __init__(self) -> None:
         self.issued = dict.fromkeys(_COUNTERS, 0)
         """How many operations each counter has seen."""
-        self.last: dict[str, dict[str, int]] = {counter: {} for counter in _COUNTERS}
-        """Which of them, by counter and register (or `stores`, …)."""
+        self.last: dict[str, dict[str | int, int]] = {counter: {} for counter in _COUNTERS}
+        """Which of them, by counter and register (or `stores`, …), and by the line of each."""
+        self.seen: set[int] = set()
+        """The lines whose effects other threads see: all but loads to registers from global memory."""
+        self.line = 0
+        """Of the instruction before."""
+        self.counted: set[str] = set()
+        """The counters that have seen this line."""
         self.copies: set[int] = set()
         """Of `vmcnt`, those that write shared memory."""
 
     def merge(self, other: _Pending) -> bool:
         """Takes over what is less finished there; whether anything is."""
-        changed = False
+        changed = not other.seen <= self.seen
+        self.seen |= other.seen
         for counter, last in self.last.items():
             behind = self.issued[counter] - other.issued[counter]
             for register, number in other.last[counter].items():
@@ -72,19 +81,42 @@ class _Pending:
             if counter == "lgkmcnt" and not int(count):
                 self.last[""].clear()
 
-    def mark(self, each: Instruction) -> str:
-        """Why an instruction comes too early; a late load would overwrite what is written now, too."""
+    def mark(self, each: Instruction) -> tuple[Early | None, frozenset[int]]:
+        """What an instruction does not wait for, and where that stands; a late load would overwrite what is
+        written now, too.
+        """
         pending = [rows for rows in self.last.values() if rows]
-        if early := {name for name in (*each.reads, *each.results) for rows in pending if name in rows}:
-            return f"{len(early)} register{'s' * (len(early) > 1)} not loaded yet"
+        early = {
+            (name, n)
+            for name in (*each.reads, *each.results)
+            for n, rows in enumerate(pending)
+            if name in rows
+        }
+        if early:
+            numbers = {(n, pending[n][name]) for name, n in early}
+            return Early(registers=len({name for name, _ in early})), self._lines(numbers, pending)
         effect = each.operation.effect
         if not effect or effect.act not in (Act.SYNC, Act.ATOMIC, Act.OPAQUE, Act.STORE):
-            return ""
+            return None, frozenset()
+        running = frozenset(line for rows in pending for line in rows if line in self.seen)
+        if each.operation.name.startswith(_BARRIER):
+            return None, running
         is_plain = effect.act is Act.STORE and not each.operation.keeps_order
         awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES)
-        found = [what for rows in pending for what in rows if what in awaited]
-        found += [f"{len(self.copies)} copies"] if self.copies and not is_plain else []
-        return f"{' and '.join(found)} {UNFINISHED}" if found else ""
+        kinds = {what for rows in pending for what in rows if what in awaited}
+        copies = 0 if is_plain else len(self.copies)
+        return (Early(memory=len(kinds), copies=copies), running) if kinds or copies else (None, frozenset())
+
+    @staticmethod
+    def _lines(
+        numbers: Collection[tuple[int, int]], pending: Sequence[Mapping[str | int, int]]
+    ) -> frozenset[int]:
+        return frozenset(
+            line
+            for n, rows in enumerate(pending)
+            for line, number in rows.items()
+            if isinstance(line, int) and (n, number) in numbers
+        )
 
     def advance(self, each: Instruction) -> None:
         name = each.operation.name
@@ -97,12 +129,18 @@ class _Pending:
             if rows:
                 for register in each.results:
                     rows.pop(register, None)
-        for counter in _counters(name):
-            self.issued[counter] = number = self.issued[counter] + 1
+        if each.line != self.line or not each.line:
+            self.line, self.counted = each.line, set()
+        for counter in _counters(name):  # one instruction may be read as several accesses
+            self.issued[counter] = number = self.issued[counter] + (counter not in self.counted)
+            self.counted.add(counter)
             self.last[counter].update(dict.fromkeys(each.results, number))
+            self.last[counter][each.line] = number
             if counter == "lgkmcnt":
                 self.last[counter][_SHARED] = number
+                self.seen.add(each.line)
             elif counter and (effect := each.operation.effect) and effect.act is not Act.LOAD:
+                self.seen.add(each.line)
                 if effect.act is Act.COPY:
                     self.copies = {max(n, number - _MOST) for n in (*self.copies, number)}
                 else:
@@ -130,11 +168,13 @@ def marked(graph: Graph) -> Graph:
 def _through(node: BlockNode, state: _Pending) -> Iterator[Instruction]:
     for each in node.block.instructions:
         if not each.operation.name.startswith(_WAIT):
-            mark = state.mark(each)
-            yield each._replace(operation=_early(each.operation, mark)) if mark else each
+            early, pending = state.mark(each)
+            operation = _early(each.operation, early) if early else each.operation
+            yield each._replace(operation=operation, pending=pending) if early or pending else each
         state.advance(each)
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _early(operation: Operation, mark: str) -> Operation:
-    return replace(operation, name=f"{operation.name}{MARK}{mark}", compute=None)
+def _early(operation: Operation, early: Early) -> Operation:
+    name = EARLY.join((operation.name, *map(str, early)))
+    return replace(operation, name=name, compute=None, early=early)

@@ -33,7 +33,18 @@ _FLAGS = re.compile(r"\b(?:nnan|ninf|nuw|nsw|exact|nneg|samesign|inbounds|nusw|i
 _FAST = re.compile(r"\b(?:fast|nsz|arcp|contract|afn|reassoc)\b ?")
 _METADATA = re.compile(r", !(\w[\w.]*) (?:!\w+|!\{[^}]*\})|,? #[0-9a-f]+$|, align \d+(?=$|, !)")
 _PROMISES = frozenset(
-    {"tbaa", "noalias", "alias.scope", "range", "noundef", "srcloc", "prof", "align", "invariant.load"}
+    {
+        "nontemporal",
+        "tbaa",
+        "noalias",
+        "alias.scope",
+        "range",
+        "noundef",
+        "srcloc",
+        "prof",
+        "align",
+        "invariant.load",
+    }
 )
 _BINARY = {
     "add": "add", "sub": "sub", "mul": "mul", "shl": "shl", "and": "and",
@@ -113,20 +124,20 @@ def read(lines: Sequence[str]) -> Program:
     declarations: list[str] = []
     unknown: list[str] = []
     body: list[str] | None = None
-    name, parameters = "", tuple[str, ...]()
-    for code in lines:
+    name, parameters, begin = "", tuple[str, ...](), 0
+    for number, code in enumerate(lines, 1):
         if body is None and code.startswith("define "):
             found = _DEFINE.match(code)
             if not found:
                 raise ReadError(f"LLVM IR: {code[:60]}")
-            name, body = found.group(1).rpartition("@")[2], []
+            name, body, begin = found.group(1).rpartition("@")[2], [], number
             declared = split(found.group(2))
             # attributes, which LLVM infers, are promises on the code that is compared
             declarations.append(f"{found.group(1)}({', '.join(_type(part)[0] for part in declared)})")
             parameters = tuple(part.rpartition(" ")[2] for part in declared)
         elif body is not None and code == "}":
             reader = _IrReader()
-            functions[name] = reader.function(parameters, body)
+            functions[name] = reader.function(parameters, body, begin)
             unknown += reader.unknown
             declarations += reader.declared
             body = None
@@ -148,10 +159,12 @@ class _IrReader:
         self._made = 0
         self._body = Body()
 
-    def function(self, parameters: tuple[str, ...], body: Sequence[str]) -> Function:
+    def function(self, parameters: tuple[str, ...], body: Sequence[str], begin: int) -> Function:
+        """`begin`: the number of the line before."""
         phis: Phis = defaultdict(list)
         self._body.label = ""
-        for code in _joined(body):
+        for number, code in _joined(body):
+            self._body.line = begin + number
             assigned = _ASSIGNED.match(code)
             if at_label := _LABEL.match(code):
                 self._body.label = "%" + at_label.group(1)
@@ -187,8 +200,12 @@ class _IrReader:
         compute: tuple[str, int] | None = None, *, commutes: bool = False, effect: Effect | None = None,
         is_float: bool = False,
     ) -> None:  # fmt: skip
-        self._body.now.append(
-            instruction(name, results, operands, compute, effect=effect, commutes=commutes, is_float=is_float)
+        self._body.add(
+            [
+                instruction(
+                    name, results, operands, compute, effect=effect, commutes=commutes, is_float=is_float
+                )
+            ]
         )
 
     def _instruction(self, results: tuple[str, ...], word: str, rest: str) -> None:
@@ -368,7 +385,7 @@ class _IrReader:
         for place, index in tied.items():
             self._add("mov", (outputs[place],), (operands[index],), COPY)
         self.declared += reader.declared
-        self._body.now += blocks[0].instructions
+        self._body.add(blocks[0].instructions)
         if outputs:
             self._add("mov", results, outputs, ("pack" if len(outputs) > 1 else "copy", 0))
 
@@ -404,19 +421,22 @@ class _IrReader:
 # words of one line
 
 
-def _joined(body: Sequence[str]) -> Iterator[str]:
-    """A `switch` takes several lines; an entry without a label gets the number that phi nodes have for it."""
+def _joined(body: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Each line with its number, from 1.
+
+    A `switch` takes several lines; an entry without a label gets the number that phi nodes have for it.
+    """
     if body and not _LABEL.match(body[0]):
         labels = {match.group(1) for code in body if (match := _LABEL.match(code))}
         phis = (re.findall(r", %([-\w.$]+) \]", code) for code in body if " = phi " in code)
-        yield f"{next((name for names in phis for name in names if name not in labels), 'entry')}:"
+        yield 0, f"{next((name for names in phis for name in names if name not in labels), 'entry')}:"
     held = ""
-    for code in body:
+    for number, code in enumerate(body, 1):
         held = f"{held} {code}" if held else code
         if held.startswith("switch ") and "]" not in code:
             continue
         if held:
-            yield held
+            yield number, held
         held = ""
 
 

@@ -52,6 +52,7 @@ _INTEGER = re.compile(
     r"(add|sub|mul\.lo|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp|bfe)\.([subf]|pred)(\d*)$"
 )
 _CVT = re.compile(r"cvt\.([su])(\d+)\.([su])(\d+)$")
+_CVT_FLOAT = re.compile(r"cvt\.(?:\w+\.)*([su])(\d+)\.b?f\d+$")
 _SETP = re.compile(r"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.([sub])(\d+)$")
 _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 _PURE = re.compile(
@@ -87,11 +88,20 @@ _COPY = re.compile(
     r"cp\.async|cp\.reduce|st\.async|red\.async|tensormap\.replace|multimem|prefetch|discard|applypriority"
 )
 _SPACE = re.compile(r"\.(global|shared|local|param|const)\b")
+_PLAIN_ACCESS = re.compile(
+    r"(?:ld|st)\.(?:global|shared|local)(?:\.nc)?(?:\.v[248]\.[bufs](?:32|64)|\.[buf]64)$"
+)
+_WIDE = re.compile(r"(?:\.v([248])\.[bufs](32|64)|()\.[buf](64))$")
+"""A plain access of several words of 32 bits."""
 _SIZE = re.compile(r"\.(?:v(\d)\.)?[a-z]+(\d+)(?:x2)?$")
 _MOVED = re.compile(r"mov\.[bsu](16|32|64)")
 _MADE = "made "
 """Begins a cache policy by itself: how often it is made does not count."""
 _CACHE_HINT = re.compile(r"\.(L[12]::\w+)")
+_CACHE_OPERATOR = re.compile(r"((?:ld|st)(?:\.(?!param)\w+)*?|cp\.async)\.(c[asg]|lu|w[bt])\b")
+"""Which caches keep what is accessed. `.cv` asks memory again, and is none (PTX ISA, "Cache Operators")."""
+_WIDTHS = {"%rs": 16, "%r": 32, "%rd": 64}
+"""Bits of a register, by how its name begins."""
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
@@ -128,11 +138,11 @@ def read(lines: Sequence[str]) -> Program:
     functions: dict[str, Function] = {}
     declarations: list[str] = []
     unknown: list[str] = []
-    name, body, depth = "", list[str](), 0
-    for code in lines:
+    name, body, depth, begin = "", list[str](), 0, 0
+    for number, code in enumerate(lines, 1):
         if depth == 0:
             if code == "{":
-                depth, body = 1, []
+                depth, body, begin = 1, [], number
                 continue
             found = re.search(r"\.(?:entry|func)\s+(?:\([^()]*\)\s*)?([\w$]+)", code)
             name = found.group(1) if found else name
@@ -143,7 +153,7 @@ def read(lines: Sequence[str]) -> Program:
             body.append(code)
         else:
             reader = PtxReader()
-            functions[name] = reader.function(body)
+            functions[name] = reader.function(body, begin)
             unknown += reader.unknown
             declarations += reader.declared
     if depth or not functions:
@@ -175,8 +185,9 @@ class PtxReader:
         self._made = 0
         self._body = Body(scope)
 
-    def function(self, lines: Iterable[str]) -> Function:
-        for line in lines:
+    def function(self, lines: Iterable[str], begin: int = 0) -> Function:
+        """`begin`: the number of the line before."""
+        for self._body.line, line in enumerate(lines, begin + 1):
             is_one = line.count(";") == 1 and line[-1] == ";" and line[0] != "{"
             for part in [line] if is_one else _PARTS.findall(line):
                 self._statement(part.strip().rstrip(";").rstrip())
@@ -213,7 +224,7 @@ class PtxReader:
             self.unknown += found.unknown
             hints = [CACHE_POLICY + hint for hint in found.hints]
             self.declared += [each for each in hints if _MADE not in each or each not in self.declared]
-            self._body.now += found.made
+            self._body.add(found.made)
             if found.exit:
                 kind, guard, target, is_negated = found.exit
                 self._body.leave(kind, guard, self._target(target), is_negated)
@@ -282,6 +293,9 @@ def _statement(code: str) -> Line:
     if "L2::cache_hint" in hints:
         parts.pop()  # the policy
     opcode = _CACHE_HINT.sub("", opcode)
+    if kept := _CACHE_OPERATOR.match(opcode):
+        opcode = f"{kept[1]}{'.ca' * kept[1].startswith('cp')}{opcode[kept.end() :]}"
+        hints = (*hints, kept[2])
     if not opcode.startswith("fence"):
         opcode = opcode.replace("shared::cta", "shared")  # PTX ISA: `.shared` alone is `.shared::cta`
     operands, facts = [_operand(part) for part in parts], _facts(opcode)
@@ -292,8 +306,13 @@ def _statement(code: str) -> Line:
         act = Act.OPAQUE
     made = _pure(facts, operands) if act is None else _effect(facts, act, operands)
     if guard:
-        made = [each.guarded(guard, negated=bool(negated)) for each in made]
+        made = [each if _is_between(each) else each.guarded(guard, negated=bool(negated)) for each in made]
     return Line(tuple(made), facts.unknown, hints=hints)
+
+
+def _is_between(each: Instruction) -> bool:
+    """Whether it computes what only other instructions of its line read, so that no predicate is needed."""
+    return not each.operation.effect and all(name.startswith("_") for name in each.results)
 
 
 class _Facts(NamedTuple):
@@ -334,6 +353,10 @@ def _facts(opcode: str) -> _Facts:
 
 
 def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> list[Instruction]:
+    if act in (Act.LOAD, Act.STORE) and _PLAIN_ACCESS.match(facts.opcode):
+        wide = _WIDE.search(facts.opcode)
+        assert wide
+        return _in_pieces(facts, act, operands, int(wide[1] or 1), int(wide[2] or wide[4]))
     is_access = act in _ACCESSES
     results = operands[0].registers if facts.writes and not operands[0].address else ()
     if act is Act.OPAQUE:
@@ -353,6 +376,53 @@ def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> list[Instru
     )
     values = (*(value for each in read for value in _with_offset(each)), *beyond)
     return [*layouts, instruction(facts.name, results, values, effect=effect, is_float=facts.is_float)]
+
+
+def _in_pieces(
+    facts: _Facts, act: Act, operands: list[_PtxOperand], count: int, width: int
+) -> list[Instruction]:
+    """A plain access as one of each 32 bits, so that it is the same however many an instruction makes."""
+    place = 1 if act is Act.LOAD else 0
+    (start,) = operands[place].address
+    moved, (address,), halves = list(operands[1 - place].values), start.values, width // 32
+    made, own = list[Instruction](), list[tuple[Operand, ...]]()
+    if act is Act.LOAD:  # the first of several loads may overwrite the address
+        made, address = [instruction("mov", ("_start",), (address,), COPY)], "_start"
+    for n, value in enumerate(moved):
+        names = tuple(f"_piece{n}.{half}" for half in range(halves))
+        own.append(names if halves > 1 else (value,))
+        if halves > 1:  # of a load, what stays where it does not load
+            places = [half * PIECES + halves for half in range(halves)]
+            made += [
+                instruction("mov", (part,), (value,), ("piece", at))
+                for part, at in zip(names, places, strict=True)
+            ]
+    name = f"{_WIDE.sub('', facts.opcode)}.b32"
+    for n, part in enumerate(part for parts in own for part in parts):
+        whole = count * width // 8 if not n else 0
+        effect = Effect(act, facts.space, ((address, start.offset + 4 * n),), 4, whole)
+        result = (part if isinstance(part, str) else "_",)
+        is_load = act is Act.LOAD
+        made.append(instruction(name, result if is_load else (), () if is_load else (part,), effect=effect))
+    if halves > 1 and act is Act.LOAD:
+        made += [
+            instruction("mov", (value,), parts, ("pack", 64))
+            for value, parts in zip(moved, own, strict=True)
+            if isinstance(value, str)
+        ]
+    return made
+
+
+def _packed(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
+    """Two operations of 32 bits that one of 64 bits is (PTX ISA, "add.f32x2")."""
+    name, made, results = facts.opcode.replace(".f32x2", ".f32"), list[Instruction](), ("_low", "_high")
+    for half, result in enumerate(results):
+        parts = []
+        for n, operand in enumerate(operands[1:]):
+            parts.append(f"_part{n}.{half}")
+            made.append(instruction("mov", (parts[-1],), operand.values, ("piece", half * PIECES + 2)))
+        made += _pure(_facts(name), [_PtxOperand((result,)), *(_PtxOperand((part,)) for part in parts)])
+    return [*made, instruction("mov", operands[0].registers, results, ("pack", 64))]
 
 
 def _without_leading_stride(
@@ -380,6 +450,8 @@ def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:
 
 def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     opcode, results = facts.opcode, operands[0].registers
+    if opcode.endswith(".f32x2") and all(len(each.values) == 1 and not each.is_negated for each in operands):
+        return _packed(facts, operands)
     if opcode in ("ld.param.s32", "ld.param.u32") and results[0].startswith("%rd"):  # into 64 bits
         narrow, kind = _PtxOperand(("_narrow",)), "sext" if "s32" in opcode else "zext"
         made = _pure(_facts("ld.param.u32"), [narrow, *operands[1:]])
@@ -393,6 +465,12 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
             for name, place in zip(results, places, strict=True)
         ]
     compute, name = _computed(opcode, is_vector=operands[1].is_vector)
+    short = _CVT.match(opcode) or _CVT_FLOAT.match(opcode)
+    wide = _WIDTHS.get(results[0].rstrip("0123456789"), 0)
+    if short and len(results) == 1 and int(short[2]) < wide:  # a destination that is wider is extended
+        made = _pure(facts, [_PtxOperand(("_narrow",)), *operands[1:]])
+        extend = ("sext" if short[1] == "s" else "zext"), int(short[2]) * 1000 + wide
+        return [*made, instruction(opcode, results, ("_narrow",), extend)]
     if compute == COPY and isinstance(values[0], int) and (width := _MOVED.fullmatch(opcode)):
         compute = "trunc", int(width[1])  # -1 and 0xffffffff are the same 32 bits
     is_plain = not any(each.is_negated or each.offset for each in operands)
@@ -412,7 +490,7 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
 def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, str]:
     """The function of `Values` that an instruction is, and its name without types that do not count."""
     if opcode.startswith("mov"):
-        return ("pack", 0) if is_vector else COPY, "mov"
+        return ("pack", 64 * opcode.endswith("64")) if is_vector else COPY, "mov"
     if found := _INTEGER.match(opcode):
         name, kind, digits = found.groups()
         width = 1 if kind == "pred" else int(digits or 0)

@@ -16,9 +16,13 @@ from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
 from irdiff.model import (
     DEFAULT_OPTIONS,
+    Bits,
+    CaseSummary,
     ChangedFile,
     Edited,
+    Effects,
     FileChange,
+    Meaning,
     Reach,
     Sides,
     StageStatus,
@@ -53,6 +57,14 @@ def measured(low=None, high=None, **row):
     return timed(low, high, speed, **row)
 
 
+MEANINGS = ("hazard", "rounding", "same", "unread")
+
+
+def summary(name):
+    effects = None if name == "unread" else Effects(kind=Meaning(name), stage="ptx", bits=Bits.UNKNOWN)
+    return CaseSummary(title="", severity="", reasons=("one fence fewer",), causes=(), effects=effects)
+
+
 def written(row):
     """The run of a row."""
     times, first, cases = row.get("compile_s", ()), {**row.get("case", {})}, []
@@ -60,7 +72,14 @@ def written(row):
         first["stages"] = {name: StageStatus(status) for name, status in first["stages"].items()}
     for number, text in enumerate(row.get("cases", [f"{CASE} changed"])):
         name, verdict, *said = text.split()
-        made = case(name, Verdict(verdict), findings=findings(*said), **({} if number else first))
+        means = next((each for each in said if each in MEANINGS), None)
+        made = case(
+            name,
+            Verdict(verdict),
+            findings=findings(*(each for each in said if each != means)),
+            **({} if number else first),
+        )
+        made = replace(made, summary=summary(means)) if means else made
         base, head = times[number] if times else made.compile_s
         cases.append(replace(made, compile_s=Sides(base=base, head=head)))
     of = run(*cases, groups=[group("g", CASE, **{"reasons": (), **row["group"]})] if "group" in row else ())
@@ -206,7 +225,7 @@ def changed_cases(*numbers, **edits):
     """A run of one group, with the cases of these numbers; `e2=x` gives case 2 another edit."""
     cases = []
     for number in numbers:
-        made = case(f"a/x:{number}@sm_90", Verdict.CHANGED)
+        made = replace(case(f"a/x:{number}@sm_90", Verdict.CHANGED), summary=summary("hazard"))
         edit = edits.get(f"e{number}")
         cases.append(replace(made, edit=sha256(edit.encode())) if edit else made)
     return run(*cases, groups=(group("g1", *(row.id for row in cases)),))

@@ -9,8 +9,21 @@ import pytest
 from irdiff.compare import edits
 from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
-from irdiff.group.severity import Severity
-from irdiff.model import Bits, CaseSummary, Cause, CauseKind, Component, EffectClass, Effects, Sides, Verdict
+from irdiff.group.report_classes import ReportClass
+from irdiff.model import (
+    Bits,
+    CaseSummary,
+    Cause,
+    CauseKind,
+    Component,
+    Effects,
+    Meaning,
+    Rounding,
+    RoundingKind,
+    Sides,
+    Verdict,
+    Witness,
+)
 from tests.unit import runs
 from tests.unit.golden import golden, recorded
 from tests.unit.group.edits_of import edit
@@ -71,19 +84,19 @@ def test_which_cases_are_one_group_whatever_their_order(order):
         said.append(scenario["why"])
         for row in groups:
             names = " ".join(name[4:-6] for name in row.members)
-            said.append(f"    {names}, by {row.representative[4:-6]}: {row.severity}, {row.score:.6g}")
+            said.append(f"    {names}, by {row.representative[4:-6]}: {row.severity}")
             said.append(f"        {'; '.join(row.edit)}, {row.likeness:.4g} alike: {row.title}")
     recorded("groups.txt", "\n".join([*said, ""]))
 
 
-def described(*lines, score=1.0, severity="resources", of="P"):
+def described(*lines, severity="rounding", of="P"):
     cause = Cause.uncounted(CauseKind.STATE, f"one of {len(lines)} lines")
-    reasons = (f"row: {score}",)
+    reasons = (f"{severity} of {len(lines)} lines",)
     return Description(
         key=("changed", "ttgir", of, ("+x",)),
         counts=Counter(lines),
         size=len(lines),
-        summary=CaseSummary(title="", severity=severity, score=score, reasons=reasons, causes=(cause,)),
+        summary=CaseSummary(title="", severity=severity, reasons=reasons, causes=(cause,)),
     )
 
 
@@ -92,19 +105,19 @@ def groups_of(origins=None, noise=None, **rows):
     return runs.change_groups(list(zip(made, rows.values(), strict=True)), noise)
 
 
-def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it():
+def test_the_smallest_edit_of_the_gravest_class_stands_for_the_group():
     parts = {"a": Component.PTXAS, "b": Component.FRONTEND, "c": Component.PTXAS}
     (made,) = groups_of(
         {name: origin("ttgir", "P", part) for name, part in parts.items()},
-        a=described("+x", "+x", "+x", score=9.0, severity="other"),
-        b=described("+x", "+y", score=5.0),
-        c=described("+x", score=2.0),
+        a=described("+z", severity="same"),
+        b=described("+x", "+y"),
+        c=described("+x"),
     )
     assert made.representative == "a/x:c@sm_90"
-    assert (made.severity, made.score, made.reasons) == ("resources", 5.0, ("row: 5.0",))
+    assert (made.severity, made.reasons) == ("rounding", ("rounding of 1 lines",))
     assert (made.edit, made.origin_stage, made.pass_name) == (("+x",), "ttgir", "P")
     assert made.charged == (Component.FRONTEND, Component.PTXAS)
-    assert made.likeness == round((1 / 3 + 1 / 2 + 1) / 3, 4)
+    assert made.likeness == round((0 + 1 / 2 + 1) / 3, 4)
     assert len(made.id) == 16
 
 
@@ -116,32 +129,33 @@ def test_lines_of_one_operation_stand_together_what_is_gone_first_and_are_bounde
     assert made.edit == tuple(lines[:-1])
 
 
-def test_groups_come_by_class_then_score_then_size():
+def test_groups_come_by_class_then_size():
     found = groups_of(
-        a=described("+x", score=5.0, of="small"),
-        b=described("+x", score=5.0, of="large"),
-        c=described("+x", score=5.0, of="large"),
-        d=described("+x", score=4.0, of="low"),
-        e=described("+x", score=1.0, severity="wrong-result risk", of="grave"),
-        f=described("+x", score=9.0, severity="other", of="light"),
+        a=described("+x", of="small"),
+        b=described("+x", of="large"),
+        c=described("+x", of="large"),
+        d=described("+x", severity="same", of="light"),
+        e=described("+x", severity="hazard", of="grave"),
+        f=described("+x", severity="not shown", of="unclear"),
+        g=described("+x", severity="broken", of="broken"),
     )
-    assert [group.members[0][4] for group in found] == ["e", "b", "a", "d", "f"]
+    assert [group.members[0][4] for group in found] == ["g", "e", "b", "a", "f", "d"]
 
 
 def test_another_result_that_an_edited_source_asks_for_is_no_error_of_a_compiler():
     for charged, edited, same_compiler, severity in (
-        (Component.PROGRAM, "source", False, Severity.OTHER_RESULT),
-        (Component.FRONTEND, "edited", False, Severity.OTHER_RESULT),
-        (Component.FRONTEND, "source", False, Severity.WRONG_RESULT),
-        (Component.TTGIR_PASSES, "edited", False, Severity.WRONG_RESULT),
-        (Component.TTGIR_PASSES, "edited", True, Severity.OTHER_RESULT),
-        (Component.TTGIR_PASSES, "source", True, Severity.WRONG_RESULT),
+        (Component.PROGRAM, "source", False, ReportClass.INTENDED),
+        (Component.FRONTEND, "edited", False, ReportClass.INTENDED),
+        (Component.FRONTEND, "source", False, ReportClass.ROUNDING),
+        (Component.TTGIR_PASSES, "edited", False, ReportClass.ROUNDING),
+        (Component.TTGIR_PASSES, "edited", True, ReportClass.INTENDED),
+        (Component.TTGIR_PASSES, "source", True, ReportClass.ROUNDING),
     ):
         base, head = (runs.launch("a/x:a@sm_90", source_digest=of, digest=of) for of in ("source", edited))
-        found = (
-            Effects(kind=EffectClass.FLOAT, stage="ptx", said=("constant 2 → 3",), bits=Bits.MAY_DIFFER),
-            Cause(kind=CauseKind.EFFECT, subject="constant", count=1, in_loops=0, ahead="", detail="2 → 3"),
+        rounding = Rounding(
+            kind=RoundingKind.CONTRACTION, base="fma", head="add", witness=Witness(base=(), head=())
         )
+        found = Effects(kind=Meaning.ROUNDING, stage="ptx", bits=Bits.MAY_DIFFER, roundings=(rounding,))
         made, launches = case(origin=origin("ttir", None, charged)), Sides(base=base, head=head)
         told = describe(made, None, launches, found, same_compiler=same_compiler)
         assert told.summary.severity == severity, (charged, edited)

@@ -1,4 +1,4 @@
-"""What is said of edits, figures and launches, and what ranks them: what `golden` holds of its rows, and titles of real runs."""
+"""What is said of edits, figures and launches: what `golden` holds of its rows, and titles of real runs."""
 
 import re
 from dataclasses import replace
@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from irdiff.compare import edits
-from irdiff.group import causes, figures, launch_causes, operation_names, severity, titles, values
+from irdiff.group import causes, figures, launch_causes, operation_names, titles, values
 from irdiff.ir.parsed_line import inline_assembly
-from irdiff.model import Bits, CauseKind, EffectClass, Effects, Sides, StageStatus, Verdict
+from irdiff.model import CauseKind, Sides, StageStatus, Verdict
 from irdiff.texts import ir_of
 from tests.programs.titles import DATA, read
 from tests.unit import runs
@@ -128,28 +128,6 @@ def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_ho
     (fence,) = titles.causes_of(case, edit("ttgir", "+ ttng.fence_async_shared"), NONE)
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
     assert titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))]) == snapshot
-
-
-def held(row):
-    """What holds, how far, and what it adds up to. Where a row names no effects it is proved to do the same."""
-    base, head = row.get("facts", ({}, {}))
-    more = {"findings": runs.findings(*row.get("findings", ()))}
-    case = runs.case(
-        "matmul/tma:fp16@sm_90", Verdict(row.get("verdict", "changed")), base=base, head=head, **more
-    )
-    of = edit(row["ir"], *row["lines"]) if "ir" in row else None
-    kind, *said = row.get("effects", ["motion"]) or [""]
-    effects = (
-        Effects(kind=EffectClass(kind), stage="ptx", said=tuple(said), bits=Bits.UNKNOWN) if kind else None
-    )
-    measures = ", ".join(f"{name} {far:.6g}" for name, far in severity.measures(case, of, effects).items())
-    ranked = severity.with_noise(severity.rank(case, of, effects), row.get("nondeterministic", ()))
-    return f"{measures or 'nothing'}: {ranked.severity}, {ranked.score:.6g}, {'; '.join(ranked.reasons)}"
-
-
-def test_what_ranks_each_case():
-    rows = golden("severity")["case"]
-    recorded("severity.txt", "".join(f"{row['why']}: {held(row)}\n" for row in rows))
 
 
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))

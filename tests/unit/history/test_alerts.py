@@ -43,7 +43,7 @@ def nights(tmp_path):
 
 
 def test_facts_that_cost_are_news(tmp_path):
-    group = runs.group("g1", A, severity="instruction mix in loops")
+    group = runs.group("g1", A, severity="not shown")
     for fact, base, head, news in (
         ("spill_store_bytes", 0, 8, True),
         ("spill_store_bytes", 8, 0, False),

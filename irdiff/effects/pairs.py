@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from irdiff.compare import alignment
 from irdiff.effects.numbering import Event
-from irdiff.ir.program import MARK, Act, Slot
+from irdiff.ir.program import Act, Slot
 
 
 def unequal(events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
@@ -33,12 +33,13 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         gone, new = ([event for event in side if event.effect.act is not Act.MATRIX] for side in (gone, new))
     keys: tuple[Callable[[Event], object], ...] = (
         lambda event: (event.operation.name, event.address, texts(event)),
+        lambda event: (event.operation.word, event.guard, event.address, event.operands),
         lambda event: (event.operation.name, event.guard, event.operands),
         lambda event: event.operation.name,
         lambda event: (
             event.effect.act,
             event.effect.space,
-            re.split("[. ]", event.operation.name.partition(MARK)[0])[:2],
+            re.split("[. ]", event.operation.word)[:2],
         ),
         lambda event: (
             event.effect.act,
@@ -49,15 +50,14 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         waiting: defaultdict[str, list[Event]] = defaultdict(list)
         for event in new[::-1]:
             waiting[repr(key(event))].append(event)
-        left = []
+        left, taken = [], set[int]()
         for event in gone:
-            if rows := waiting[repr(key(event))]:
-                other = rows.pop()
-                new = [each for each in new if each is not other]
-                yield event, other
+            if others := waiting[repr(key(event))]:
+                taken.add(id(others[-1]))
+                yield event, others.pop()
             else:
                 left.append(event)
-        gone = left
+        gone, new = left, [each for each in new if id(each) not in taken]
     yield from ((event, None) for event in gone)
     yield from ((None, event) for event in new)
 

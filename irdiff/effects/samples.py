@@ -1,0 +1,267 @@
+"""Tries values on samples: what a kernel reads gets numbers by chance, and both sides the same. Pure.
+
+Equal results prove nothing. Different ones show that two values differ, with an example; near ones that only
+rounding differs. A value is not tried where something in it is computed in a way that nothing here knows.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Mapping
+from enum import Enum
+
+from irdiff.effects import floats
+from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.values import Key, Values, operands_of
+
+COUNT = 24
+"""Samples. In the first third numbers have signs; in the last they are small, so that equal ones meet."""
+_SIGNED, _SMALL = COUNT // 3, COUNT * 2 // 3
+_OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
+_GIVEN = frozenset({"parameter", "undefined", "like"})
+_THREAD = re.compile(r"workitem\.id\.x$|sreg\.tid\.x$")
+_GIVES_ANY = re.compile(r"ld\.param|s_load_dword|elect\.|llvm\.nvvm\.elect")
+"""What a kernel is given, and which lane is chosen, may be any."""
+_MULTIPLE = 64
+_MAX_NODES = 60_000
+_ONES = (1 << 64) - 1
+Tried = tuple[Bits, ...]
+
+
+class Likeness(Enum):
+    UNKNOWN = "unknown"
+    """It could not be tried."""
+    EQUAL = "equal"
+    NEAR = "near"
+    """Up to rounding."""
+    OTHER = "other"
+
+
+class Samples:
+    def __init__(self, values: Values, shared: Collection[int], partners: Mapping[int, int]) -> None:
+        """shared: values that both sides have; partners: by value of head, which of base is taken for it."""
+        self._values = values
+        self._shared = shared
+        self._partners = dict(partners)
+        self._tried: dict[int, Tried | None] = {}
+        self._unsure: set[int] = set()
+        """The values in which something has any bits that may have only some."""
+
+    def take(self, head: int, base: int) -> None:
+        """Takes a value of head for one of base from now on, if it is taken for none."""
+        if head not in self._partners and head not in self._shared:
+            self._partners[head] = base
+            self._tried = {number: tried for number, tried in self._tried.items() if tried is not None}
+
+    def compare(self, base: int, head: int, formats: tuple[str, ...] = ()) -> Likeness:
+        """formats: in which floating-point results may be, empty where they are none.
+
+        Of integers it is not known which may be negative, so they are not tried.
+        """
+        ours, theirs = self.of(base), self.of(head)
+        if ours is None or theirs is None:
+            return Likeness.UNKNOWN
+        differing = [(n, a, b) for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if not _same(a, b)]
+        if not differing:
+            return Likeness.EQUAL
+        if formats:  # small numbers are none of floats
+            own = [(a, b) for n, a, b in differing if n < _SMALL]
+            return Likeness.NEAR if all(floats.are_near(formats, a, b) for a, b in own) else Likeness.OTHER
+        is_sure = self._unsure.isdisjoint((base, head)) and any(n >= _SIGNED for n, *_ in differing)
+        return Likeness.OTHER if is_sure else Likeness.UNKNOWN
+
+    def of(self, number: int) -> Tried | None:
+        """What a value is in each sample; None where that cannot be said."""
+        waiting = [number]
+        while waiting:
+            now = waiting[-1]
+            if now in self._tried:
+                waiting.pop()
+                continue
+            if len(self._tried) > _MAX_NODES:
+                return None
+            key = self._values.keys[now]
+            below = [] if self._is_leaf(key) else operands_of(key)
+            if missing := [each for each in below if each not in self._tried]:
+                waiting += missing
+                continue
+            self._tried[now] = self._compute(now, key, below)
+            waiting.pop()
+        return self._tried[number]
+
+    def _is_leaf(self, key: Key) -> bool:
+        return key[0] in _OPAQUE or (key[0] == "part" and self._values.keys[key[1]][0] == "event")
+
+    def _compute(self, number: int, key: Key, below: list[int]) -> Tried | None:
+        if self._is_leaf(key):
+            return self._leaf(number, key)
+        if key[0] in ("const", "text"):
+            return _constant(key, self._values.threads)
+        parts = [self._tried[each] for each in below]
+        if None not in parts:
+            known = [part for part in parts if part is not None]
+            try:
+                found = _evaluated(key, known)
+            except (TypeError, OverflowError, ValueError, IndexError, KeyError):
+                found = None
+            if found is not None:
+                if not self._unsure.isdisjoint(below):
+                    self._unsure.add(number)
+                return found
+        if _THREAD.search(str(key[0])):
+            return _constant(("text", "%tid.x"), self._values.threads)
+        if number not in self._shared:
+            return None
+        if _GIVES_ANY.match(str(key[0])):
+            return _aligned(_by_chance(number))
+        self._unsure.add(number)
+        return _by_chance(number)
+
+    def _leaf(self, number: int, key: Key) -> Tried | None:
+        whole = key[1] if key[0] == "part" else number
+        partner = self._partners.get(whole)
+        if partner is None and key[0] not in _GIVEN and whole not in self._shared:
+            return None
+        seed = whole if partner is None else partner, *(key[2:] if key[0] == "part" else ())
+        return _aligned(_by_chance(seed)) if key[0] == "join" else _by_chance(seed)
+
+
+def _same(one: Bits, other: Bits) -> bool:
+    return one == other or to_int(one, 64) == to_int(other, 64)
+
+
+def _by_chance(seed: object) -> Tried:
+    """Bits that are a number near 1 in each format of floats; at last small integers."""
+    dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
+    large = [
+        sum(
+            dice.choice((0x3C, 0x3E, 0x3F, *((0xBC, 0xBE) if sample < _SIGNED else ()))) << 16 * n + 8
+            | dice.randrange(256) << 16 * n
+            for n in range(2)
+        )
+        for sample in range(_SMALL)
+    ]
+    return (*large, *(dice.randrange(0, 8) for _ in range(COUNT - _SMALL)))
+
+
+def _aligned(tried: Tried) -> Tried:
+    """Sizes, pointers and counters, of which a compiler may know that they are multiples."""
+    return tuple(
+        value * _MULTIPLE if value < _MULTIPLE else value & -_MULTIPLE for value in map(to_int, tried)
+    )
+
+
+def _constant(key: Key, threads: int) -> Tried | None:
+    if key[0] == "const":
+        return (int(key[1]) & _ONES,) * COUNT
+    text = str(key[1])
+    if text in ("%tid.x", "%laneid"):
+        dice = random.Random("thread")  # noqa: S311 - likewise
+        rows = [*(dice.randrange(threads or 32) for _ in range(_SMALL)), *range(COUNT - _SMALL)]
+        return tuple(row % 32 if text == "%laneid" else row for row in rows)
+    if (value := _literal(text)) is not None:
+        return (value,) * COUNT
+    return _by_chance(text)
+
+
+def _literal(text: str) -> Bits | None:
+    """Of a floating-point number as each text writes it."""
+    if text[:2] in ("0f", "0d") and len(text) in (10, 18):
+        return int(text[2:], 16)
+    if text[:2] == "0x" and len(text) == 18:  # LLVM IR: of a double
+        return floats.decode("f64", int(text, 16))
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 - a case a kind of node
+    rows = zip(*parts, strict=True)
+    match key:
+        case "bits", constant, terms:
+            shifts = [(places, mask) for (_, places), mask in terms]
+            return tuple(_xored(constant, shifts, row) for row in rows)
+        case "sum", width, constant, terms:
+            times = [factor for _, factor in terms]
+            return tuple(_total(width, constant, times, row) for row in rows)
+        case "not", _:
+            return tuple(to_int(value) & 1 ^ 1 for (value,) in rows)
+        case "part", _, place, count:
+            return tuple(_part(value, place, count) for (value,) in rows)
+        case ("pack", *_):
+            return tuple(tuple(row) for row in rows)
+        case ("select", _, _, _):
+            return tuple(one if to_int(truth, 64) else other for truth, one, other in rows)
+        case ("mask", _, _):
+            return tuple(_ONES * bool(to_int(a, 64) and to_int(b, 64)) for a, b in rows)
+        case ("all lanes",):
+            return (_ONES,) * COUNT
+        case "trunc", width, _:
+            return tuple(to_int(value, width) for (value,) in rows)
+        case "sext", width, source, _:
+            return tuple(_extended(to_int(value, source), source) & (1 << width) - 1 for (value,) in rows)
+        case (("mul" | "shl" | "shr" | "sar" | "and" | "or" | "xor"), width, _, _):
+            return tuple(_arithmetic(key[0], width, to_int(a, width), to_int(b, width)) for a, b in rows)
+        case "eq", width, _, _:
+            return tuple(int(to_int(a, width) == to_int(b, width)) for a, b in rows)
+        case "lt", kind, _, _:
+            width = int(kind[1:])
+            values = ([to_int(each, width) for each in row] for row in rows)
+            if kind[0] == "s":
+                values = ([_extended(each, width) for each in row] for row in values)
+            return tuple(int(a < b) for a, b in values)
+        case (("zfield" | "sfield"), width, *_):
+            return tuple(_field(key[0], *(to_int(each, width) for each in row)) for row in rows)
+        case ("put", *_):
+            return None
+    function = floats.function_of(str(key[0]))
+    return None if function is None else tuple(function(*row) for row in rows)
+
+
+def _xored(constant: int, shifts: list[tuple[int, int]], row: tuple[Bits, ...]) -> int:
+    for value, (places, mask) in zip(row, shifts, strict=True):
+        whole = to_int(value, 64)
+        constant ^= (whole << places if places >= 0 else whole >> -places) & mask
+    return constant
+
+
+def _total(width: int, constant: int, times: list[int], row: tuple[Bits, ...]) -> int:
+    found = sum(to_int(value, width) * factor for value, factor in zip(row, times, strict=True))
+    return (constant + found) & (1 << width) - 1
+
+
+def _part(value: Bits, place: int, count: int) -> Bits:
+    if isinstance(value, tuple):
+        return value[place]
+    width = {2: 32, 4: 32}[count]
+    return to_int(value, 64) >> width * place & (1 << width) - 1
+
+
+def _extended(value: int, width: int) -> int:
+    return value - (value >> width - 1 << width)
+
+
+def _arithmetic(name: str, width: int, one: int, other: int) -> int:
+    match name:
+        case "mul":
+            found = one * other
+        case "shl":
+            found = one << min(other, width)
+        case "shr":
+            found = one >> min(other, width)
+        case "sar":
+            found = _extended(one, width) >> min(other, width)
+        case "and":
+            found = one & other
+        case "or":
+            found = one | other
+        case _:
+            found = one ^ other
+    return found & (1 << width) - 1
+
+
+def _field(name: str, value: int, first: int, count: int) -> int:
+    found = value >> (first & 63) & (1 << (count & 63)) - 1
+    return _extended(found, count) & _ONES if name == "sfield" and count else found

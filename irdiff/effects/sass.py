@@ -1,0 +1,34 @@
+"""Whether an assembler made the same operations of two texts that do the same: counts of SASS. Pure.
+
+Source: instruction lists of NVIDIA's "CUDA Binary Utilities".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_INSTRUCTION = re.compile(
+    r"(?:/\*[0-9a-f]+\*/\s+)?(?:\{ )?(?:@!?U?P\w+ )?([A-Z][A-Z0-9_]+)([.\w]*) ?([^;]*);"
+)
+_FLOATS = re.compile(r"[DFH](?:ADD|MUL|FMA|MNMX)2?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
+_MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
+_WORDS = {".64": 2, ".128": 4, ".256": 8}
+"""Of 32 bits, by the modifier of an access."""
+_MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
+"""A constant, or a register as it is or wider, moved by the floating-point unit."""
+
+
+def counted(text: str) -> Counter[str]:
+    """Floating-point and memory operations of canonical or printed SASS, by name."""
+    found = Counter[str]()
+    for line in text.split("\n"):
+        if instruction := _INSTRUCTION.match(line.strip()):
+            name, modifiers, operands = instruction.groups()
+            name = re.sub(r"_32$|32I$", "", name)
+            is_float = _FLOATS.fullmatch(name) is not None
+            if is_float and not _MOVES.search(operands):
+                found[f"{name}{modifiers if name == 'MUFU' else ''}"] += 1
+            elif _MEMORY.fullmatch(name):
+                found[name] += next((n for size, n in _WORDS.items() if size in modifiers), 1)
+    return found

@@ -1,0 +1,190 @@
+"""How synchronization differs: what keeps fewer accesses in order, and what only waits for more. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from irdiff.effects import order, separation
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.uniform import is_harmless
+from irdiff.effects.values import Values
+from irdiff.effects.witnesses import Witnesses, code, noun
+from irdiff.ir.program import Act
+from irdiff.model import Harmless, Hazard, HazardKind, NotShown
+
+_Difference = Hazard | Harmless | NotShown
+_SEPARATES = re.compile(r"bar\b|barrier\b|fence|s_barrier|tcgen05\.wait|llvm\..*(?:barrier|bar\.)")
+_NEEDED_ONLY_BETWEEN = re.compile(
+    r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
+)
+"""Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
+_WAITS_FOR = re.compile(r"wait_(?:group|all)|wait\.asyncmark|wait_group")
+"""With a number: as many of the youngest may still run."""
+_COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier\.(?:init|inval)|commit")
+_ORDERS = ("relaxed", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
+_SCOPES = ("cta", "workgroup", "cluster", "gpu", "agent", "sys")
+
+
+class Synchronization:
+    """Of two functions that are numbered."""
+
+    def __init__(self, base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> None:
+        self._base, self._head = base, head
+        self._values = base.values
+        self._witnesses = witnesses
+        self._lost: dict[object, separation.Lost] = {}
+
+    def gone(self, event: Event) -> Iterator[_Difference]:
+        name, act = event.operation.word, event.effect.act
+        before, after = (self._count(side, name) for side in (self._base, self._head))
+        if act is Act.STATES:
+            yield NotShown(reason="there are fewer wait states", detail=name)
+        elif not _SEPARATES.match(name):
+            if _COUNTS.search(name) and before > after:
+                what = f"lacks {noun(event)}, which base has"
+                witness = self._witnesses.alone(event, is_gone=True)
+                yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+            else:
+                yield from self._of_wait(event) if before > after else [self._elsewhere(event)]
+        else:
+            yield self._separates_less(event)
+
+    def _of_wait(self, event: Event) -> Iterator[_Difference]:
+        """A wait for what runs in the background: what starts it, and what reads behind it."""
+        own = next(block.events for block in self._base.blocks if event in block.events)
+        place = own.index(event)
+        started = [each for each in own[:place] if each.effect.act in (Act.COPY, Act.MATRIX)]
+        others = [
+            each
+            for block in self._base.blocks
+            for each in block.events
+            if each.effect.act in (Act.COPY, Act.MATRIX)
+        ]
+        one = next(iter([*started[-1:], *others[-1:]]), None)
+        after = [*own[place + 1 :], *(each for block in self._base.blocks for each in block.events)]
+        read = next(
+            (each for each in after if each.effect.act in (Act.LOAD, Act.MATRIX) and each != one), None
+        )
+        witness = self._witnesses.alone(event, is_gone=True)
+        if one is None or read is None:
+            yield NotShown(
+                reason=f"{noun(event)} is gone, and what it waits for is not seen", witness=witness
+            )
+            return
+        what = f"has no {noun(event)} between a {noun(one)} and a {noun(read)}, which base has"
+        yield Hazard(kind=HazardKind.ORDER, what=what, witness=self._witnesses.ordered(one, read, event))
+
+    def _separates_less(self, event: Event) -> _Difference:
+        like = separation.kind_of(event)
+        if like not in self._lost:
+            self._lost[like] = separation.lost(self._base, self._head, event)
+        lost = self._lost[like]
+        if lost.pair:
+            names = [noun(each) for each in lost.pair]
+            what = f"has no {noun(event)} between a {names[0]} and a {names[1]}, which base has"
+            witness = self._witnesses.ordered(*lost.pair, event)
+            return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+        is_divided = separation.is_divided(self._base, event) or not is_harmless(self._base, event)
+        if lost.is_complete and _NEEDED_ONLY_BETWEEN.match(event.operation.word) and not is_divided:
+            return Harmless(what=f"{noun(event)} is gone: what is left keeps the same accesses apart")
+        return self._elsewhere(event)
+
+    def _elsewhere(self, event: Event) -> NotShown:
+        name = event.operation.word
+        before, after = (self._count(side, name) for side in (self._base, self._head))
+        words = "is gone" if before > after else "is in another place"
+        witness = self._witnesses.alone(event, is_gone=True)
+        return NotShown(
+            reason=f"{noun(event)} {words}, and whether it is missed is not shown", witness=witness
+        )
+
+    def new(self, event: Event) -> Iterator[_Difference]:
+        is_divided = _SEPARATES.match(event.operation.word) and separation.is_divided(self._head, event)
+        if is_harmless(self._head, event) and not is_divided:
+            yield Harmless(what=f"{noun(event)} is new")
+        else:
+            reason = f"{noun(event)} is new, and not shown to be harmless"
+            yield NotShown(reason=reason, witness=self._witnesses.alone(event, is_gone=False))
+
+    def exchanged(self, one: Event, other: Event) -> Iterator[_Difference]:
+        """Two effects of base, the first of which stands behind the second at head."""
+        what = f"makes the {noun(other)} before the {noun(one)}, which base makes first"
+        witness = self._witnesses.ordered(one, other)
+        barriers = [each for each in (one, other) if each.effect.act is Act.SYNC]
+        if barriers:
+            lost = [separation.lost(self._base, self._head, each) for each in barriers]
+            if pair := next((each.pair for each in lost if each.pair), None):
+                between = f"a {noun(pair[0])} and a {noun(pair[1])}"
+                what = f"has no {noun(barriers[0])} between {between}, which base has"
+                witness = self._witnesses.ordered(*pair, barriers[0])
+            is_barrier = all(_NEEDED_ONLY_BETWEEN.match(each.operation.word) for each in barriers)
+            if pair or not is_barrier:
+                yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+                return
+            if all(each.is_complete for each in lost):
+                yield Harmless(
+                    what=f"{noun(barriers[0])} is in another place: the same accesses are kept apart"
+                )
+                return
+        elif order.same_bytes(self._values, one, other) or _publishes(one, other):
+            yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+            return
+        yield NotShown(reason=f"a {noun(one)} and a {noun(other)} have changed places", witness=witness)
+
+    @staticmethod
+    def _count(side: NumberedFunction, name: str) -> int:
+        return sum(each.operation.word == name for block in side.blocks for each in block.events)
+
+
+def _publishes(one: Event, other: Event) -> bool:
+    """Whether what other threads see in the order of the program has changed places with an access."""
+    return (one.operation.keeps_order and "release" not in one.operation.word) or (
+        other.operation.keeps_order and "acquire" not in other.operation.word
+    )
+
+
+def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
+    """One effect that orders accesses, by another operation."""
+    ours, theirs = one.operation.word, other.operation.word
+    witness = witnesses.of(one, other)
+    if ours == f"{theirs}.read":
+        return Harmless(what=f"{noun(other)} waits for more")
+    weaker = [_rank(theirs, names) < _rank(ours, names) for names in (_ORDERS, _SCOPES)]
+    if any(weaker) or theirs == f"{ours}.read":
+        what = f"orders accesses less: {code(one.operation)} → {code(other.operation)}"
+        return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+    words = f"{code(one.operation)} → {code(other.operation)}"
+    if _without_order(ours) == _without_order(theirs):
+        return Harmless(what=f"accesses are ordered more: {words}")
+    return NotShown(reason="another synchronization", detail=words, witness=witness)
+
+
+def of_states(one: Event, other: Event) -> _Difference:
+    before, after = (int(each.operation.word.split()[-1]) for each in (one, other))
+    if after > before:
+        return Harmless(what="there are more wait states")
+    return NotShown(reason="there are fewer wait states", detail=f"{before + 1} → {after + 1}")
+
+
+def _rank(name: str, names: Sequence[str]) -> int:
+    parts = re.split(r"[. \"()]", name)
+    return max((place for place, each in enumerate(names) if each in parts), default=-1)
+
+
+def _without_order(name: str) -> str:
+    return re.sub(rf"\b(?:{'|'.join((*_ORDERS, *_SCOPES))})\b|[. ]+", "", name)
+
+
+def counts(
+    values: Values, witnesses: Witnesses, one: Event, other: Event, pair: tuple[int, int]
+) -> _Difference | None:
+    """A wait that leaves more unfinished, or fewer; None for what is no such wait."""
+    numbers = [values.value_of(each) for each in pair]
+    if one.effect.act is not Act.SYNC or not _WAITS_FOR.search(one.operation.word) or None in numbers:
+        return None
+    before, after = (int(each or 0) for each in numbers)
+    if after < before:
+        return Harmless(what=f"{noun(other)} waits for more")
+    what = f"leaves {after} groups unfinished at a {noun(other)}, where base leaves {before}"
+    return Hazard(kind=HazardKind.ORDER, what=what, witness=witnesses.of(one, other))

@@ -1,0 +1,118 @@
+"""Which barriers all threads reach that they wait for: under conditions that are the same in all. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.values import operands_of
+from irdiff.ir.program import Act
+
+_PLAIN = re.compile(
+    r"bar\.sync$|barrier(?:\.cta)?\.sync(?:\.aligned)?$|fence\b|membar\b|wgmma\.fence|wgmma\.wait_group"
+    r"|cp\.async\.(?:bulk\.)?wait_\w+|tcgen05\.(?:fence|wait)|griddepcontrol\.wait"
+    r"|s_barrier$|s_sleep|s_nop|buffer_(?:wbl2|inv|gl\d_inv)|global_(?:wb|inv)|fence "
+    r"|llvm\.nvvm\.(?:barrier\.cta\.sync\.aligned\.all|barrier0|fence|membar|wgmma\.(?:fence|wait)"
+    r"|cp\.async\.(?:bulk\.)?wait|tcgen05\.(?:fence|wait)|griddepcontrol\.wait)"
+    r"|llvm\.amdgcn\.(?:s\.barrier|fence|s\.waitcnt|sched|iglp|s\.setprio|s\.sleep|wait\.asyncmark)"
+)
+"""Synchronization that only waits, or only makes writes known: one more of it changes no result, where all
+threads reach it that it waits for."""
+_OF_THREADS = re.compile(r"bar\b|barrier\b|s_barrier|llvm\..*barrier")
+_OPAQUE = frozenset({"waited for", "like"})
+_NAMED = frozenset({"text", "undefined"})
+_PER_THREAD = re.compile(
+    r"%tid|%laneid|%warpid|%lanemask|workitem|elect|mbcnt|lane|clock|globaltimer|ballot|smid"
+)
+_MAX_NODES = 20_000
+
+
+def is_harmless(side: NumberedFunction, event: Event) -> bool:
+    """Whether synchronization that only this side has changes nothing."""
+    name = event.operation.word
+    if event.effect.act is Act.STATES:
+        return True
+    if event.guard is not None or not _PLAIN.match(name):
+        return False
+    if not _OF_THREADS.match(name):
+        return True
+    is_of_all = not [each for each in event.operands if side.values.value_of(each) != 0]
+    return is_of_all and Uniform(side).is_reached_by_all(event)
+
+
+class Uniform:
+    """Which values are the same in all threads of a block."""
+
+    def __init__(self, side: NumberedFunction) -> None:
+        self._side = side
+        self._entering = {
+            side.values.node("join", block, joins[register]): (block, values)
+            for block, joins in enumerate(side.joins)
+            for register, values in (side.entering(block) if joins else ())
+            if register in joins
+        }
+        self._events = {event.number: event for block in side.blocks for event in block.events}
+        self._targets = [node.targets for node in side.graph]
+        self._behind = _always_behind(self._targets)
+
+    def is_reached_by_all(self, event: Event) -> bool:
+        blocks = (n for n, block in enumerate(self._side.blocks) if event in block.events)
+        return not any(self._varies(each) for number in blocks for each in self._conditions(number))
+
+    def _conditions(self, number: int) -> list[int]:
+        """Of the branches that decide whether, or how often, a block runs."""
+        found, waiting, seen = list[int](), [number], set[int]()
+        while waiting:
+            now = waiting.pop()
+            for branch, targets in enumerate(self._targets):
+                always = now != branch and now in self._behind[branch]
+                if always or branch in seen or not any(now in self._behind[target] for target in targets):
+                    continue
+                seen.add(branch)
+                waiting.append(branch)
+                condition = self._side.blocks[branch].condition
+                found += [condition] if condition is not None and len(targets) > 1 else []
+        return found
+
+    def _varies(self, value: int) -> bool:
+        """By all that it is computed from; a variable of a loop by the branches around it, too."""
+        waiting, seen = [value], set[int]()
+        while waiting:
+            number = waiting.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            if len(seen) > _MAX_NODES:
+                return True
+            key = self._side.values.keys[number]
+            if key[0] in _OPAQUE or _PER_THREAD.search(f"{key[0]} {key[-1] if key[0] in _NAMED else ''}"):
+                return True
+            if key[0] == "join":
+                if number not in self._entering:
+                    return True
+                block, values = self._entering[number]
+                waiting += [*values, *self._conditions(block)]
+            elif key[0] == "event":
+                event = self._events.get(number)
+                if event is None or event.effect.act is not Act.LOAD or event.guard is not None:
+                    return True
+                waiting += [*event.address, *event.operands]
+            else:
+                waiting += operands_of(key)
+        return False
+
+
+def _always_behind(targets: Sequence[Sequence[int]]) -> list[set[int]]:
+    """By block, itself and those that every way from it to an end leads through."""
+    everything = set(range(len(targets)))
+    found = [{number} if not own else set(everything) for number, own in enumerate(targets)]
+    changed = True
+    while changed:
+        changed = False
+        for number in range(len(targets) - 1, -1, -1):
+            if targets[number]:
+                new = {number} | set.intersection(*(found[target] for target in targets[number]))
+                if new != found[number]:
+                    found[number], changed = new, True
+    return found

@@ -1,0 +1,143 @@
+"""The lines that show a difference, and what they are called. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.ir.program import Act, Early, Operation
+from irdiff.model import CodeLine, Harmless, Hazard, HazardKind, NotShown, Sides, Witness
+from irdiff.words import counted
+
+_MODIFIERS = re.compile(
+    r"(cp\.async(?:\.bulk)?\.(?:wait|commit)_group|cp\.async\.bulk|cp\.async|tcgen05\.\w+|wgmma\.\w+|mbarrier\.\w+).*"
+)
+_MAX_CODE = 60
+_MAX_LINE = 240
+
+
+def code(each: Operation) -> str:
+    name = each.word.removeprefix("llvm.").replace("`", "'")
+    return f"`{name if len(name) <= _MAX_CODE else name[: _MAX_CODE - 1] + '…'}`"
+
+
+def noun(event: Event) -> str:
+    """`global store`; an instruction without a space by its name, without modifiers of PTX."""
+    effect = event.effect
+    if effect.space and effect.act in (Act.LOAD, Act.STORE, Act.ATOMIC):
+        return f"{effect.space} {effect.act}"
+    name = event.operation.word.removeprefix("llvm.")
+    short = _MODIFIERS.match(name)
+    return f"`{short[1] if short else name[:_MAX_CODE]}`"
+
+
+class Witnesses:
+    """Of two functions, with the canonical texts that they were read from."""
+
+    def __init__(self, base: NumberedFunction, head: NumberedFunction, texts: Sides[Sequence[str]]) -> None:
+        self._sides = base, head
+        self._texts = texts
+        self._lines = [
+            {event.number: event.line for block in side.blocks for event in block.events}
+            for side in self._sides
+        ]
+
+    def _witness(self, base: Iterable[int], head: Iterable[int]) -> Witness:
+        return Witness(
+            base=_shown(self._texts.base, base),
+            head=_shown(self._texts.head, head),
+        )
+
+    def of(self, one: Event, other: Event) -> Witness:
+        return self._witness([one.line], [other.line])
+
+    def of_values(self, base: int, head: int) -> Witness:
+        return self._witness([self._line(0, base)], [self._line(1, head)])
+
+    def _line(self, side: int, value: int) -> int:
+        """Where a value is computed, or the effect is that gives it; 0 where neither is known."""
+        values = self._sides[side].values
+        if values.keys[value][0] == "part" and values.keys[value][1] in self._lines[side]:
+            value = values.keys[value][1]
+        return self._sides[side].lines.get(value) or self._lines[side].get(value, 0)
+
+    def of_facet(self, events: tuple[Event, Event] | None, base: int, head: int) -> Witness:
+        lines = [[self._line(side, each)] for side, each in enumerate((base, head))]
+        if events:
+            lines = [[*own, event.line] for own, event in zip(lines, events, strict=True)]
+        return self._witness(*lines)
+
+    def ordered(self, one: Event, other: Event, between: Event | None = None) -> Witness:
+        """Two effects that both sides have, and what base alone has between them."""
+        base, head = ([lines.get(each.number, 0) for each in (one, other)] for lines in self._lines)
+        middle = self._between(base, between) if between else []
+        return self._witness([*base, *middle], head)
+
+    def _between(self, lines: Sequence[int], event: Event) -> list[int]:
+        """The nearest such effect of base behind the first of two lines."""
+        like = [
+            each.line
+            for block in self._sides[0].blocks
+            for each in block.events
+            if each.operation.word == event.operation.word and each.operands == event.operands
+        ]
+        behind = [line for line in like if line > lines[0]]
+        return [min(behind, default=min(like, default=0))]
+
+    def alone(self, event: Event, *, is_gone: bool) -> Witness:
+        """An effect of one side, and of the other the nearest before it that both have."""
+        own, other = self._lines if is_gone else self._lines[::-1]
+        before = [line for number, line in own.items() if line < event.line and number in other]
+        nearest = next((other[n] for n, line in own.items() if line == max(before, default=0)), 0)
+        sides = ([event.line], [nearest])
+        return self._witness(*(sides if is_gone else sides[::-1]))
+
+    def early(self, one: Event, other: Event) -> Hazard | Harmless | NotShown:
+        return self.of_early(
+            (one.operation, one.line, one.pending), (other.operation, other.line, other.pending)
+        )
+
+    def of_early(
+        self, one: tuple[Operation, int, frozenset[int]], other: tuple[Operation, int, frozenset[int]]
+    ) -> Hazard | Harmless | NotShown:
+        """Of one operation that waits differently on both sides."""
+        before, after = one[0].early or Early(), other[0].early or Early()
+        pending = sorted(other[2] - one[2])[-1:]
+        witness = self._witness([one[1]], [*pending, other[1]])
+        name = code(other[0])
+        if any(b > a for a, b in zip(before, after, strict=True)):
+            what = f"runs {name} before accesses of memory end that base waits for"
+            if after.registers:
+                what = f"uses {counted(after.registers, 'register')} in {name} before the loads end"
+            return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+        if before.registers:
+            return NotShown(reason="base uses a register before its load ends", detail=name, witness=witness)
+        return Harmless(what=f"{name} waits for more")
+
+    def early_values(
+        self, one: tuple[Operation, int], other: tuple[Operation, int]
+    ) -> Hazard | Harmless | NotShown:
+        """Of what computes two values."""
+        rows = [
+            (operation, self._line(n, value), self._sides[n].pending.get(value, frozenset[int]()))
+            for n, (operation, value) in enumerate((one, other))
+        ]
+        return self.of_early(rows[0], rows[1])
+
+    def name_of(self, number: int) -> str:
+        """What computes a value, in words; empty where nothing does."""
+        values = self._sides[0].values
+        made = values.made_by.get(number)
+        if made is None and values.keys[number][0] == "not":
+            made = values.made_by.get(values.keys[number][1])
+            return f"not {code(made)}" if made else ""
+        return code(made) if made else ""
+
+
+def _shown(text: Sequence[str], numbers: Iterable[int]) -> tuple[CodeLine, ...]:
+    return tuple(
+        CodeLine(number=number, text=text[number - 1][:_MAX_LINE])
+        for number in sorted({*numbers} - {0})
+        if number <= len(text)
+    )

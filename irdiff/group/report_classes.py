@@ -1,0 +1,90 @@
+"""The class of each change, in the order of every report. Pure.
+
+What is broken comes first, then hazards, then what is likely slower, then what only rounds otherwise, what an
+edit asks for, what is not shown, and what is proved the same. Nothing is weighed: within a class the larger
+group comes first. `likely slower` is for an estimate of time; static figures of a binary make no class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from enum import StrEnum
+
+from irdiff.compare import cases
+from irdiff.findings import FindingKind
+from irdiff.model import CaseSummary, ChangeGroup, ComparedCase, Effects, Meaning, StageStatus, Verdict
+from irdiff.stages import Stage
+
+
+class ReportClass(StrEnum):
+    """In the order of a report."""
+
+    BROKEN = "broken"
+    HAZARD = "hazard"
+    SLOWER = "likely slower"
+    ROUNDING = "rounding"
+    INTENDED = "intended"
+    NOT_SHOWN = "not shown"
+    SAME = "same"
+    ABSORBED = "absorbed"
+
+
+_OF_MEANING = {
+    Meaning.HAZARD: ReportClass.HAZARD,
+    Meaning.ROUNDING: ReportClass.ROUNDING,
+    Meaning.INTENDED: ReportClass.INTENDED,
+    Meaning.NOT_SHOWN: ReportClass.NOT_SHOWN,
+    Meaning.SAME: ReportClass.SAME,
+}
+
+
+_NOISE = "head disagrees with itself: one of its results may be wrong"
+
+
+def class_of(
+    case: ComparedCase, effects: Effects | None, *, is_asked_for: bool
+) -> tuple[ReportClass, tuple[str, ...]]:
+    """With the reasons, the gravest first; whether the case's source or program asks for the change."""
+    if case.verdict is Verdict.BROKEN:
+        return ReportClass.BROKEN, ("base gives code for it, and head does not",)
+    if case.verdict is Verdict.ABSORBED:
+        return ReportClass.ABSORBED, ("IR differs, the machine code is the same",)
+    if case.verdict is Verdict.FIXED:
+        return ReportClass.NOT_SHOWN, ("base gives no code to compare with",)
+    if effects is None or cases.not_compared(case):
+        if is_asked_for:
+            return ReportClass.INTENDED, ("the edited source or program asks for it",)
+        return ReportClass.NOT_SHOWN, (_without_effects(case),)
+    return _OF_MEANING[effects.kind], effects.said or (
+        "proved: only order, registers or how addresses are computed differ",
+    )
+
+
+def _without_effects(case: ComparedCase) -> str:
+    if cases.not_compared(case):
+        return "the code was not compared: anything may have changed in it"
+    is_launch = any(found.kind is FindingKind.LAUNCH_DIFFERS for found in case.findings)
+    changed = {name for name, status in case.stages.items() if status is StageStatus.CHANGED}
+    if is_launch or changed == {Stage.LAUNCH}:
+        return "the launch passes something else to the same code"
+    return "no last text of both sides could be read"
+
+
+def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummary:
+    """As the determinism check leaves it: of a head that disagrees with itself nothing is shown."""
+    if "head" not in disagreeing or summary.severity == ReportClass.ABSORBED:
+        return summary
+    is_proved = summary.severity == ReportClass.SAME
+    class_ = str(ReportClass.NOT_SHOWN) if is_proved else summary.severity
+    return replace(summary, severity=class_, reasons=(*summary.reasons, _NOISE))
+
+
+def gravity(ranked: CaseSummary | ChangeGroup) -> int:
+    """The graver of two is the larger."""
+    return -list(ReportClass).index(ReportClass(ranked.severity))
+
+
+def order(group: ChangeGroup) -> tuple[int, int, str]:
+    """The order of groups, the gravest first."""
+    return -gravity(group), -len(group.members), group.id

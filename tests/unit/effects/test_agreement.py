@@ -1,0 +1,92 @@
+"""What must agree with the code: headers, launches, and the operations that ptxas made."""
+
+from dataclasses import replace
+
+import pytest
+
+from irdiff import effects
+from irdiff.effects import cases, sass
+from irdiff.model import Artifact, Bits, Meaning, Sides, Verdict
+from irdiff.store import sha256
+from tests.unit import runs
+
+AMD = [
+    ".text", ".type k,@function", "k:", "v_mov_b32_e32 v40, s2", "global_store_dword v0, v40, s[0:1]", "s_endpgm",
+    '.section .rodata,"a",@progbits', ".amdhsa_kernel k",
+]  # fmt: skip
+PTX = [
+    ".target sm_90a", ".visible .entry k(", ")", ".reqntid 128", "{", "ld.param.b64 %rd1, [k_param_0];",
+    "mov.u32 %r1, %tid.x;", "st.global.b32 [%rd1], %r1;", "ret;", "}",
+]  # fmt: skip
+SASS = (
+    "/*0010*/ FADD R1, R2, R3 ;\n/*0020*/ @P0 STG.E.128 desc[UR4][R2.64], R4 ;\n/*0030*/ FADD R4, -RZ, RZ ;"
+)
+
+
+def registers(vectors, offset):
+    return [f".amdhsa_next_free_vgpr {vectors}", f".amdhsa_accum_offset {offset}", ".end_amdhsa_kernel"]
+
+
+def test_a_header_that_reserves_fewer_registers_than_code_uses_is_a_hazard():
+    base = AMD + registers(41, 44)
+    found = effects.compare("amdgcn", base, AMD + registers(8, 8))
+    assert (found.kind, found.hazards[0].what) == (Meaning.HAZARD, "reserves 8 registers for `v` and uses 41")
+    assert [line.number for line in found.hazards[0].witness.head] == [5, 10]
+    assert effects.compare("amdgcn", base, AMD + registers(48, 48)).kind is Meaning.SAME
+
+
+def of_case(metadata=({}, {}), machine_code=None):
+    artifacts = {
+        stage: Artifact(stage=stage, digest=sha256(stage.encode()), size_bytes=1)
+        for stage in ("ptx", "cubin")
+    }
+    head = {**artifacts, "cubin": replace(artifacts["cubin"], digest=sha256(b"other"))}
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED, artifacts=Sides(base=artifacts, head=head))
+    sides = Sides(base=dict(metadata[0]), head=dict(metadata[1]))
+    case = replace(case, metadata=sides)
+    texts = {sha256(b"cubin"): SASS, sha256(b"other"): SASS, **(machine_code or {})}
+    return cases.of_case(case, lambda stage, digest: PTX, texts.get)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "kind", "words"),
+    [
+        (({"shared": 8}, {"shared": 8}), Meaning.SAME, None),
+        (({"shared": 8192}, {"shared": 4096}), Meaning.NOT_SHOWN, "shared 8192 → 4096"),
+        (({"tensordesc_meta": "a"}, {"tensordesc_meta": "b"}), Meaning.NOT_SHOWN, "tensordesc_meta a → b"),
+        (
+            ({"global_scratch_size": 64}, {"global_scratch_size": 0}),
+            Meaning.NOT_SHOWN,
+            "global_scratch_size 64 → 0",
+        ),
+        (
+            ({"num_warps": 4}, {"num_warps": 8}),
+            Meaning.HAZARD,
+            "8 warps of 32, and its code is for 128 threads",
+        ),
+    ],
+)
+def test_what_a_launch_passes_has_to_agree_with_its_code(metadata, kind, words):
+    found = of_case(metadata)
+    assert found.kind is kind
+    assert (words or "") in "".join(found.said)
+
+
+@pytest.mark.parametrize(
+    ("head", "kind", "words"),
+    [
+        (SASS.replace("FADD R1", "FMUL R1"), Meaning.NOT_SHOWN, "1 → 0 FADD, 0 → 1 FMUL"),
+        (SASS.replace("STG.E.128", "STG.E"), Meaning.NOT_SHOWN, "4 → 1 STG"),
+        (SASS + "\n/*0040*/ IADD3 R1, R1, R2, RZ ;", Meaning.SAME, ""),
+        (None, Meaning.NOT_SHOWN, "the machine code could not be read (ptxas)"),
+    ],
+)
+def test_ptxas_may_be_wrong(head, kind, words):
+    found = of_case(machine_code={sha256(b"other"): head})
+    assert found.kind is kind
+    assert words in "".join(found.said)
+    assert (found.bits is Bits.SAME) == (kind is Meaning.SAME)
+
+
+def test_moves_of_the_floating_point_unit_are_not_counted():
+    assert sass.counted(SASS) == {"FADD": 1, "STG": 4}
