@@ -29,11 +29,11 @@ _LANES = 16_384
 """Lanes that are executed at once."""
 _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
-_BUDGET = 30_000
+_BUDGET = 40_000
 """Instructions that are executed for a launch; a step of many lanes counts as several."""
 _RESERVE = 6_000
 """And as many more for a sample, where these did not suffice."""
-_LANES_AS_A_STEP = 4096
+_LANES_AS_A_STEP = 2048
 """Lanes that make a step take twice as long as that of one warp, as measured."""
 _MOST_COUNTS = 8_000_000
 """Counts that are kept of programs that are executed at once: 64 MB."""
