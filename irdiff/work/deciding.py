@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irdiff.work import register_use
-from irdiff.work.flow import block_starts, successors
+from irdiff.work.flow import basic_blocks
 from irdiff.work.register_use import RegisterUse
 from irdiff.work.sass import SassInstruction
 
@@ -45,15 +45,9 @@ def deciding(code: Sequence[SassInstruction]) -> Deciding:
 
 
 def _computed(code: Sequence[SassInstruction], uses: Sequence[RegisterUse]) -> list[bool]:
-    count, starts = len(code), block_starts(code)
-    ends = [*starts[1:], count]
-    block_of = {start: n for n, start in enumerate(starts)}
-    after = [[block_of[place] for place in successors(code[end - 1], count)] for end in ends]
-    before: list[list[int]] = [[] for _ in starts]
-    for n, others in enumerate(after):
-        for other in others:
-            before[other].append(n)
-    needed_in, computed = [0] * len(starts), [False] * count
+    blocks = basic_blocks(code)
+    starts, ends, after, before = blocks.starts, blocks.ends, blocks.after, blocks.before
+    needed_in, computed = [0] * len(starts), [False] * len(code)
     waiting, queued = list(range(len(starts))), set(range(len(starts)))
     while waiting:
         n = waiting.pop()

@@ -142,7 +142,7 @@ def _loops(table: _Counts) -> tuple[LoopWork, ...]:
         rows.append(
             LoopWork(
                 first_address=code[loop.first].address,
-                last_address=code[loop.last].address,
+                last_address=code[max(loop.branches)].address,
                 depth=loop.depth,
                 entries=Amount(iterations.low - again.low, iterations.high - again.high),
                 iterations=iterations,
