@@ -76,6 +76,8 @@ def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int 
         changed, rounds = False, rounds + 1
         for start in reversed(ordered):
             after = [sets[row] for row in following[start]]
+            if instructions[end_of[start]].opcode in _ENDS:  # lanes that go on do not meet those that ended
+                after.append(frozenset({count}))
             joined = frozenset.intersection(*after) if after else frozenset({count})
             new = joined | {start}
             if new != sets[start]:
