@@ -28,6 +28,7 @@ _SHORT = 12
 """An axis of so few programs is looked at whole."""
 _CHECKS = 6
 _FEW = 4
+_SAMPLE = 16
 
 
 class TooMuch(Exception):  # noqa: N818 - what was met, not a mistake
@@ -78,17 +79,17 @@ def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
             return WholeGrid(total=total, exact=True, executed=len(programs))
     except TooMuch:
         pass
-    return _sampled(programs, grid, batch)
+    return _sampled(programs, grid)
 
 
 def place_of(index: int, grid: Place) -> Place:
     return index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1])
 
 
-def _sampled(programs: ExecutedPrograms, grid: Place, batch: int) -> WholeGrid:
+def _sampled(programs: ExecutedPrograms, grid: Place) -> WholeGrid:
     """An estimate from what was executed, and from programs at random: as many as the budget allows."""
-    places = _random(grid, batch)
-    for begin, end in itertools.pairwise((0, 1, 3, 24, max(24, batch))):
+    places = _random(grid, _SAMPLE)
+    for begin, end in itertools.pairwise((0, 1, 3, _SAMPLE)):
         try:
             programs.of(places[begin:end])
         except TooMuch:
@@ -193,3 +194,16 @@ def _plane(grid: Place, varying: Sequence[int]) -> list[Place]:
     middle = _middle(grid)
     ranges = [range(grid[axis]) if axis in varying else (middle[axis],) for axis in range(3)]
     return [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
+
+
+def scaled(sample: WholeGrid, executed: WholeGrid, column: int) -> WholeGrid:
+    """What a sample says, for as many executions of each instruction as all programs together have.
+
+    `sample.total` and `executed.total`: (sure and beyond, columns, instructions), of which `column` has the
+    executions. What an instruction that no program of the sample executes does besides is not known.
+    """
+    ours, wanted = sample.total[:, column], executed.total[:, column]
+    factor = np.divide(wanted, ours, out=np.zeros_like(wanted, dtype=float), where=ours != 0)
+    total = sample.total * factor[:, None, :]
+    total[:, column] = wanted
+    return WholeGrid(total=total, exact=False, executed=sample.executed)
