@@ -32,7 +32,7 @@ _MOST_LANES = 131_072
 """Lanes that are executed in all, where programs differ."""
 _BUDGET = 24_000
 """Instructions that are executed for a launch; a step of many lanes counts as several."""
-_RESERVE = 12_000
+_RESERVE = 16_000
 """And as many more for a sample, where these did not suffice."""
 _BRANCH_BUDGET = 16_000
 """And for how often each instruction executes in all programs, where what they access is estimated."""

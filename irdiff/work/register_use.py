@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irdiff.work.integer import COMPUTED, written
+from irdiff.work.destinations import written
+from irdiff.work.integer import COMPUTED
 from irdiff.work.opcodes import BRANCHES, GLOBAL, LOCAL, MATRIX_FROM_SHARED, MEMORY
 from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
 
