@@ -94,6 +94,8 @@ class Work:
     """By address."""
     exact: bool
     """Whether the whole grid follows from the programs that were executed."""
+    exact_instructions: bool
+    """Whether that holds for how often each instruction executes; accesses may still be estimated."""
     programs_executed: int
     notes: tuple[str, ...]
     """What data decide."""
@@ -123,19 +125,20 @@ class NotCountedWork:
 
 def facts_of(work: Work) -> dict[str, int]:
     """The figures that are surely known, as facts; nothing that data decide and no estimate."""
-    if not work.exact:
-        return {}
-    amounts = {
+    executed = {
         "executed_instructions": work.instructions,
         "executed_barriers": work.barriers,
         "executed_atomics": work.atomics,
+        "matrix_operations": work.matrix_flops,
+    }
+    accessed = {
         "global_requests": work.global_requests,
         "global_sectors": work.global_sectors,
         "shared_wavefronts": work.shared_wavefronts,
         "spilled_bytes": work.spill_bytes,
         "bulk_copied_bytes": work.tma_bytes,
-        "matrix_operations": work.matrix_flops,
     }
     unknown = work.unknown_global_requests.high, work.unknown_shared_requests.high
     hidden = dict(zip(("global_sectors", "shared_wavefronts"), unknown, strict=True))
+    amounts = {**(executed if work.exact_instructions else {}), **(accessed if work.exact else {})}
     return {name: amount.low for name, amount in amounts.items() if amount.is_known and not hidden.get(name)}

@@ -48,6 +48,16 @@ def assembled(header, sections, names_index):
     return bytes(whole)
 
 
+def elf_file(contents):
+    """A file that has nothing but sections of these names and contents."""
+    sections = [
+        Section(name, 1, elf.EXECUTED, 0, len(content), 0, 0, 16, content)
+        for name, content in contents.items()
+    ]
+    names = Section(".shstrtab", elf.STRTAB, 0, 0, 0, 0, 0, 1, b"")
+    return assembled(b"\x7fELF\x02\x01\x01".ljust(HEADER_BYTES, b"\0"), [*sections, names], len(sections))
+
+
 def named(name, change):
     """An edit of the sections whose name begins so."""
     return lambda section: change(section) if section.name.startswith(name) else section

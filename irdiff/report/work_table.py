@@ -70,7 +70,8 @@ def lines(case: Case) -> Iterator[str]:
     yield from _loops(Sides(base=before, head=after))
     for name, work in (("base", before), ("head", after)):
         if not work.exact:
-            yield f"{name} is estimated from {work.programs_executed} of {work.programs:,} programs"
+            what = "accesses of " if work.exact_instructions else ""
+            yield f"{what}{name}: estimated from {work.programs_executed} of {work.programs:,} programs"
         yield from (f"{name}: {note}" for note in work.notes)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from irdiff.work import coalescing
-from irdiff.work.integer import written
+from irdiff.work.destinations import written
 from irdiff.work.launch_facts import KnownContent
 from irdiff.work.opcodes import LOCAL, SHARED
 from irdiff.work.patterns import AccessPatterns

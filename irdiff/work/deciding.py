@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from irdiff.work import register_use
-from irdiff.work.flow import block_starts, successors
+from irdiff.work.flow import basic_blocks
+from irdiff.work.opcodes import BRANCHES
 from irdiff.work.register_use import RegisterUse
 from irdiff.work.sass import SassInstruction
 
 _WRITE_SHARED = frozenset({"STS", "STSM", "ATOMS"})
+_LEAD = BRANCHES | {"BAR"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,24 @@ class Deciding:
 
 
 def deciding(code: Sequence[SassInstruction]) -> Deciding:
+    """What decides branches, masks and addresses."""
+    return _deciding(code, register_use.of_function(code))
+
+
+def of_branches(code: Sequence[SassInstruction]) -> Deciding:
+    """What decides how often each instruction executes, whatever it accesses.
+
+    Stores to global memory are not executed: what a kernel reads must not be what it wrote before.
+    """
     uses = register_use.of_function(code)
+    bare = [
+        use if ins.opcode in _LEAD else replace(use, reads=use.reads | use.decides, decides=0, counts=False)
+        for ins, use in zip(code, uses, strict=True)
+    ]
+    return _deciding(code, bare)
+
+
+def _deciding(code: Sequence[SassInstruction], uses: Sequence[RegisterUse]) -> Deciding:
     computed = _computed(code, uses)
     if any(computed[ins.place] and ins.opcode == "LDS" for ins in code):
         # any thread may have written what is read: all that is written to shared memory is needed
@@ -45,15 +64,9 @@ def deciding(code: Sequence[SassInstruction]) -> Deciding:
 
 
 def _computed(code: Sequence[SassInstruction], uses: Sequence[RegisterUse]) -> list[bool]:
-    count, starts = len(code), block_starts(code)
-    ends = [*starts[1:], count]
-    block_of = {start: n for n, start in enumerate(starts)}
-    after = [[block_of[place] for place in successors(code[end - 1], count)] for end in ends]
-    before: list[list[int]] = [[] for _ in starts]
-    for n, others in enumerate(after):
-        for other in others:
-            before[other].append(n)
-    needed_in, computed = [0] * len(starts), [False] * count
+    blocks = basic_blocks(code)
+    starts, ends, after, before = blocks.starts, blocks.ends, blocks.after, blocks.before
+    needed_in, computed = [0] * len(starts), [False] * len(code)
     waiting, queued = list(range(len(starts))), set(range(len(starts)))
     while waiting:
         n = waiting.pop()

@@ -23,7 +23,7 @@ _LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:\{ )?([^;]*?)\s*;", re.M)
 _REFUSED = re.compile(r"at address 0x([0-9a-f]+)")
 _TRIES = 3
 _OWN_PLACE = re.compile(r"^(?:@!?U?P[T0-9]+ )?(?:BRA|BSSY|CALL|LEPC|RET|JMP|WARPSYNC|SSY|BRX)\b")
-_PLACE = re.compile(r"0x([0-9a-f]+)$")
+_PLACE = re.compile(r"-?0x[0-9a-f]+$")
 _WITH_EXTENSIONS = frozenset({90, 100, 101, 103, 110, 120, 121})
 
 
@@ -99,5 +99,5 @@ def _relative(text: str, address: int) -> str:
     """Without register reuse, and with a place relative to the instruction's own: `BRA .-0x40`."""
     text = " ".join(text.replace(".reuse", "").split())
     if _OWN_PLACE.match(text):
-        return _PLACE.sub(lambda place: f".{int(place.group(1), 16) - address:+#x}", text)
+        return _PLACE.sub(lambda place: f".{int(place.group(), 16) - address:+#x}", text)
     return text

@@ -15,8 +15,9 @@ import numpy as np
 
 from irdiff.work.accesses import EXECUTED, LANES, TAKEN, TMA, CostTally, Memory
 from irdiff.work.deciding import Deciding
+from irdiff.work.destinations import written
 from irdiff.work.flow import post_dominators
-from irdiff.work.integer import COMPUTED, written
+from irdiff.work.integer import COMPUTED
 from irdiff.work.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction, SassInstruction

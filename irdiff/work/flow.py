@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irdiff.work.opcodes import BRANCHES
 from irdiff.work.sass import SassInstruction
@@ -32,6 +33,30 @@ def block_starts(instructions: Sequence[SassInstruction]) -> list[int]:
     return sorted(starts)
 
 
+@dataclass(frozen=True)
+class BasicBlocks:
+    """The blocks of a kernel, in the order of the code."""
+
+    starts: list[int]
+    """Places of instructions."""
+    ends: list[int]
+    """Behind the last."""
+    after: list[list[int]]
+    before: list[list[int]]
+
+
+def basic_blocks(code: Sequence[SassInstruction]) -> BasicBlocks:
+    count, starts = len(code), block_starts(code)
+    ends = [*starts[1:], count]
+    block_of = {start: n for n, start in enumerate(starts)}
+    after = [[block_of[place] for place in successors(code[end - 1], count)] for end in ends]
+    before: list[list[int]] = [[] for _ in starts]
+    for n, others in enumerate(after):
+        for other in others:
+            before[other].append(n)
+    return BasicBlocks(starts, ends, after, before)
+
+
 def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int | None]:
     """Block leader → the leader of the block that every path from its end reaches first."""
     count, ordered = len(instructions), block_starts(instructions)
@@ -51,6 +76,8 @@ def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int 
         changed, rounds = False, rounds + 1
         for start in reversed(ordered):
             after = [sets[row] for row in following[start]]
+            if instructions[end_of[start]].opcode in _ENDS:  # lanes that go on do not meet those that ended
+                after.append(frozenset({count}))
             joined = frozenset.intersection(*after) if after else frozenset({count})
             new = joined | {start}
             if new != sets[start]:

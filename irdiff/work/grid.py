@@ -26,8 +26,9 @@ Costs = Callable[[Sequence[Place]], Any]
 _SEED = 20
 _SHORT = 12
 """An axis of so few programs is looked at whole."""
-_CHECKS = 8
+_CHECKS = 6
 _FEW = 4
+_SAMPLE = 16
 
 
 class TooMuch(Exception):  # noqa: N818 - what was met, not a mistake
@@ -78,17 +79,17 @@ def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
             return WholeGrid(total=total, exact=True, executed=len(programs))
     except TooMuch:
         pass
-    return _sampled(programs, grid, batch)
+    return _sampled(programs, grid)
 
 
 def place_of(index: int, grid: Place) -> Place:
     return index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1])
 
 
-def _sampled(programs: ExecutedPrograms, grid: Place, batch: int) -> WholeGrid:
+def _sampled(programs: ExecutedPrograms, grid: Place) -> WholeGrid:
     """An estimate from what was executed, and from programs at random: as many as the budget allows."""
-    places = _random(grid, batch)
-    for begin, end in itertools.pairwise((0, 1, 3, 24, max(24, batch))):
+    places = _random(grid, _SAMPLE)
+    for begin, end in itertools.pairwise((0, 1, 3, _SAMPLE)):
         try:
             programs.of(places[begin:end])
         except TooMuch:
@@ -144,19 +145,21 @@ def _probe(grid: Place) -> list[Place]:
 
 def _values(size: int) -> list[int]:
     """The places of an axis that are looked at: all of a short one, the ends and the middle of a long one."""
-    return list(range(size)) if size <= _SHORT else sorted({0, 1, size // 3, size // 2, size - 1})
+    return list(range(size)) if size <= _SHORT else sorted({0, size // 3, size // 2, size - 1})
 
 
 def _by_varying_axes(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
     """The total, where programs along some axes cost the same; None where none do, or too much is left."""
-    bases = [_middle(grid), *_random(grid, 2)]
+    bases = [_middle(grid), *_random(grid, 1)]
     lines = {
         (axis, n): [_at(base, axis, value) for value in _values(grid[axis])]
         for axis in range(3)
         for n, base in enumerate(bases)
     }
     programs.of([place for line in lines.values() for place in line])
-    flat = [axis for axis in range(3) if all(_all_equal(programs.of(lines[axis, n])) for n in range(3))]
+    flat = [
+        axis for axis in range(3) if all(_all_equal(programs.of(lines[axis, n])) for n in range(len(bases)))
+    ]
     varying = [axis for axis in range(3) if axis not in flat]
     middle, others = _middle(grid), math.prod(grid[axis] for axis in flat)
 
@@ -191,3 +194,16 @@ def _plane(grid: Place, varying: Sequence[int]) -> list[Place]:
     middle = _middle(grid)
     ranges = [range(grid[axis]) if axis in varying else (middle[axis],) for axis in range(3)]
     return [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
+
+
+def scaled(sample: WholeGrid, executed: WholeGrid, column: int) -> WholeGrid:
+    """What a sample says, for as many executions of each instruction as all programs together have.
+
+    `sample.total` and `executed.total`: (sure and beyond, columns, instructions), of which `column` has the
+    executions. What an instruction that no program of the sample executes does besides is not known.
+    """
+    ours, wanted = sample.total[:, column], executed.total[:, column]
+    factor = np.divide(wanted, ours, out=np.zeros_like(wanted, dtype=float), where=ours != 0)
+    total = sample.total * factor[:, None, :]
+    total[:, column] = wanted
+    return WholeGrid(total=total, exact=False, executed=sample.executed)

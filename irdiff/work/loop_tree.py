@@ -1,44 +1,81 @@
-"""The loops of a kernel: stretches of code that a branch at their end leads back to. Pure."""
+"""The natural loops of a kernel: a branch back to a block that every way to the branch passes. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irdiff.work.flow import BasicBlocks, basic_blocks
 from irdiff.work.sass import SassInstruction
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLoop:
     first: int
-    """Places of instructions."""
-    last: int
+    """Place of its first instruction."""
     branches: tuple[int, ...]
-    """Back to the first."""
+    """Places of the branches back to it."""
+    places: frozenset[int]
     depth: int
     """1 for a loop in no other."""
 
 
-def loops(instructions: Sequence[SassInstruction]) -> list[CodeLoop]:
-    """By first place; an outer loop before those in it."""
-    branches: dict[int, list[int]] = {}
-    for ins in instructions:
-        if ins.opcode == "BRA" and ins.target is not None and ins.target < ins.place:
-            branches.setdefault(ins.target, []).append(ins.place)
-    found: list[CodeLoop] = []
-    open_ends: list[int] = []
-    for first in sorted(branches):
-        last = max(branches[first])
-        while open_ends and open_ends[-1] < first:
-            open_ends.pop()
-        open_ends.append(last)
-        found.append(CodeLoop(first=first, last=last, branches=tuple(branches[first]), depth=len(open_ends)))
+def loops(code: Sequence[SassInstruction]) -> list[CodeLoop]:
+    """By first place."""
+    blocks = basic_blocks(code)
+    dominators = _dominators(blocks)
+    tails: dict[int, list[int]] = {}
+    for block, others in enumerate(blocks.after):
+        for other in others:
+            if dominators[block] >> other & 1:
+                tails.setdefault(other, []).append(block)
+    bodies = {head: _body(head, ends, blocks) for head, ends in tails.items()}
+    found = []
+    for head, body in sorted(bodies.items()):
+        places = frozenset(p for block in body for p in range(blocks.starts[block], blocks.ends[block]))
+        found.append(
+            CodeLoop(
+                first=blocks.starts[head],
+                branches=tuple(sorted(blocks.ends[block] - 1 for block in tails[head])),
+                places=places,
+                depth=sum(head in other for other in bodies.values()),
+            )
+        )
     return found
 
 
 def innermost(found: Sequence[CodeLoop], count: int) -> list[int | None]:
     """Place → index of the innermost loop that it lies in."""
     of_place: list[int | None] = [None] * count
-    for index, loop in sorted(enumerate(found), key=lambda row: row[1].first - row[1].last):
-        of_place[loop.first : loop.last + 1] = [index] * (loop.last + 1 - loop.first)
+    for index, loop in sorted(enumerate(found), key=lambda row: -len(row[1].places)):
+        for place in loop.places:
+            of_place[place] = index
     return of_place
+
+
+def _dominators(blocks: BasicBlocks) -> list[int]:
+    """Block → bits of the blocks that every way to it passes; those that nothing leads to have all."""
+    count = len(blocks.starts)
+    everything = (1 << count) - 1
+    found = [1] + [everything] * (count - 1)
+    changed = True
+    while changed:
+        changed = False
+        for block in range(1, count):
+            new = everything
+            for other in blocks.before[block]:
+                new &= found[other]
+            new |= 1 << block
+            if new != found[block]:
+                found[block], changed = new, True
+    return found
+
+
+def _body(head: int, tails: Sequence[int], blocks: BasicBlocks) -> set[int]:
+    body, waiting = {head}, list(tails)
+    while waiting:
+        block = waiting.pop()
+        if block not in body:
+            body.add(block)
+            waiting += blocks.before[block]
+    return body

@@ -13,34 +13,59 @@ Line = Callable[[Sequence[int]], Any]
 LEAST = 24
 """Programs of the shortest axis of which a pattern is looked for."""
 _START = 4
-_PERIODS = (1, 2, 4)
-_SEED = 20
+_PERIOD = 4
 _MOST_GAPS = 4
 _MOST_BETWEEN = 64
 
 
 def points(size: int) -> list[int]:
-    """All places that `total` may look at first."""
-    return sorted(
-        {*_inner(size), 0, size - 1, *(row for period in _PERIODS for row in _linear_points(size, period))}
-    )
+    """The places that `total` looks at first: both ends, and four of each phase."""
+    return sorted({*_rest(size), *(place for first in _phases() for place in _of_phase(first, size))})
 
 
 def total(line: Line, size: int) -> Any:
     """The sum over the whole axis; None where it has no pattern."""
-    rows = line(_inner(size))
-    if (rows == rows[..., :1]).all():  # only the first and the last differ
-        return rows[..., 0] * (size - 2) + line([0, size - 1]).sum(axis=-1)
-    for period in _PERIODS:
-        found = _linear(line, size, period)
-        if found is not None:
-            return found
-    return _steps(line, size)
+    rows = line(points(size))
+    if (rows[..., 1:-1] == rows[..., 1:2]).all():  # only the first and the last differ
+        return rows[..., 1] * (size - 2) + rows[..., 0] + rows[..., -1]
+    found = _linear(line, size)
+    return _stepwise(line, size) if found is None else found
 
 
-def _steps(line: Line, size: int) -> Any:
+def _phases() -> range:
+    return range(_START, _START + _PERIOD)
+
+
+def _steps(size: int) -> int:
+    """Places of each phase."""
+    return (size - 1 - _START) // _PERIOD - 1
+
+
+def _of_phase(first: int, size: int) -> list[int]:
+    return [first + _PERIOD * n for n in (0, 1, _steps(size) // 2, _steps(size) - 1)]
+
+
+def _rest(size: int) -> list[int]:
+    return [*range(_START), *range(_START + _PERIOD * _steps(size), size)]
+
+
+def _linear(line: Line, size: int) -> Any:
+    """Costs that grow by the same amount every 1, 2 or 4 programs; the ends are executed."""
+    found, steps = line(_rest(size)).sum(axis=-1), _steps(size)
+    for first in _phases():
+        places = _of_phase(first, size)
+        rows = line(places).astype(np.int64)
+        step = rows[..., 1] - rows[..., 0]
+        for n, place in enumerate(places):
+            if not (rows[..., n] == rows[..., 0] + step * ((place - first) // _PERIOD)).all():
+                return None
+        found = found + rows[..., 0] * steps + step * (steps * (steps - 1) // 2)
+    return found
+
+
+def _stepwise(line: Line, size: int) -> Any:
     """Costs that change at a few places and are the same between: programs with more or fewer tiles."""
-    places = sorted({0, *_inner(size), size - 1})
+    places = points(size)
     rows = line(places)
     gaps = [
         (place, following)
@@ -51,48 +76,6 @@ def _steps(line: Line, size: int) -> Any:
     if len(gaps) > _MOST_GAPS or len(between) > _MOST_BETWEEN:
         return None
     executed = sorted({*places, *between})
-    rows = line(executed)
     # each program that was not executed lies between two that cost the same
     spans = [end - begin for begin, end in itertools.pairwise([*executed, size])]
-    return (rows * np.array(spans)).sum(axis=-1)
-
-
-def _inner(size: int) -> list[int]:
-    generator = np.random.default_rng(_SEED)
-    return sorted({1, 2, size // 2, size - 2, *generator.integers(1, size - 1, 8).tolist()})
-
-
-def _phases(size: int, period: int) -> list[tuple[int, int]]:
-    """(first place, number of places) of each phase."""
-    steps = size - 1 - _START if period == 1 else (size - 1 - _START) // period - 1
-    return [(_START + phase, steps) for phase in range(period)]
-
-
-def _of_phase(first: int, steps: int, period: int) -> list[int]:
-    return [first, first + period, first + period * (steps // 2), first + period * (steps - 1)]
-
-
-def _rest(size: int, period: int) -> list[int]:
-    (first, steps), *_ = _phases(size, period)
-    return [*range(_START), *range(first + period * steps, size)]
-
-
-def _linear_points(size: int, period: int) -> list[int]:
-    return [
-        *_rest(size, period),
-        *(place for row in _phases(size, period) for place in _of_phase(*row, period)),
-    ]
-
-
-def _linear(line: Line, size: int, period: int) -> Any:
-    """Costs that grow by the same amount every `period` programs; the ends are executed."""
-    sum_ = line(_rest(size, period)).sum(axis=-1)
-    for first, steps in _phases(size, period):
-        places = _of_phase(first, steps, period)
-        rows = line(places).astype(np.int64)
-        step = rows[..., 1] - rows[..., 0]
-        for n, place in enumerate(places):
-            if not (rows[..., n] == rows[..., 0] + step * ((place - first) // period)).all():
-                return None
-        sum_ = sum_ + rows[..., 0] * steps + step * (steps * (steps - 1) // 2)
-    return sum_
+    return (line(executed) * np.array(spans)).sum(axis=-1)

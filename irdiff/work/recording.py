@@ -49,7 +49,14 @@ class _Counts:
         return {name: amount for name, amount in amounts.items() if amount.high}
 
 
-def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
+def work(
+    function: SassFunction,
+    facts: LaunchFacts,
+    found: WholeGrid,
+    branches: WholeGrid | None,
+    notes: tuple[str, ...],
+) -> Work:
+    """`branches`: how often each instruction executes, where that was found for all programs apart."""
     table = _Counts(function, *found.total)
     programs = math.prod(facts.grid)
 
@@ -80,6 +87,7 @@ def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tu
         atomics=executed(classes.ATOMICS),
         loops=_loops(table),
         exact=found.exact,
+        exact_instructions=found.exact or branches is not None,
         programs_executed=found.executed,
         notes=notes,
     )
@@ -142,7 +150,7 @@ def _loops(table: _Counts) -> tuple[LoopWork, ...]:
         rows.append(
             LoopWork(
                 first_address=code[loop.first].address,
-                last_address=code[loop.last].address,
+                last_address=code[max(loop.branches)].address,
                 depth=loop.depth,
                 entries=Amount(iterations.low - again.low, iterations.high - again.high),
                 iterations=iterations,

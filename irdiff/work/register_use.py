@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irdiff.work.integer import COMPUTED, written
+from irdiff.work.destinations import written
+from irdiff.work.integer import COMPUTED
 from irdiff.work.opcodes import BRANCHES, GLOBAL, LOCAL, MATRIX_FROM_SHARED, MEMORY
 from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
 
 _FIRST_BIT = {"R": 0, "UR": 256, "P": 512, "UP": 520}
-_FLAGS = 0x7F << _FIRST_BIT["P"]
+_FLAGS = 0x7F
 _LOCAL_BIT = 530
 _MOST_LOCAL_WORDS = 4096
 EVERYTHING = (1 << (_LOCAL_BIT + _MOST_LOCAL_WORDS + 1)) - 1
@@ -139,7 +140,9 @@ def _sources(form: InstructionForm) -> int:
     if form.opcode not in COMPUTED and form.opcode not in _MOVES_LANES:
         return 0
     count = 2 if _PAIRS & set(form.modifiers) else 1
-    found = _FLAGS if form.opcode == "P2R" else 0
+    found = 0
+    if form.opcode == "P2R":
+        found = (form.operands[-1].number & _FLAGS) << _FIRST_BIT["P"]
     for operand in form.operands:
         found |= _bits(operand, count if operand.kind in ("R", "UR") else 1)
     return found

@@ -247,7 +247,7 @@ def test_a_loop_whose_end_cannot_be_foreseen():
         @P0 BRA `(.L_x_0)
         EXIT
     """
-    assert reason(lines) == "more than 36,000 instructions would have to be executed"
+    assert reason(lines) == "more than 40,000 instructions would have to be executed"
 
 
 def test_a_huge_grid():
