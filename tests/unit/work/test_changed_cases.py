@@ -102,14 +102,13 @@ def with_cubin(name, verdict=Verdict.CHANGED):
     ],
 )
 def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
-    (found,) = counter.with_work([with_cubin(name)], {launch(name).key: launch(name)})
-    assert isinstance(found.work.base, NotCountedWork)
-    assert reason in found.work.base.reason
+    work = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name]
+    assert isinstance(work.base, NotCountedWork)
+    assert reason in work.base.reason
 
 
 @pytest.mark.parametrize(
     ("name", "verdict"), [("a/b:c@sm_90", Verdict.UNCHANGED), ("a/b:c@gfx942", Verdict.CHANGED)]
 )
 def test_nothing_is_counted_of_other_cases(counter, name, verdict):
-    before = with_cubin(name, verdict)
-    assert counter.with_work([before], {launch(name).key: launch(name)}) == (before,)
+    assert counter.count([with_cubin(name, verdict)], {launch(name).key: launch(name)}) == {}
