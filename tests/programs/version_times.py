@@ -72,7 +72,7 @@ def time(folder: str, out: str, seconds: str) -> None:
             if number == 0:
                 print(json.dumps({"card": processes.card, "date": clock.strftime("%Y-%m-%d")}), file=lines)
             names = sorted(bundles)
-            random.Random(seed + number).shuffle(names)  # noqa: S311 - an order, not a secret
+            random.Random(seed + number).shuffle(names)
             for place, name in enumerate(names):
                 if clock.monotonic() > deadline:
                     break
@@ -107,7 +107,19 @@ def _medians(reply):
     return {"times": {arm: [round(statistics.median(us), 4), len(us)] for arm, us in times.items()}}
 
 
-COLUMNS = ("pair", "case", "base_us", "head_us", "ratio", "low", "high", "control", "processes", "gpu", "date")
+COLUMNS = (
+    "pair",
+    "case",
+    "base_us",
+    "head_us",
+    "ratio",
+    "low",
+    "high",
+    "control",
+    "processes",
+    "gpu",
+    "date",
+)
 
 
 def table(base: str, head: str, folder: str, out: str) -> None:
