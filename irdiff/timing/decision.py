@@ -78,7 +78,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class SampleEstimate:
     """What the samples of one case say, before cases are looked at together."""
 
     processes: tuple[ProcessTimes, ...]
@@ -117,12 +117,12 @@ def _trimmed_mean(times: Sequence[float]) -> float:
     return fmean(sorted(times)[cut : len(times) - cut])
 
 
-def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:
+def estimate(samples: Sequence[Sample], *, confidence: float) -> SampleEstimate | None:
     """The estimate of one case. None where fewer than two processes have samples of all three arms."""
     rows = process_times(samples)
     if len(rows) < 2:
         return None
-    return Estimate(
+    return SampleEstimate(
         processes=rows,
         head=_ratio([row.head_us / row.base_us for row in rows], confidence),
         head_means=_ratio([row.head_mean_us / row.base_mean_us for row in rows], confidence),
@@ -218,7 +218,7 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
     }
 
 
-def p_value(row: Estimate, protocol: TimingProtocol) -> float:
+def p_value(row: SampleEstimate, protocol: TimingProtocol) -> float:
     """Of the hypothesis that medians or means are within the margin, two-sided."""
     margin = math.log1p(max(protocol.threshold, row.noise_floor))
     slower = max(row.head.p_greater(margin), row.head_means.p_greater(margin))
@@ -226,7 +226,7 @@ def p_value(row: Estimate, protocol: TimingProtocol) -> float:
     return min(1.0, 2 * min(slower, faster))
 
 
-def judge(row: Estimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
+def judge(row: SampleEstimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
     """The verdict on one case, given its p-value before (`p`) and after (`q`) the correction."""
     objections: list[tuple[Unclear, str]] = []
     if few := few_processes(len(row.processes), protocol):
@@ -266,7 +266,9 @@ def few_processes(count: int, protocol: TimingProtocol) -> str:
     return f"only {counted(count, 'process')} measured it, a verdict needs {needed}"
 
 
-def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> Iterator[tuple[Unclear, str]]:
+def _objections_to_same(
+    row: SampleEstimate, p: float, protocol: TimingProtocol
+) -> Iterator[tuple[Unclear, str]]:
     threshold = protocol.threshold
     if row.noise_floor > threshold:
         words = f"base's own binary, loaded again, may be off by {_percent(row.noise_floor)}"
@@ -291,7 +293,7 @@ def _place(ratio: Ratio, threshold: float) -> str:
 
 
 def _about_intervals(
-    row: Estimate, medians: str, means: str, p: float, protocol: TimingProtocol
+    row: SampleEstimate, medians: str, means: str, p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
     """Why the intervals of medians and means, which lie at those places, give no verdict."""
     threshold = _percent(protocol.threshold)

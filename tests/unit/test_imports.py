@@ -20,11 +20,11 @@ GROUND = {
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "codegen", "compare", "work",
+    "resolve", "worker_client", "capture", "compile", "codegen", "compare", "work", "cost",
     "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids", "counted_work"}
-PURE = {"ir", "texts", "backends", "effects", "group", "work"}
+PURE = {"ir", "texts", "backends", "effects", "group", "work", "cost"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py",
     "work/disassembler.py", "work/changed_cases.py",

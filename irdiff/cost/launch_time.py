@@ -1,0 +1,132 @@
+"""The time of one launch: the simulated scheduler, waves of blocks, and the GPU's memory. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irdiff.cost import profile, simulate, trace
+from irdiff.cost.machine import QUARTERS, Machine, Op, Rates
+from irdiff.model import Launch
+from irdiff.work import CountedLaunch
+
+_LAUNCH_US = 2.2
+"""From the start of an empty launch to that of the next."""
+_MEMORY_SHARE = 0.82
+"""Of the stated bandwidth of the memory, that a kernel which only copies reaches."""
+_OVERLAP = 3.0
+"""The exponent of the norm that joins the schedulers' time and the memory's."""
+_FEW_WAVES = 8
+_BITS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchTime:
+    """One side of a case."""
+
+    microseconds: float
+    scheduled_us: float
+    """What the simulated schedulers take for all waves."""
+    memory_us: float
+    """What the memory takes for each byte of the arguments, once, at its stated bandwidth."""
+    bound: str
+    """What the schedulers wait for most, or `memory`."""
+    blocks: int
+    """That a multiprocessor holds at once."""
+    warps: int
+    """Of a block."""
+    grid: int
+    undecided: float
+    """Share of the instructions that data decide."""
+    counts: Mapping[str, float]
+    """Of all warps together; `COUNTS` names them."""
+
+
+COUNTS = (
+    "instructions", "stall cycles", "waits on scoreboards", "waits on global loads", "latency of one warp",
+    "shared wavefronts", "global sectors", "spill sectors",
+)  # fmt: skip
+_BOUNDS = {
+    "l2": "the L2 cache", "lsu": "shared memory", "tensor": "matrix instructions",
+    "copies": "asynchronous copies",
+    "matrix": "matrix instructions", "scoreboard": "latency", "issue": "issue slots", "fma": "floating point",
+    "alu": "integer instructions", "fmaheavy": "integer instructions", "xu": "special functions",
+    "fp64": "fp64",
+}  # fmt: skip
+
+
+def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates: Rates) -> LaunchTime:
+    """`blocks_at_once`: that a multiprocessor holds, by its resources."""
+    work, executed = counted.work, profile.of_counted(counted)
+    grid, warps = work.programs, max(1, work.warps // work.programs)
+    held = max(1, min(blocks_at_once, -(-grid // rates.multiprocessors)))
+    moved = executed.total("sectors") * 32 + executed.total("tma_bytes")
+    needed = argument_bytes(launch)
+    machine = Machine(rates, executed, warps=warps * held, cold=min(1.0, needed / moved) if moved else 1.0)
+    ops = machine.ops(counted.function)
+    steps = trace.steps(counted.function, executed.executed)
+    simulated = _simulated(ops, steps, held, warps)
+    full, rest = divmod(grid, rates.multiprocessors * held)
+    waves = float(full)
+    if rest:
+        last = -(-rest // rates.multiprocessors)
+        shorter = 0 < full <= _FEW_WAVES and last < held
+        waves += _simulated(ops, steps, last, warps).cycles / simulated.cycles if shorter else 1.0
+    scheduled = simulated.cycles * waves / rates.clock_ghz / 1000
+    memory = needed / (rates.dram_bytes * rates.multiprocessors * rates.clock_ghz * 1000)
+    together = (scheduled**_OVERLAP + (memory / _MEMORY_SHARE) ** _OVERLAP) ** (1 / _OVERLAP)
+    longest = max(simulated.waits, key=simulated.waits.__getitem__, default="issue")
+    return LaunchTime(
+        microseconds=_LAUNCH_US + together,
+        scheduled_us=scheduled,
+        memory_us=memory,
+        bound="memory" if memory / _MEMORY_SHARE > scheduled else _BOUNDS.get(longest, longest),
+        blocks=held,
+        warps=warps,
+        grid=grid,
+        undecided=executed.undecided,
+        counts={
+            **_of_steps(ops, steps),
+            "instructions": executed.total("executed"),
+            "latency of one warp": simulate.run(ops, steps, 1, 1).cycles,
+            "shared wavefronts": executed.total("wavefronts"),
+            "global sectors": executed.total("sectors"),
+            "spill sectors": executed.total("local_sectors"),
+        },
+    )
+
+
+def _simulated(ops: list[Op], steps: list[trace.TraceStep], blocks: int, warps: int) -> simulate.Simulated:
+    """One of the four schedulers: a quarter of each block's warps, or of the blocks where these are small."""
+    if warps >= QUARTERS:
+        return simulate.run(ops, steps, blocks, -(-warps // QUARTERS))
+    return simulate.run(ops, steps, max(1, -(-blocks * warps // QUARTERS)), 1)
+
+
+def _of_steps(ops: list[Op], steps: list[trace.TraceStep]) -> dict[str, float]:
+    """What the schedule of an average warp says."""
+    stalls = waits = loads = 0.0
+    pending: dict[int, str] = {}
+    for step in steps:
+        op = ops[step.place]
+        stalls += op.stall * step.weight
+        for board in range(6):
+            if op.waits >> board & 1:
+                waits += step.weight
+                loads += step.weight * (pending.pop(board, "") == "l2")
+        pending[op.result] = op.pipe
+    return {"stall cycles": stalls, "waits on scoreboards": waits, "waits on global loads": loads}
+
+
+def argument_bytes(launch: Launch) -> float:
+    """Of the tensors that the launch is given, each storage once."""
+    sizes: dict[int, float] = {}
+    for argument in launch.arguments:
+        if argument.alias is None or not argument.dtype or argument.shape is None:
+            continue
+        digits = "".join(filter(str.isdigit, argument.dtype.split("e", maxsplit=1)[0]))
+        size = float(max(1, int(digits or "8") // _BITS))
+        for extent in argument.shape:
+            size *= extent
+        sizes[argument.alias] = max(sizes.get(argument.alias, 0.0), size)
+    return sum(sizes.values())
