@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from irdiff.compare.cases import not_compared
 from irdiff.history import versions
 from irdiff.history.database import NOT_CARRIED, Database
 from irdiff.history.inventory import Inventory
@@ -74,7 +75,8 @@ def put_versions(database: Database, named: Iterable[Version]) -> None:
 
 def _verdict(key: str, case: Case) -> tuple[object, ...]:
     origin = (case.origin.stage, case.origin.pass_name) if case.origin else (None, None)
-    return (key, case.id, str(case.verdict), *origin, case.group, ",".join(case.nondeterministic))
+    unknown = case.nondeterministic or (("its code",) if not_compared(case) else ())
+    return (key, case.id, str(case.verdict), *origin, case.group, ",".join(unknown))
 
 
 def _group(key: str, group: ChangeGroup) -> tuple[object, ...]:

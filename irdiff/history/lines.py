@@ -67,7 +67,7 @@ class PairVerdict(NamedTuple):
     verdict: str
     group: GroupRow | None
     is_unstable: bool
-    """Whether a side gave other code when it was compiled again."""
+    """Whether a side gave other code when it was compiled again, or its code could not be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from triton.backends.compiler import GPUTarget
-
 from .settings import NEUTRAL_KNOBS, groups
 
-_EXAMPLES = [GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)]
+_EXAMPLES = (("cuda", 90, 32), ("hip", "gfx942", 64))
 """A release's defaults may depend on more than its target; these two stand for their backends."""
 _KINDS = {"env_bool": "bool", "env_opt_bool": "bool", "env_int": "int"}
 
@@ -34,7 +32,12 @@ def options(backends):
     """{backend: {option of a launch: [its kind, what it is where nobody sets it]}}."""
     found = {name: options_of(backend.compiler) for name, backend in backends.items()}
     for name, backend in backends.items():
-        example = next(filter(backend.compiler.supports_target, _EXAMPLES), None)
+        if not found[name]:
+            continue
+        from triton.backends.compiler import GPUTarget
+
+        examples = (GPUTarget(*words) for words in _EXAMPLES)
+        example = next(filter(backend.compiler.supports_target, examples), None)
         if example is not None:
             parsed = vars(backend.compiler(example).parse_options({}))
             for option, row in found[name].items():
@@ -44,7 +47,8 @@ def options(backends):
 
 def options_of(compiler):
     """{option of a launch: [its kind, its default]} of a backend's compiler."""
-    for value in list(getattr(compiler.parse_options, "__globals__", {}).values()):
+    parse = getattr(compiler, "parse_options", None)
+    for value in list(getattr(parse, "__globals__", {}).values()):
         if isinstance(value, type) and dataclasses.is_dataclass(value) and hasattr(value, "num_warps"):
             return {field.name: _kind_and_default(field) for field in dataclasses.fields(value)}
     return {}

@@ -43,7 +43,7 @@ EDITS = {
     "attribute/replayer.py": USE_REPLAYS,
     "attribute/attributor.py": {"attributed"},
     "group/describer.py": {"judged"},
-    "group/severity.py": {"judged"},
+    "group/report_classes.py": {"judged"},
     "effects/lanes.py": {"judged"},
     "recheck/rechecker.py": {"rechecked"},
     "work/counting.py": {"work"},
