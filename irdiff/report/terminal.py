@@ -81,7 +81,7 @@ def svg(run: Run, timing: TimingSummary | None = None) -> str:
 
 
 def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
-    yield _said(shown.headline, "bold")
+    yield Text(escape.terminal(shown.headline, limit=len(shown.headline)), style="bold")  # the answer whole
     yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
