@@ -81,7 +81,8 @@ def svg(run: Run, timing: TimingSummary | None = None) -> str:
 
 
 def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
-    yield Text(escape.terminal(shown.headline, limit=len(shown.headline)), style="bold")  # the answer whole
+    whole = escape.terminal(shown.headline, limit=len(shown.headline))
+    yield Text(whole, style="bold", no_wrap=False)
     yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
