@@ -1,10 +1,10 @@
-"""The text of NVIDIA's machine code, by the disassembler of a side's toolchain."""
+"""The text of NVIDIA's machine code, by the nvdisasm of a toolchain."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,13 +15,30 @@ from irdiff.model import Toolchain
 _TIMEOUT_S = 120.0
 
 
+IN_PACKAGE = Path("backends", nvidia.FOLDER, "bin", "nvdisasm")
+"""Where a package `triton` has its nvdisasm."""
+
+
+def programs(packages: Iterable[str]) -> list[Path]:
+    """The nvdisasm of each folder of `triton` that has one."""
+    return [path for each in packages if (path := Path(each) / IN_PACKAGE).is_file()]
+
+
+def disassembled(program: Path, content: bytes, *options: str) -> str:
+    """What nvdisasm prints. Raises CommandFailed, TimeoutExpired, OSError."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(content)
+        file.flush()
+        command: list[str | Path] = [program, *options, "-c", file.name]
+        return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_TIMEOUT_S)
+
+
 class MachineCodeText:
     """Thread-safe."""
 
     def __init__(self, content: Callable[[str], bytes], packages: Sequence[str]) -> None:
         """content: of an artifact, by its digest; packages: the folders of `triton`, the newest last."""
-        paths = [Path(each) / "backends" / nvidia.FOLDER / "bin" / "nvdisasm" for each in packages]
-        self._programs = [path for path in paths if path.is_file()]
+        self._programs = programs(packages)
         self._content = content
         self._text = lru_cache(maxsize=8)(self._disassembled)
 
@@ -30,16 +47,12 @@ class MachineCodeText:
         return self._text(digest)
 
     def _disassembled(self, digest: str) -> str | None:
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-            file.write(self._content(digest))
-            file.flush()
-            for program in reversed(self._programs):  # a newer one knows the architectures of older ones, too
-                try:
-                    return process.run(
-                        [program, "-c", file.name], env={"LC_ALL": "C.UTF-8"}, timeout_s=_TIMEOUT_S
-                    )
-                except (process.CommandFailed, process.TimeoutExpired, OSError):
-                    continue
+        content = self._content(digest)
+        for program in reversed(self._programs):  # a newer one knows the architectures of older ones, too
+            try:
+                return disassembled(program, content)
+            except (process.CommandFailed, process.TimeoutExpired, OSError):
+                continue
         return None
 
 

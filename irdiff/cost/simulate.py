@@ -31,7 +31,6 @@ class _Warp:
     groups: list[float] = field(default_factory=list)
     matrices: float = 0.0
     matrix_groups: list[float] = field(default_factory=list)
-    tmas: list[list[float]] = field(default_factory=list)
     issued: float = 0.0
     weighted: float = 0.0
 

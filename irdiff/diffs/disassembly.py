@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from pathlib import Path
 
 from irdiff import process
 from irdiff.backends import nvidia
+from irdiff.compare import machine_code_text
 from irdiff.config import Config
 from irdiff.diffs import visible
 from irdiff.errors import RunFolderError, ToolchainError
@@ -32,17 +32,14 @@ def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
             f"the run folder holds no cubin of {side} for {visible.clean(case.id)}",
             hint="equal PTX counts as equal machine code: see --stage ptx",
         )
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(content)
-        file.flush()
-        try:
-            command: list[str | Path] = [_disassembler(config), "-c", file.name]
-            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=120)
-        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
-            raise ToolchainError(
-                f"nvdisasm cannot read the cubin of {side}: {visible.clean(error)}",
-                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
-            ) from error
+    program = _disassembler(config)
+    try:
+        return machine_code_text.disassembled(program, content)
+    except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
+        raise ToolchainError(
+            f"nvdisasm cannot read the cubin of {side}: {visible.clean(error)}",
+            hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
+        ) from error
 
 
 def _disassembler(config: Config) -> Path:
@@ -54,7 +51,7 @@ def _disassembler(config: Config) -> Path:
 
     for environment in sorted(environments.list_all(config), key=age, reverse=True):
         for path in environment.path.glob(
-            f"lib*/python*/site-packages/triton/backends/{nvidia.FOLDER}/bin/nvdisasm"
+            f"lib*/python*/site-packages/triton/{machine_code_text.IN_PACKAGE}"
         ):
             return path
     raise ToolchainError(

@@ -54,11 +54,9 @@ def lines(case: Case) -> Iterator[str]:
         if isinstance(side, NotCountedWork):
             yield f"{name} was not counted: {side.reason}"
     both = [side for side in (base, head) if isinstance(side, Work)]
-    if len(both) < len(("base", "head")):
-        both = both * 2
     if not both:
         return
-    before, after = both
+    before, after = both[0], both[-1]
     for words, figure in _FIGURES:
         if figure(before).high or figure(after).high:
             yield _line(words, figure(before), figure(after))

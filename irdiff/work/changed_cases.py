@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irdiff.backends import nvidia
+from irdiff.compare import machine_code_text
 from irdiff.counted_work import NotCountedWork, Work, facts_of
 from irdiff.errors import IrdiffError
 from irdiff.model import ComparedCase, Fact, Launch, Sides, Target, Verdict
@@ -42,11 +43,8 @@ class LaunchToCount:
 
 def disassembler_of(sides: Sides[Side]) -> Path | None:
     """The nvdisasm of head's toolchain, else base's; None where none has one."""
-    for side in (sides.head, sides.base):
-        path = Path(side.toolchain.root) / "backends" / nvidia.FOLDER / "bin" / "nvdisasm"
-        if path.is_file():
-            return path
-    return None
+    found = machine_code_text.programs(side.toolchain.root for side in sides)
+    return found[-1] if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

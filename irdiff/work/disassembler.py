@@ -7,18 +7,17 @@ analyzes too). So the words of all kernels that are to be counted go through it 
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from irdiff import process
+from irdiff.compare import machine_code_text
 from irdiff.errors import NormalizeError
 from irdiff.work import encodings, sass
 from irdiff.work.encodings import WORD_BYTES
 from irdiff.work.sass import SassFunction
 
 MAX_CODE_BYTES = 16 * sass.MAX_INSTRUCTIONS
-_TIMEOUT_S = 120
 _LINE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:\{ )?([^;]*?)\s*;", re.M)
 _REFUSED = re.compile(r"at address 0x([0-9a-f]+)")
 _TRIES = 3
@@ -81,17 +80,13 @@ class Disassembler:
 
     def _ask(self, arch: int, words: Iterable[bytes]) -> tuple[dict[int, str], set[int]]:
         """Texts by place, and the places of words that are no instructions."""
-        with tempfile.NamedTemporaryFile(suffix=".bin") as file:
-            file.write(b"".join(words))
-            file.flush()
-            name = f"SM{arch}{'a' if arch in _WITH_EXTENSIONS else ''}"
-            command: list[str | Path] = [self._nvdisasm, "-b", name, "-c", "-ndf", file.name]
-            try:
-                printed = process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_TIMEOUT_S)
-            except process.CommandFailed as error:
-                return {}, {int(at, 16) for at in _REFUSED.findall(error.stderr)}
-            except (process.TimeoutExpired, OSError):
-                return {}, set()
+        name = f"SM{arch}{'a' if arch in _WITH_EXTENSIONS else ''}"
+        try:
+            printed = machine_code_text.disassembled(self._nvdisasm, b"".join(words), "-b", name, "-ndf")
+        except process.CommandFailed as error:
+            return {}, {int(at, 16) for at in _REFUSED.findall(error.stderr)}
+        except (process.TimeoutExpired, OSError):
+            return {}, set()
         return {int(at, 16): text for at, text in _LINE.findall(printed)}, set()
 
 
