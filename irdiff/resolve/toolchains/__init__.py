@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from irdiff.config import Config
@@ -36,30 +37,26 @@ def resolve(spec: str, config: Config) -> Toolchain:
     UsageError.
     """
     plain, chosen = settings.split(spec)
-    return identity.configured(_plain(plain, config), chosen, config)
-
-
-def _plain(spec: str, config: Config) -> Toolchain:
-    kind, _, path = spec.partition(":")
-    if spec.startswith("triton==") and "," not in spec:
-        version = spec.removeprefix("triton==")
+    kind, _, path = plain.partition(":")
+    if plain.startswith("triton==") and "," not in plain:
+        version = plain.removeprefix("triton==")
         if not _VERSION.fullmatch(version):
-            raise UsageError(f"{spec!r}: {version!r} is no version", hint="write it as in triton==3.9.0")
-        return _installed(spec, f"triton-{version}-{_PYTHON}", spec, config)
+            raise UsageError(f"{plain!r}: {version!r} is no version", hint="write it as in triton==3.9.0")
+        return _installed(plain, f"triton-{version}-{_PYTHON}", plain, config, chosen)
     if kind == "wheel" and path:
-        return _of_wheel(spec, Path(path).expanduser().absolute(), config)
+        return _of_wheel(plain, Path(path).expanduser().absolute(), config, chosen)
     if kind == "python" and path:
-        return _of_interpreter(spec, path, config)
-    raise UsageError(f"{spec!r} is not a side", hint=f"write one of: {KINDS}")
+        return _of_interpreter(plain, path, config, chosen)
+    raise UsageError(f"{plain!r} is not a side", hint=f"write one of: {KINDS}")
 
 
-def _of_wheel(spec: str, wheel: Path, config: Config) -> Toolchain:
+def _of_wheel(spec: str, wheel: Path, config: Config, chosen: Mapping[str, str]) -> Toolchain:
     if not wheel.is_file():
         raise ToolchainError(f"{spec}: there is no such file", hint="give the path of a triton wheel (.whl)")
-    return _installed(spec, f"wheel-{sha256_of_file(wheel)[:16]}-{_PYTHON}", str(wheel), config)
+    return _installed(spec, f"wheel-{sha256_of_file(wheel)[:16]}-{_PYTHON}", str(wheel), config, chosen)
 
 
-def _of_interpreter(spec: str, path: str, config: Config) -> Toolchain:
+def _of_interpreter(spec: str, path: str, config: Config, chosen: Mapping[str, str]) -> Toolchain:
     found = shutil.which(str(Path(path).expanduser()))
     if found is None:
         raise ToolchainError(
@@ -68,12 +65,14 @@ def _of_interpreter(spec: str, path: str, config: Config) -> Toolchain:
         )
     # not resolved: a virtual environment's interpreter is a link, and is known by where it lies
     python = Path(found).absolute()
-    return identity.identify(spec, str(python), python.parent.parent, config)
+    return identity.identify(spec, str(python), python.parent.parent, config, chosen)
 
 
-def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolchain:
+def _installed(
+    spec: str, name: str, requirement: str, config: Config, chosen: Mapping[str, str]
+) -> Toolchain:
     def install(path: Path, log: Path) -> dict[str, object]:
         environments.install(path, [requirement, *_COMPANIONS], log, config)
         return {}
 
-    return identity.made(spec, name, config, install)
+    return identity.made(spec, name, config, install, chosen)

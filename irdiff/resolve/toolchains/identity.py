@@ -52,12 +52,14 @@ def worker_command(python: str, operation: str) -> list[str]:
 def identify(
     spec: str, python: str, path: Path, config: Config, chosen: Mapping[str, str] | None = None
 ) -> Toolchain:
-    """The identified toolchain of an interpreter. chosen: the settings that a user gives it.
+    """The identified toolchain of an interpreter.
 
+    spec: how the user names it, without settings. chosen: the settings that the user gives it.
     Raises ToolchainError where it has no Triton that starts and lists a backend, UsageError for a setting
     that it does not know.
     """
     chosen = chosen or {}
+    spec += settings.suffix(chosen)
     environment = {**config.compiler_environment, **settings.environment(chosen)}
     reply = _asked(spec, python, environment)
     if not reply["backends"]:
@@ -104,9 +106,8 @@ def configured(toolchain: Toolchain, chosen: Mapping[str, str], config: Config) 
     """The same toolchain with settings of a user. Raises ToolchainError, UsageError."""
     if not chosen:
         return toolchain
-    spec = toolchain.spec + settings.suffix(chosen)
-    merged = {**toolchain.settings, **chosen}
-    return identify(spec, toolchain.python, Path(toolchain.path), config, merged)
+    plain, own = settings.split(toolchain.spec)
+    return identify(plain, toolchain.python, Path(toolchain.path), config, {**own, **chosen})
 
 
 def _defaults(reply: Mapping[str, Any]) -> dict[str, str]:
@@ -129,10 +130,15 @@ def own_variables(environment: Mapping[str, str], given: Mapping[str, str]) -> d
 
 
 def made(
-    spec: str, name: str, config: Config, fill: Callable[[Path, Path], Mapping[str, object]]
+    spec: str,
+    name: str,
+    config: Config,
+    fill: Callable[[Path, Path], Mapping[str, object]],
+    chosen: Mapping[str, str] | None = None,
 ) -> Toolchain:
-    """The toolchain of an environment that irdiff makes, filled by `fill(path, log)` unless it is there. What
-    `fill` returns is kept with its state. Raises ToolchainError.
+    """The toolchain of an environment that irdiff makes, filled by `fill(path, log)` unless it is there, with
+    the settings that a user gives it. What `fill` returns is kept with its state. Raises ToolchainError,
+    UsageError.
     """
 
     def install(path: Path, log: Path) -> dict[str, Any]:
@@ -141,7 +147,7 @@ def made(
         return {"spec": spec, "version": found.version, "digest": found.digest, **more}
 
     environment = environments.make(name, config, install)
-    return identify(spec, environment.python, environment.path, config)
+    return identify(spec, environment.python, environment.path, config, chosen)
 
 
 def _asked(spec: str, python: str, environment: Mapping[str, str]) -> dict[str, Any]:
