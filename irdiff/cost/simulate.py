@@ -8,7 +8,7 @@ instructions for their groups.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +17,14 @@ from irdiff.cost.trace import TraceStep
 
 _NONE = 7
 """The number of no scoreboard."""
+_READ_CYCLES = 12.0
+"""After these an instruction has read its operands, unless it waits in a pipe."""
+_WAITS = {"drain": "copies", "matrix wait": "matrix", "arrived": "copies"}
+"""Kinds of instructions that wait for others than scoreboards, and for what."""
+_QUIET = frozenset({"plain", "load", "barrier", "matrix wait"})
+"""Kinds of instructions whose groups nobody waits for."""
+_GROUPS = 12
+"""As many of the last groups are remembered."""
 _QUEUE = {"l2": 400.0, "lsu": 64.0, "tensor": 0.0, "xu": 32.0}
 """Cycles of work that a pipe takes in before an instruction has to wait."""
 
@@ -29,8 +37,9 @@ class _Warp:
     copies: list[float] = field(default_factory=list)
     """When the copies since the last commit arrive."""
     groups: list[float] = field(default_factory=list)
-    matrices: float = 0.0
     matrix_groups: list[float] = field(default_factory=list)
+    arrivals: int = 0
+    """How often it has waited for an mbarrier."""
     issued: float = 0.0
     weighted: float = 0.0
 
@@ -43,119 +52,132 @@ class Simulated:
     """Cycles that warps waited, by what for, weighted likewise."""
 
 
-def run(  # noqa: PLR0912, PLR0915 - one step of the simulation, read from top to bottom
-    ops: Sequence[Op], steps: Sequence[TraceStep], blocks: int, warps_of_block: int
-) -> Simulated:
-    warps = [_Warp(block=number // warps_of_block) for number in range(blocks * warps_of_block)]
-    ready = [(float(number % 4), number) for number in range(len(warps))]
-    heapq.heapify(ready)
-    free: dict[str, float] = defaultdict(float)
-    port = 0.0
-    waiting: dict[int, list[tuple[float, int]]] = defaultdict(list)
-    reasons: dict[str, float] = defaultdict(float)
-    length = len(steps)
-    living: dict[int, int] = defaultdict(int)
-    for warp in warps:
-        living[warp.block] += 1
-    shared_tmas: dict[int, list[list[float]]] = defaultdict(list)
-    taken: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    while ready:
-        now, number = heapq.heappop(ready)
-        warp = warps[number]
-        step = steps[warp.place]
-        op = ops[step.place]
-        start, why = now, ""
-        mask = op.waits
-        board = 0
+def run(ops: Sequence[Op], steps: Sequence[TraceStep], blocks: int, warps_of_block: int) -> Simulated:
+    return _Scheduler(ops, steps, blocks, warps_of_block).run()
+
+
+class _Scheduler:
+    """Warps that are ready issue in the order of their times; one that has to wait is looked at later."""
+
+    def __init__(
+        self, ops: Sequence[Op], steps: Sequence[TraceStep], blocks: int, warps_of_block: int
+    ) -> None:
+        self._ops, self._steps = ops, steps
+        self._warps = [_Warp(block=number // warps_of_block) for number in range(blocks * warps_of_block)]
+        self._ready = [(float(number % 4), number) for number in range(len(self._warps))]
+        heapq.heapify(self._ready)
+        self._living = Counter(warp.block for warp in self._warps)
+        self._at_barrier: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        self._free: dict[str, float] = defaultdict(float)
+        """When each pipe has done what it was given."""
+        self._port = 0.0
+        self._bulk_copies: dict[int, list[list[float]]] = defaultdict(list)
+        """By block: when the copies arrive that each mbarrier waits for, in order."""
+        self._reasons: dict[str, float] = defaultdict(float)
+
+    def run(self) -> Simulated:
+        ready, warps, steps, ops = self._ready, self._warps, self._steps, self._ops
+        while ready:
+            now, number = heapq.heappop(ready)
+            warp = warps[number]
+            step = steps[warp.place]
+            op = ops[step.place]
+            start, why = self._begin(warp, op, now)
+            if start > now:
+                self._reasons[why] += (start - now) * step.weight
+                heapq.heappush(ready, (start, number))
+                continue
+            self._port = now + 1.0
+            self._issue(warp, op, now)
+            warp.weighted += (now - warp.issued) * step.weight
+            warp.issued = now
+            warp.place += 1
+            self._go_on(number, op, now + op.stall)
+        count = len(warps)
+        total = sum(warp.weighted for warp in warps) / count
+        return Simulated(cycles=total, waits={name: value / count for name, value in self._reasons.items()})
+
+    def _begin(self, warp: _Warp, op: Op, now: float) -> tuple[float, str]:
+        """When an instruction can issue, and what it waits for longest."""
+        start, why, mask, board = now, "", op.waits, 0
         while mask:
             if mask & 1 and warp.boards[board] > start:
                 start, why = warp.boards[board], "scoreboard"
             mask >>= 1
             board += 1
-        kind = op.kind
-        if kind == "drain" and len(warp.groups) > op.number:
-            done = max(warp.groups[: len(warp.groups) - op.number])
-            if done > start:
-                start, why = done, "copies"
-        elif kind == "matrix wait" and len(warp.matrix_groups) > op.number:
-            done = max(warp.matrix_groups[: len(warp.matrix_groups) - op.number])
-            if done > start:
-                start, why = done, "matrix"
-        elif kind == "arrived":
-            index = taken[warp.block][number]
-            groups = shared_tmas[warp.block]
-            if index < len(groups) and groups[index]:
-                done = max(groups[index])
-                if done > start:
-                    start, why = done, "copies"
-        pipe = op.pipe
-        if pipe != "none":
-            open_at = free[pipe] - _QUEUE.get(pipe, 0.0)
+        if op.kind in _WAITS and (arrived := self._arrived(warp, op)) > start:
+            start, why = arrived, _WAITS[op.kind]
+        if op.pipe != "none":
+            open_at = self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0)
             if open_at > start:
-                start, why = open_at, pipe
-        if port > start:
-            start, why = port, why or "issue"
-        if start > now:
-            reasons[why] += (start - now) * step.weight
-            heapq.heappush(ready, (start, number))
-            continue
-        port = now + 1.0
+                start, why = open_at, op.pipe
+        if self._port > start:
+            start, why = self._port, why or "issue"
+        return start, why
+
+    def _arrived(self, warp: _Warp, op: Op) -> float:
+        """When what an instruction of `_WAITS` waits for is there; 0 where nothing is under way."""
+        if op.kind == "arrived":
+            here = self._bulk_copies[warp.block][warp.arrivals : warp.arrivals + 1]
+            return max(here[0], default=0.0) if here else 0.0
+        groups = warp.groups if op.kind == "drain" else warp.matrix_groups
+        return max(groups[: max(0, len(groups) - op.number)], default=0.0)
+
+    def _issue(self, warp: _Warp, op: Op, now: float) -> None:
         done = now + op.latency
-        if pipe != "none":
-            free[pipe] = max(free[pipe], now) + op.hold
-            done = max(done, free[pipe] + op.latency - (op.hold if pipe != "l2" else 0.0))
-        if kind == "copy":
-            warp.copies.append(done)
-        elif kind == "commit":
-            warp.groups.append(max(warp.copies, default=now))
-            warp.copies = []
-            del warp.groups[:-12]
-        elif kind == "matrix":
-            warp.matrices = done
-            if op.number:
-                warp.matrix_groups.append(done)
-                del warp.matrix_groups[:-12]
-        elif kind == "drain":
-            if op.number == 0:
-                warp.groups.clear()
-        elif kind == "expect":
-            shared_tmas[warp.block].append([])
-        elif kind == "tma":
-            if not shared_tmas[warp.block]:
-                shared_tmas[warp.block].append([])
-            shared_tmas[warp.block][-1].append(done)
-        elif kind == "arrived":
-            taken[warp.block][number] += 1
+        if op.pipe != "none":
+            free = self._free[op.pipe] = max(self._free[op.pipe], now) + op.hold
+            done = max(done, free + op.latency - (op.hold if op.pipe != "l2" else 0.0))
+        if op.kind not in _QUIET:
+            self._note(warp, op, now, done)
         if op.result != _NONE:
             warp.boards[op.result] = max(warp.boards[op.result], done)
         if op.operands != _NONE:
-            read = (
-                now + 12.0
-                if pipe in ("none", "alu", "fma")
-                else max(now + 12.0, free[pipe] - _QUEUE.get(pipe, 0.0))
-            )
+            read = now + _READ_CYCLES
+            if op.pipe not in ("none", "alu", "fma"):
+                read = max(read, self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0))
             warp.boards[op.operands] = max(warp.boards[op.operands], read)
-        following = now + op.stall
-        warp.weighted += (now - warp.issued) * step.weight
-        warp.issued = now
-        warp.place += 1
-        if warp.place >= length:
-            living[warp.block] -= 1
-            _release(waiting, warp.block, living, ready, 0.0)
-            continue
-        if kind == "barrier":
-            waiting[warp.block].append((following, number))
-            _release(waiting, warp.block, living, ready, op.latency)
-            continue
-        heapq.heappush(ready, (following, number))
-    total = sum(warp.weighted for warp in warps) / len(warps)
-    return Simulated(cycles=total, waits={name: value / len(warps) for name, value in reasons.items()})
 
+    def _note(self, warp: _Warp, op: Op, now: float, done: float) -> None:
+        """What others wait for: copies and matrix instructions, by their groups."""
+        match op.kind:
+            case "copy":
+                warp.copies.append(done)
+            case "commit":
+                warp.groups.append(max(warp.copies, default=now))
+                warp.copies = []
+                del warp.groups[:-_GROUPS]
+            case "matrix" if op.number:
+                warp.matrix_groups.append(done)
+                del warp.matrix_groups[:-_GROUPS]
+            case "drain" if op.number == 0:
+                warp.groups.clear()
+            case "expect":
+                self._bulk_copies[warp.block].append([])
+            case "tma":
+                copies = self._bulk_copies[warp.block]
+                if not copies:
+                    copies.append([])
+                copies[-1].append(done)
+            case "arrived":
+                warp.arrivals += 1
 
-def _release(waiting, block, living, ready, latency) -> None:  # type: ignore[no-untyped-def]
-    here = waiting[block]
-    if here and len(here) >= living[block]:
-        time = max(now for now, _ in here) + latency
-        for _, number in here:
-            heapq.heappush(ready, (time, number))
-        here.clear()
+    def _go_on(self, number: int, op: Op, following: float) -> None:
+        warp = self._warps[number]
+        if warp.place >= len(self._steps):
+            self._living[warp.block] -= 1
+            self._release(warp.block, 0.0)
+        elif op.kind == "barrier":
+            self._at_barrier[warp.block].append((following, number))
+            self._release(warp.block, op.latency)
+        else:
+            heapq.heappush(self._ready, (following, number))
+
+    def _release(self, block: int, latency: float) -> None:
+        """Lets the warps of a block go on once all that live are at its barrier."""
+        here = self._at_barrier[block]
+        if here and len(here) >= self._living[block]:
+            time = max(now for now, _ in here) + latency
+            for _, number in here:
+                heapq.heappush(self._ready, (time, number))
+            here.clear()
