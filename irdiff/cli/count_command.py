@@ -135,11 +135,12 @@ def _texts(case: Case, stage: str, given: GivenRun, config: Config) -> Sides[str
 
 
 def _print(rows: Sequence[_CountedStage], notes: Sequence[str], *, markdown: bool) -> None:
-    totals = sorted({(row.stage, row.target) for row in rows}, key=lambda key: (key[1], key[0]))
+    by_stage: dict[tuple[str, str], list[_CountedStage]] = {}
+    for row in sorted(rows, key=lambda row: (row.target, row.stage)):
+        by_stage.setdefault((row.stage, row.target), []).append(row)
     whole = [
         [stage, target, str(len(here)), *_figures(_summed(here))]
-        for stage, target in totals
-        if (here := [row for row in rows if (row.stage, row.target) == (stage, target)])
+        for (stage, target), here in by_stage.items()
     ]
     differing = sorted(filter(lambda row: row.differs, rows), key=_by_difference)
     each = [[row.case, row.kernel, row.stage, *_figures(row.counts)] for row in differing]
