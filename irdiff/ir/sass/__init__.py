@@ -37,7 +37,8 @@ WIDE_ACCESSES: tuple[str, ...] = ()
 PROGRAM: ProgramReader | None = None
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = ()
 _BLANKED = re.compile(r"\b(UR|UP|R|P|B)\d+\b|\.L\d+")
-_FIRST_WORD = re.compile(r"\S+")
+_OPCODE = re.compile(r"(?:\{ )?(?:@!?U?P[T\d]+ )?([^\s;]+)")
+"""Behind a predicate."""
 _JUMPS = Jumps(
     label=re.compile(r"([\w.$-]+)(?=:)"),
     jump=re.compile(r"BRA\b"),
@@ -56,8 +57,8 @@ def facts(stage: str, text: str) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def parse(line: str) -> ParsedLine:
-    word = _FIRST_WORD.match(line)
-    opcode = word.group() if word else ""
+    found = _OPCODE.match(line)
+    opcode = found[1] if found else ""
     return ParsedLine(
         text=line,
         kind=LineKind.INSTRUCTION,

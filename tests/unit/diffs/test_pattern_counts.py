@@ -39,3 +39,17 @@ $L__BB0_1:
 )
 def test_what_a_pattern_counts(pattern, total, in_loops):
     assert pattern.count("ptx", PTX) == PatternCount(total=total, in_loops=in_loops)
+
+
+SASS = """\
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/              @!P0 LDG.E.128 R4, desc[UR4][R2.64] ;
+        /*0020*/                   LDG.E R8, desc[UR4][R2.64] ;
+        /*0030*/               @P0 EXIT ;
+        /*0040*/                   EXIT ;
+"""
+
+
+@pytest.mark.parametrize(("words", "total"), [("LDG", 2), ("LDG.E.128", 1), ("EXIT", 2), ("@P0", 0)])
+def test_an_instruction_of_machine_code_counts_behind_its_predicate(words, total):
+    assert Pattern(words=words).count("sass", SASS).total == total
