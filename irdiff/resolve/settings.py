@@ -74,11 +74,11 @@ def suffix(settings: Mapping[str, str]) -> str:
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
     """The variables that bring the settings to a worker."""
     found = {name: value for name, value in settings.items() if name.isupper()}
-    options = {name: _number(value) for name, value in settings.items() if name.islower()}
+    options = {name: value_of(value) for name, value in settings.items() if name.islower()}
     return {**found, **({_LAUNCH_OPTIONS: json.dumps(options)} if options else {})}
 
 
-def _number(value: str) -> bool | int | float | str:
+def value_of(value: str) -> bool | int | float | str:
     try:
         parsed = json.loads(value.lower())
     except ValueError:
@@ -128,7 +128,7 @@ def check(spec: str, settings: Mapping[str, str], reply: Mapping[str, Any], file
 
 
 def _check_value(spec: str, name: str, value: str, kind: str) -> None:
-    number = _number(value)
+    number = value_of(value)
     right = {
         "bool": value.lower() in ("0", "1", "true", "false", "on", "off", "yes", "no", "y", "n"),
         "int": isinstance(number, int) and not isinstance(number, bool),
