@@ -105,6 +105,8 @@ class Component(StrEnum):
     TTGIR_PASSES = "ttgir passes"
     LLVM_LOWERING = "llvm lowering"
     LLVM_CODEGEN = "llvm codegen"
+    CODEGEN_LIBRARY = "codegen library"
+    """A library beside the compiler that generates code with an LLVM of its own."""
     PTXAS = "ptxas"
     ASSEMBLER = "assembler"
     """Any other program that makes the binary of the assembly, its linker with it."""

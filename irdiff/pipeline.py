@@ -249,7 +249,8 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     for side in asked.sides:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
-    pairs = [launch_texts.resolved(pair, steps.store) for pair in _match(captured, asked)]
+    settings = {name for side in asked.sides for name in side.toolchain.settings}
+    pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in _match(captured, asked)]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
     attributed = attribute(compared, steps.attributor, asked.sides)

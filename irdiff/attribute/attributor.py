@@ -29,7 +29,7 @@ from irdiff.attribute.attribution import (
 )
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import State
-from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
+from irdiff.attribute.replayer import CODEGEN_LIBRARY, Dump, Replayed, Replayer, settings_change
 from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.backends.stages import BINARIES, COMPONENTS, INPUT, reported
@@ -209,7 +209,10 @@ class _CaseAttribution:
             return self._by_passes(stage)
         # Of a tool's call nothing is recorded, so it is not made again here.
         has_tool = any(side.substitute for side in self.subject.sides)
-        return COMPONENTS[stage], "" if has_tool else settings_change(*self._both(stage, Dump.NONE))
+        if has_tool:
+            return COMPONENTS[stage], ""
+        replayed = self._both(stage, Dump.NONE)
+        return _component(stage, *replayed), settings_change(*replayed)
 
     def _swapped(self, before: str, stage: str) -> Charge:
         """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
@@ -223,7 +226,7 @@ class _CaseAttribution:
             if self._is_artifact(stage, swapped, text):
                 return _INNOCENT
             if compiler == "head" and self._is_artifact(stage, swapped, "head"):
-                return self._sole_cause(stage)
+                return self._sole_cause(stage, swapped)
             if stage in BINARIES:
                 return COMPONENTS[stage], ""
             own = self._replay(text, text, stage, dump)
@@ -237,11 +240,13 @@ class _CaseAttribution:
         )
         return Component.NOT_SEPARABLE, note
 
-    def _sole_cause(self, stage: str) -> Charge:
+    def _sole_cause(self, stage: str, swapped: Replayed) -> Charge:
         """The stage makes head's output of base's text: whatever differs before it has no effect."""
         self._without_effect = self._without_effect or self._culprit
         self._cause, self._culprit, self._step = stage, None, None
-        return self._by_passes(stage, text="base") if stage == Stage.LLIR else (COMPONENTS[stage], "")
+        if stage == Stage.LLIR:
+            return self._by_passes(stage, text="base")
+        return _component(stage, swapped), ""
 
     def _by_passes(self, stage: str, *, text: str = "") -> Charge:
         """The stage did it: which of its passes began it? On each side's own text, or on that of one side."""
@@ -270,7 +275,7 @@ class _CaseAttribution:
         """Where the IR that enters LLVM's optimizer is the same, that made the difference."""
         finals = base.final, head.final
         if stage != Stage.LLIR or not all(finals) or not self._states.same_below_mlir(*finals):  # type: ignore[arg-type]
-            return COMPONENTS[stage], ""
+            return _component(stage, base, head), ""
         change = settings_change(base, head)
         note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
         return Component.LLVM_CODEGEN, note
@@ -336,3 +341,10 @@ class _CaseAttribution:
             return stage
         later = [name for name in self.stages[1:] if not self._is_equal(name)]
         return reported(later[0]) if later else stage
+
+
+def _component(stage: str, *replayed: Replayed) -> Component:
+    """What makes the stage."""
+    if any(CODEGEN_LIBRARY in row.settings for row in replayed):
+        return Component.CODEGEN_LIBRARY
+    return COMPONENTS[stage]

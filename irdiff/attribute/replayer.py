@@ -28,6 +28,7 @@ from irdiff.worker_client.worker_requests import read_result
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
 
+CODEGEN_LIBRARY = "codegen library"
 MAX_LOG_BYTES = 256 << 20
 """A longer log of passes is not read: the largest seen is 25 MB."""
 MAX_REPLAY_S = 120.0
@@ -81,7 +82,8 @@ class Replayed:
     """Its digest in the store; None where the stage failed."""
     error: str = ""
     settings: Mapping[str, Sequence[str]]
-    """Flags and options that LLVM and the assembler were called with, by function."""
+    """Flags and options that LLVM and the assembler were called with, by function; under CODEGEN_LIBRARY the
+    version of the library that generated the code, where it was one beside the compiler."""
     states: Sequence[State] = ()
     """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
     final: State | None = None

@@ -2,6 +2,8 @@
 
 - An option that both compilers resolve to one value: `num_warps=4` launches nothing else where 4 is the
   default.
+- An option that a user sets for a whole side: its effect is in the code and in what the launcher receives,
+  and both are compared.
 - A field of a tensor descriptor that has its default, where the other side's release has no such field.
 - The number of a storage among those of its kind, where the two programs make different numbers of that
   kind: an added tensor gives later ones other numbers. The order of a launch's storages is compared all the
@@ -11,7 +13,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from irdiff.model import Artifact, Launch, Pair
@@ -25,25 +27,26 @@ _FIELD = re.compile(r"^ +(?P<name>argument [\d.]+ field \w+): ")
 _DEFAULT = ", its default"
 
 
-def resolved(pair: Pair, store: Store) -> Pair:
+def resolved(pair: Pair, store: Store, settings: Collection[str] = ()) -> Pair:
+    """settings: names of the options that a user sets for a side."""
     base, head = pair.base, pair.head
-    if not isinstance(base, Launch) or not isinstance(head, Launch) or base.launched == head.launched:
+    if not isinstance(base, Launch) or not isinstance(head, Launch):
         return pair
-    ours, theirs = _lines(base, store), _lines(head, store)
+    return replace(pair, base=beside(base, head, store, settings), head=beside(head, base, store, settings))
+
+
+def beside(launch: Launch, other: Launch, store: Store, settings: Collection[str]) -> Launch:
+    """With its text as it is compared with the other launch, whose own may be so already."""
+    if launch.launched == other.launched:
+        return launch
+    ours, theirs = _lines(launch, store), _lines(other, store)
     if ours is None or theirs is None:
-        return pair
-    same = tuple(
-        f"  option {name}: " for name, value in base.options.items() if head.options.get(name) == value
-    )
-    totals = _totals(ours), _totals(theirs)
-    other = {
-        kind for kind in totals[0].keys() | totals[1].keys() if totals[0].get(kind) != totals[1].get(kind)
-    }
-    return replace(
-        pair,
-        base=_with(base, _kept(ours, same, _fields(theirs), other), store),
-        head=_with(head, _kept(theirs, same, _fields(ours), other), store),
-    )
+        return launch
+    alike = (name for name, value in launch.options.items() if other.options.get(name) == value)
+    dropped = tuple(f"  option {name}: " for name in (*alike, *settings))
+    own, others = _totals(ours), _totals(theirs)
+    kinds = {kind for kind in own.keys() | others.keys() if own.get(kind) != others.get(kind)}
+    return _with(launch, _kept(ours, dropped, _fields(theirs), kinds), store)
 
 
 def _lines(launch: Launch, store: Store) -> list[str] | None:

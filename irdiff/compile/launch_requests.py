@@ -71,4 +71,5 @@ class LaunchRequests:
 
 
 def place(side: Side, workload: str, target: Target) -> tuple[str, ...]:
-    return side.toolchain.python, str(side.corpus.root), workload, target.name
+    toolchain = side.toolchain  # two sides may be one interpreter with other settings
+    return toolchain.digest, toolchain.python, str(side.corpus.root), workload, target.name

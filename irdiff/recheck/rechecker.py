@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT, reported
+from irdiff.capture import launch_texts
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.findings import FindingKind
@@ -165,8 +166,13 @@ class Rechecker:
                 FailureKind.MEMORY,
             }
             return None if ran_out else False
-        same_input = catalog.undigested or again.digest == launch.digest
-        return bool(same_input) and again.launched.digest == launch.launched.digest
+        if not catalog.undigested and again.digest != launch.digest:
+            return False
+        other = subject.launches.head if name == "base" else subject.launches.base
+        if other is not None:
+            settings = {name for side in subject.sides for name in side.toolchain.settings}
+            again = launch_texts.beside(again, other, self._store, settings)
+        return again.launched.digest == launch.launched.digest
 
     def _compiles_the_same(self, subject: CaseToReplay, name: str) -> bool:
         side, launch = subject.sides.of(name), subject.launches.of(name)

@@ -39,6 +39,7 @@ _COMPONENTS = {
     Component.TTGIR_PASSES: "the TTGIR passes",
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
     Component.LLVM_CODEGEN: "LLVM's code generation",
+    Component.CODEGEN_LIBRARY: "the codegen library",
     Component.PTXAS: "ptxas",
     Component.ASSEMBLER: "the assembler",
 }

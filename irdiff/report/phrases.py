@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
+from irdiff.resolve import settings
 
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
@@ -63,8 +64,11 @@ def renamed(run: Run) -> list[tuple[str, str]]:
 
 
 def _compiler(revision: Revision) -> str:
-    kind, _, place = revision.spec.partition(":")
-    return f"triton {revision.version}" + (f" of {place}" if kind == "python" else "")
+    plain, chosen = settings.split(revision.spec)
+    kind, _, place = plain.partition(":")
+    return (
+        f"triton {revision.version}" + (f" of {place}" if kind == "python" else "") + settings.suffix(chosen)
+    )
 
 
 def place(stage: str, pass_name: str | None) -> str:

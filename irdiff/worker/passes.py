@@ -139,6 +139,9 @@ def _recorded_settings(backend):
             settings[name] = [
                 word for key, value in rows if _is_setting(value) for word in _words(key, value)
             ]
+            if name == "compile_amdgpu":  # 3.9: code generation outside of libtriton
+                revision = getattr(module, "get_amd_codegen_revision", str)()
+                settings["codegen library"] = [f"LLVM {revision}"]
             return function(*arguments, **named)
 
         return call
@@ -147,7 +150,7 @@ def _recorded_settings(backend):
     for owner, name in (
         (llvm, "optimize_module"),
         (llvm, "translate_to_asm"),
-        (module, "compile_amdgpu"),  # 3.9, AMD: code generation outside of libtriton
+        (module, "compile_amdgpu"),
     ):
         if hasattr(owner, name):
             setattr(owner, name, watched(name, getattr(owner, name)))

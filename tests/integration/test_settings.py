@@ -1,5 +1,7 @@
 """Settings are part of a side: what a user sets on purpose reaches its compiler, its key and its name."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.texts import text_of
@@ -26,7 +28,9 @@ def cases_of(done):
         ("+TRITON_DEFAULT_FP_FUSION=1", {"unchanged"}),
         ("+num_warps=4", {"changed", "unchanged"}),
         ("+NVPTX_ENABLE_DUMP=0", {"unchanged"}),
-        ("+num_stages=5", {"changed", "absorbed"}),
+        ("+ptx_version=84", {"unchanged"}),
+        ("+num_stages=5", {"unchanged"}),
+        ("+launch_pdl=true", {"changed"}),
         ("+DISABLE_PTXAS_OPT=1", {"changed"}),
     ],
 )
@@ -36,6 +40,7 @@ def test_what_a_setting_does_is_compared(irdiff, setting, verdicts):
     assert found and found <= verdicts
     assert done.run["base"]["spec"] == BASE and done.run["head"]["spec"] == BASE + setting
     assert done.run["base"]["digest"] != done.run["head"]["digest"]
+    assert "nondeterministic" not in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -69,3 +74,26 @@ def test_two_releases_run_a_program_of_a_folder_that_is_no_repository(irdiff, tm
     done = irdiff("compare", "triton==3.8.0", BASE, "--program", "run.py", "--target", "sm_90", cwd=folder)
     assert [case["kernel"] for case in cases_of(done).values()] == ["square"]
     assert sorted(folder.rglob("*")) == before
+
+
+MUL, MAX, PACKED_MUL, PACKED_ADD = (
+    b"\0v_mul_f32\0",
+    b"\0v_max_f32\0",
+    b"\0v_pk_mul_f32\0",
+    b"\0v_pk_add_f32\0",
+)
+
+
+def test_another_codegen_library_is_a_side_and_is_charged(irdiff, tmp_path, newest):
+    """A copy that prints other names of two instructions stands for another version of it."""
+    own = Path(newest.root) / "backends/amd/lib/libtriton_amd_codegen.so"
+    other = tmp_path / own.name
+    other.write_bytes(own.read_bytes().replace(MUL, MAX).replace(PACKED_MUL, PACKED_ADD))
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "run.py").write_text(text_of("settings/program.py"))
+    setting = f"+TRITON_AMD_CODEGEN_PATH={other}"
+    done = irdiff("compare", BASE, setting, "--program", "run.py", "--target", "gfx942", cwd=folder)
+    (case,) = cases_of(done).values()
+    assert case["verdict"] == "changed" and case["origin"]["charged"] == ["codegen library"]
+    assert "by the codegen library" in done.stdout and setting in done.stdout.splitlines()[1]

@@ -1,6 +1,6 @@
 """Does a setting that does nothing leave everything `unchanged`, and one that does something not?
 
-    python -m tests.programs.setting_trials [--count 100] [--seed 0] [--release 3.9.0]
+    python -m tests.programs.setting_trials [--count 100] [--seed 0] [--release 3.9.0] [--jobs 1]
 
 Draws settings at random among the knobs and the launch options that the release names: switches, numbers,
 flags of ptxas and of LLVM, copies of tools. For each, `irdiff compare RELEASE +SETTING` with one shared cache
@@ -20,6 +20,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ from tests.texts import files_of
 
 TARGETS = {"sm_90": ("cuda", "90", "32"), "gfx942": ("hip", "gfx942", "64")}
 BINARIES = {"cuda": "cubin", "hip": "hsaco"}
-SAME = {"unchanged", "ir-only", "absorbed"}
+RIGHT = {"same": {"unchanged", "absorbed"}, "other": {"changed"}, "fails": {"broken"}}
 FLAGS = {
     "PTXAS_OPTIONS": ["--fmad=false", "-O1", "-O2", "-O3", "--maxrregcount=40", "-v", "--disable-warnings"],
     "DISABLE_LLVM_OPT": [
@@ -61,10 +63,23 @@ NEVER = {"TRITON_INTERPRET", "TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TR
 """They ask for a folder, or for another program than a compiler."""
 
 
+ByHand = dict[str, list[object]]
+"""{kernel: [what executes, what its launcher reads], or how it failed}."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One setting: the run, None where irdiff refuses it, and what Triton alone makes for each target."""
+
+    found: dict[str, Any] | None
+    made: Mapping[str, ByHand]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--release", default="3.9.0")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="setting-trials-") as folder:
@@ -72,7 +87,7 @@ def main() -> None:
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> int:
-    for name, text in files_of("settings").items():
+    for name, text in files_of("settings").items():  # type: ignore[no-untyped-call]
         (folder / name).write_text(text)
     config = configuration.load()
     base = f"triton=={arguments.release}"
@@ -81,35 +96,43 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     draw = settings_of(described, Path(toolchain.root), folder, random.Random(arguments.seed))
     cache = cache_beside(config.cache, folder)
     truths = {target: by_hand(toolchain.python, folder, target, {}) for target in TARGETS}
+    drawn: dict[str, dict[str, str]] = {}
+    while len(drawn) < arguments.count:
+        chosen = next(draw)
+        drawn.setdefault(side_settings.suffix(chosen), chosen)
+
+    def trial(chosen: Mapping[str, str]) -> Trial:
+        found = compared(base, side_settings.suffix(chosen), folder, cache)
+        made = {target: by_hand(toolchain.python, folder, target, chosen) for target in TARGETS}
+        return Trial(found=found, made=made)
+
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        trials = dict(zip(drawn, pool.map(trial, drawn.values()), strict=True))
+    return judged(trials, truths)
+
+
+def judged(trials: Mapping[str, Trial], truths: Mapping[str, ByHand]) -> int:
+    """Prints every wrong verdict and the totals; 1 where something is wrong."""
     digests: dict[str, str] = {}
     wrong, verdicts = 0, Counter[str]()
-    while len(digests) < arguments.count:
-        chosen = next(draw)
-        words = side_settings.suffix(chosen)
-        if words in digests.values():
-            continue
-        found = compared(base, words, folder, cache)
-        if found is None:
-            print(f"REFUSED {words}")
+    for words, each in trials.items():
+        if each.found is None:
             verdicts["refused"] += 1
-            digests[f"refused {words}"] = words
             continue
-        digest = found["head"]["digest"]
-        if digest in digests or digest == found["base"]["digest"]:
+        digest = each.found["head"]["digest"]
+        if digest in digests or digest == each.found["base"]["digest"]:
             print(f"SHARED DIGEST {words}, {digests.get(digest)}")
             wrong += 1
         digests[digest] = words
-        now_made = {target: by_hand(toolchain.python, folder, target, chosen) for target in TARGETS}
-        for case in found["cases"]:
+        for case in each.found["cases"]:
             target, kernel, verdict = case["target"], case["kernel"], case["verdict"]
-            now = now_made[target][kernel]
+            now = each.made[target][kernel]
             expected = "same" if now == truths[target][kernel] else "other" if now[0] else "fails"
-            right = {"same": SAME, "other": {"changed"}, "fails": {"broken"}}[expected]
             verdicts[f"{expected}: {verdict}"] += 1
-            if verdict not in right:
+            if verdict not in RIGHT[expected]:
                 print(f"WRONG {words} {kernel}@{target}: {verdict}, by hand {expected}")
                 wrong += 1
-    print(f"{len(digests)} settings, {dict(sorted(verdicts.items()))}, {wrong} wrong")
+    print(f"{len(trials)} settings, {dict(sorted(verdicts.items()))}, {wrong} wrong")
     return 1 if wrong else 0
 
 
@@ -150,13 +173,13 @@ def settings_of(
 
 def compared(base: str, words: str, folder: Path, cache: Path) -> dict[str, Any] | None:
     """The run; None where irdiff refuses the setting."""
-    program = folder / "program"
-    program.mkdir(exist_ok=True)
-    shutil.copyfile(folder / "kernels.py", program / "kernels.py")
     out = Path(tempfile.mkdtemp(dir=folder))
+    program = out / "program"
+    program.mkdir()
+    shutil.copyfile(folder / "kernels.py", program / "kernels.py")
     command = [sys.executable, "-m", "irdiff", "compare", base, words, "--program", "kernels.py", "-q"]
     command += [word for target in TARGETS for word in ("--target", target)]
-    command += ["--no-attribute", "--cache", str(cache), "--out", str(out / "run")]
+    command += ["--no-attribute", "-j", "2", "--cache", str(cache), "--out", str(out / "run")]
     done = subprocess.run(command, cwd=program, capture_output=True, text=True, check=False)
     if done.returncode == 2:
         print(done.stderr.strip())
@@ -168,8 +191,7 @@ def compared(base: str, words: str, folder: Path, cache: Path) -> dict[str, Any]
     return found
 
 
-def by_hand(python: str, folder: Path, target: str, chosen: Mapping[str, str]) -> dict[str, list[object]]:
-    """{kernel: [what executes, what its launcher reads]}, or how it failed."""
+def by_hand(python: str, folder: Path, target: str, chosen: Mapping[str, str]) -> ByHand:
     variables = {name: value for name, value in chosen.items() if name.isupper()}
     options = {name: side_settings.value_of(value) for name, value in chosen.items() if name.islower()}
     environment = {
