@@ -17,7 +17,7 @@ from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.samples import Likeness, Samples
 from irdiff.effects.witnesses import Witnesses, code, noun
-from irdiff.ir.program import Act
+from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
 
 Difference = Hazard | Rounding | NotShown | Harmless
@@ -312,7 +312,7 @@ class Differences:
         (self._gone if is_gone else self._new)[act, space] += 1
         name = _a(noun(event))
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
-        writes = act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != "local"
+        writes = act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != PRIVATE
         witness = self._witnesses.alone(event, is_gone=is_gone)
         if writes:
             return Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)

@@ -233,9 +233,22 @@ def _of_ptx(name: str) -> Function | None:
         return _compared(rest[0], last)
     if last.endswith("x2") and (own := _real(word, last[:-2])) and last[:-2] in _SIZES:
         return _halves(own, _SIZES[last[:-2]])
+    if rest[-2:-1] == ["f32"] and last in ("f16", "bf16"):
+        return _mixed(word, last)
     if last in _SIZES:
         return _real(word, last)
     return _integer(word, rest)
+
+
+def _mixed(word: str, source: str) -> Function | None:
+    """All but the last operand have the smaller format (PTX ISA, "Mixed Precision Floating-Point")."""
+    function = _REAL.get(word)
+
+    def computed(*parts: Bits) -> Bits:
+        *others, last = parts
+        return encode("f32", function(*(decode(source, each) for each in others), decode("f32", last)))  # type: ignore[misc]
+
+    return computed if function and word in ("add", "sub", "fma") else None
 
 
 def _integer(word: str, rest: Sequence[str]) -> Function | None:

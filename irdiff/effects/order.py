@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from irdiff.effects.numbering import Event
 from irdiff.effects.values import Values
-from irdiff.ir.program import Act
+from irdiff.ir.program import PRIVATE, Act
 
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
@@ -20,7 +20,7 @@ def meet(values: Values, one: Event, other: Event) -> bool:
     """Whether the order of two effects counts."""
     ours, theirs = one.effect, other.effect
     acts = {ours.act, theirs.act}
-    if acts & _WITHOUT_ORDER:
+    if acts & _WITHOUT_ORDER or (Act.SYNC in acts and PRIVATE in (ours.space, theirs.space)):
         return False
     if one.operation.keeps_order or other.operation.keeps_order:
         return True

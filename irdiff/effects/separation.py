@@ -16,7 +16,7 @@ from typing import NamedTuple
 from irdiff.effects import order
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.values import Values
-from irdiff.ir.program import Act
+from irdiff.ir.program import PRIVATE, Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
 """And what other synchronization a barrier makes known to other threads, as a wait."""
@@ -91,7 +91,11 @@ def is_divided(side: NumberedFunction, barrier: Event) -> bool:
 
 def _accesses(side: NumberedFunction, barrier: object) -> dict[int, Event]:
     events = (event for block in side.blocks for event in block.events)
-    return {each.number: each for each in events if each.effect.act in _ACCESSES and kind_of(each) != barrier}
+    return {
+        each.number: each
+        for each in events
+        if each.effect.act in _ACCESSES and each.effect.space != PRIVATE and kind_of(each) != barrier
+    }
 
 
 def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) -> dict[int, int]:

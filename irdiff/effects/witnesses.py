@@ -106,11 +106,14 @@ class Witnesses:
         pending = sorted(other[2] - one[2])[-1:]
         witness = self._witness([one[1]], [*pending, other[1]])
         name = code(other[0])
-        if any(b > a for a, b in zip(before, after, strict=True)):
+        if any(b > a for a, b in zip(before[:-1], after[:-1], strict=True)):
             what = f"runs {name} before accesses of memory end that base waits for"
             if after.registers:
                 what = f"uses {counted(after.registers, 'register')} in {name} before the loads end"
             return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+        if after.atomics > before.atomics:
+            reason = "an atomic does not wait for one before it, as at base"
+            return NotShown(reason=reason, detail=name, witness=witness)
         if before.registers:
             return NotShown(reason="base uses a register before its load ends", detail=name, witness=witness)
         return Harmless(what=f"{name} waits for more")

@@ -71,10 +71,14 @@ class Early(NamedTuple):
     """The kinds of accesses of memory that other threads would not see yet."""
     copies: int = 0
     """The copies to shared memory that run."""
+    atomics: int = 0
+    """1 for an atomic that other ones may overtake: nothing in the text says whether their order counts."""
 
 
 EARLY = "‼"
 """Behind the name of an instruction that does not wait for what it needs, with what `Early` counts."""
+PRIVATE = "local"
+"""The space of memory that only its own thread sees."""
 COPY = "copy", 0
 PIECES = 64
 """`piece` takes the place of a part times this, and how many parts there are."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from irdiff.ir.program import EARLY, Act, BlockNode, Early, Graph, Instruction, Operation
+from irdiff.ir.program import EARLY, PRIVATE, Act, BlockNode, Early, Effect, Graph, Instruction, Operation
 
 _WAIT = "s_waitcnt "
 """Begins the name of a wait; the counts follow."""
@@ -27,7 +27,7 @@ _COUNTERS = {
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 63
 """More of a counter are not told apart."""
-_STORES, _SHARED, _CACHES = "stores", "shared memory", "a write-back of caches"
+_STORES, _SHARED, _CACHES, _ATOMICS = "stores", "shared memory", "a write-back of caches", "atomics"
 _BARRIER = "s_barrier"
 
 
@@ -101,11 +101,14 @@ class _Pending:
         running = frozenset(line for rows in pending for line in rows if line in self.seen)
         if each.operation.name.startswith(_BARRIER):
             return None, running
-        is_plain = effect.act is Act.STORE and not each.operation.keeps_order
-        awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES)
+        is_relaxed = effect.act in (Act.STORE, Act.ATOMIC) and not each.operation.keeps_order
+        is_plain = is_relaxed and effect.act is Act.STORE
+        awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES, _ATOMICS)
         kinds = {what for rows in pending for what in rows if what in awaited}
+        atomics = int(is_relaxed and _ATOMICS in kinds)
         copies = 0 if is_plain else len(self.copies)
-        return (Early(memory=len(kinds), copies=copies), running) if kinds or copies else (None, frozenset())
+        found = Early(memory=len(kinds) - atomics, copies=copies, atomics=atomics)
+        return (found, running) if any(found) else (None, frozenset())
 
     @staticmethod
     def _lines(
@@ -139,12 +142,18 @@ class _Pending:
             if counter == "lgkmcnt":
                 self.last[counter][_SHARED] = number
                 self.seen.add(each.line)
-            elif counter and (effect := each.operation.effect) and effect.act is not Act.LOAD:
+            elif counter and (effect := each.operation.effect) and _is_seen(effect):
                 self.seen.add(each.line)
                 if effect.act is Act.COPY:
                     self.copies = {max(n, number - _MOST) for n in (*self.copies, number)}
                 else:
-                    self.last[counter][_STORES] = number
+                    is_atomic = effect.act is Act.ATOMIC and not each.operation.keeps_order
+                    self.last[counter][_ATOMICS if is_atomic else _STORES] = number
+
+
+def _is_seen(effect: Effect) -> bool:
+    """By other threads: a load is not, nor what a thread keeps in its scratch memory."""
+    return effect.act is not Act.LOAD and effect.space != PRIVATE
 
 
 def marked(graph: Graph) -> Graph:
