@@ -59,7 +59,7 @@ def init_command(
         if first != "-m" and not Path(first).is_file():
             raise UsageError(f"there is no folder and no program {first}", hint="irdiff init bench/run.py")
     is_compiler = (folder / checkout.PACKAGE_MARK).exists()
-    files = _project_file(folder, packages, program, target_names, asked=not github)
+    files, unnamed = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
         files |= github_files(action, shards, config, is_compiler=is_compiler, timing=timing)
     if not files:
@@ -67,6 +67,11 @@ def init_command(
     for path, content in _to_write(folder, files, force).items():
         options.write_output(path, content)
         click.echo(f"wrote {path}")
+    if unnamed:
+        click.echo(
+            f"\nThe program also imports {', '.join(unnamed)}, which no requirements of this repository name. "
+            f"irdiff installs nothing by a guess: name the packages in {kernel_repository.FILE}."
+        )
     if github:
         action = action or own_action(config) or ""
         click.echo(f"\nThe jobs run {action}. What you must still do:")
@@ -77,17 +82,22 @@ def init_command(
 
 def _project_file(
     folder: Path, packages: tuple[str, ...], program: str | None, targets: tuple[str, ...], *, asked: bool
-) -> dict[str, str]:
-    """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """An `irdiff.toml` for a repository of kernels that has none, and the modules of unnamed packages.
+
+    A checkout of Triton needs none.
+    """
     if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
             raise UsageError(
                 f"{folder / kernel_repository.FILE} is there",
                 hint=f"write into its table [kernels]: program = {json.dumps(program)}",
             )
-        return {}
+        return {}, ()
     found = init_toml.look_around(folder, packages, program, targets or DEFAULT)
-    return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
+    if not asked and not found.kernels:
+        return {}, ()
+    return {kernel_repository.FILE: init_toml.irdiff_toml(found)}, found.unnamed
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
