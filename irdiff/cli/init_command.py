@@ -69,7 +69,7 @@ def init_command(
         click.echo(f"wrote {path}")
     if unnamed:
         click.echo(
-            f"\nThe program also imports {', '.join(unnamed)}, which no requirements of this repository name. "
+            f"\nThe program also imports {', '.join(unnamed)}, which no requirements of the repository name. "
             f"irdiff installs nothing by a guess: name the packages in {kernel_repository.FILE}."
         )
     if github:
