@@ -37,10 +37,11 @@ from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import machine_code_text, radius, runtime
+from irdiff.compare import cases, machine_code_text, program_failures, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.comparer import compare as compare_code
+from irdiff.compare.program_failures import ProgramFailure
 from irdiff.compile import selecting
 from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -452,8 +453,12 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
         side = asked.sides.of(which)
         if name not in side.corpus.workloads:
             return job, NOTHING
-        return job, steps.compiler.catalog(side, name, target)
+        catalog = steps.compiler.catalog(side, name, target)
+        if cases.is_program(name):
+            _say_failed(name, catalog, f"at {which} on {target.name}", said, steps.report)
+        return job, catalog
 
+    said: set[ProgramFailure] = set()
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
         CapturedWorkload(
@@ -461,6 +466,18 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
         )
         for row, (name, target) in enumerate(rows)
     ]
+
+
+def _say_failed(
+    workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
+) -> None:
+    """Says at once that a program fails, and not when it has failed on every side and target."""
+    for each in catalog.failures:
+        why = program_failures.of(each.failure, workload)
+        if each.expected and why not in said:
+            said.add(why)
+            words = f"{why.program} fails {where}: {why.reason}"
+            report(Progress(phase="capture", done=0, total=0, detail="", attention=words))
 
 
 def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:

@@ -19,10 +19,11 @@ from irdiff.cli import completion, options, report_command, run_argument, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Edited, Failure, FailureKind, Options, Run, Sides, Verdict
+from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
 from irdiff.report.conclusion import may_fail
@@ -144,10 +145,8 @@ def compare_command(**given: Any) -> int:
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
     report_command.write(run, part, made, outputs)
-    for name, failure in _failed_programs(run):
-        say(f"irdiff: the program of {name} failed:")
-        for line in failure.stderr.splitlines():
-            say(line)
+    for line in _failed_programs(run):
+        say(line)
     if "-" not in map(str, outputs.files):
         report_command.print_report(part, made, outputs)
     if isinstance(comparison, pipeline.Comparison):
@@ -215,10 +214,12 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _failed_programs(run: Run) -> Iterator[tuple[str, Failure]]:
-    """What a reader needs first, each error once."""
-    found = {failure.stderr: (case.id, failure) for case in run.cases if (failure := failed_program(case))}
-    yield from found.values()
+def _failed_programs(run: Run) -> Iterator[str]:
+    """The traceback of each error once."""
+    found = {failure.stderr: (case, failure) for case in run.cases if (failure := failed_program(case))}
+    for case, failure in found.values():
+        yield f"irdiff: {program_failures.of(failure, case.workload).program} fails:"
+        yield from program_failures.own_traceback(failure.stderr)
 
 
 def _require_whole(run: Run, given: GivenRun) -> None:
@@ -226,9 +227,10 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     for case in run.cases:
         if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
+            why = program_failures.of(ended, case.workload)
             raise NothingComparedError(
-                f"the program of {case.id} failed on both sides: {ended.message}",
-                hint="what it launched before is in the run; run it by itself, then compare again",
+                f"{why.program} fails on both sides: {why.reason}",
+                hint="what it launched before that is in the run; mend it, then compare again",
             )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):

@@ -20,6 +20,7 @@ from irdiff.gate.outcome import Outcome
 from irdiff.gate.outputs import Again, ReleaseRun, junit
 from irdiff.gate.policy import Policy
 from irdiff.gate.sarif import sarif
+from irdiff.resolve import kernel_repository
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _accepted_option = click.option(
@@ -80,6 +81,9 @@ def gate_command(
     """
     named, policy_path = policy_path, policy_path or _usual_policy()
     rules = policy.load(policy_path)
+    plan = kernel_repository.plan_above(Path().absolute())
+    if policy_path == _shipped() and plan and plan.targets:
+        rules = policy.for_targets(rules, plan.targets)
     file = accepted_path or policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()

@@ -113,7 +113,8 @@ def _failure(case: ComparedCase) -> Cause:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
         verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
-        return Cause.uncounted(CauseKind.FAILURE, f"the workload {verb}", cases.reason(failure))
+        what = "program" if cases.is_program(case.workload) else "workload"
+        return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 
 

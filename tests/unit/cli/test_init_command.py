@@ -1,10 +1,12 @@
 """`irdiff init` writes no package that nobody named: the next comparison would install it."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from irdiff.cli.init_command import init_command
+from irdiff.gate import policy
 from tests.unit.typed import typed
 
 KERNEL = "import triton\nimport einops\n\n\n@triton.jit\ndef copy(x, y):\n    pass\n"
@@ -64,3 +66,18 @@ def test_modules_of_the_repository_and_optional_ones_are_no_packages(repository)
     optional = 'if importlib.util.find_spec("vendor"):\n    import vendor\n'
     (repository / "lib/__init__.py").write_text(f"import sys\n{optional}from chip_table import WARPS\n")
     assert "# They also import einops, numpy, torch." in written(repository)[1]
+
+
+@pytest.mark.parametrize(
+    ("compared", "required"), [(["gfx950"], ["gfx950"]), (["gfx950", "sm_90"], ["sm_90"])]
+)
+def test_the_policy_requires_no_target_that_the_repository_does_not_compare(repository, compared, required):
+    words = [word for name in compared for word in ("--target", name)]
+    written(repository, *words)
+    typed(init_command, "--github", "--action", f"o/irdiff@{'a' * 40}")
+    (coverage,) = [
+        rule for rule in policy.load(repository / "irdiff-policy.toml").rule if rule.id == "coverage"
+    ]
+    own = policy.load(Path(__file__).parents[3] / "reports" / "irdiff-policy.toml")
+    assert coverage in policy.for_targets(own, compared).rule
+    assert list(coverage.required_targets) == required
