@@ -251,7 +251,8 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
     settings = {name for side in asked.sides for name in side.toolchain.settings}
-    pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in _match(captured, asked)]
+    matched, merged = pairing.without_merged(_match(captured, asked))
+    pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
     attributed = attribute(compared, steps.attributor, asked.sides)
@@ -264,7 +265,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
-    unseen = unexamined.of_sides(asked.sides, captured)
+    unseen = (*unexamined.of_sides(asked.sides, captured), *unexamined.merged(merged))
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(
