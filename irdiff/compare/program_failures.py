@@ -26,6 +26,9 @@ class ProgramFailure:
     """Its path in the repository, or its name where no line of it was reached."""
     reason: str
     """The error and its line: `ImportError: no module k, line 2`."""
+    path: str
+    """The file with that line; empty where no line of the repository was reached."""
+    line: int
 
 
 def of(failure: Failure, workload: str) -> ProgramFailure:
@@ -36,10 +39,10 @@ def of(failure: Failure, workload: str) -> ProgramFailure:
         if not path.startswith("/") and not any(part in path for part in _NOT_THE_PROGRAMS)
     ]
     if not frames:
-        return ProgramFailure(program=workload.partition("/")[2], reason=message)
+        return ProgramFailure(program=workload.partition("/")[2], reason=message, path="", line=0)
     program, (path, number) = frames[0][0], frames[-1]
     place = f"line {number}" if path == program else f"{path} line {number}"
-    return ProgramFailure(program=program, reason=f"{message}, {place}")
+    return ProgramFailure(program=program, reason=f"{message}, {place}", path=path, line=int(number))
 
 
 def own_traceback(stderr: str) -> list[str]:

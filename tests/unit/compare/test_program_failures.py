@@ -25,16 +25,22 @@ def failure(message=ERROR, frames=OWN, workload="program/run"):
 
 
 @pytest.mark.parametrize(
-    ("frames", "program", "reason"),
+    ("frames", "program", "reason", "place"),
     [
-        (OWN, "bench/run.py", f"{ERROR}, line 2"),
-        (f'{OWN}  File "k.py", line 7, in f\n    g()\n', "bench/run.py", f"{ERROR}, k.py line 7"),
-        ("", "run", ERROR),  # it ended in a package
+        (OWN, "bench/run.py", f"{ERROR}, line 2", ("bench/run.py", 2)),
+        (
+            f'{OWN}  File "k.py", line 7, in f\n    g()\n',
+            "bench/run.py",
+            f"{ERROR}, k.py line 7",
+            ("k.py", 7),
+        ),
+        ("", "run", ERROR, ("", 0)),  # it ended in a package
     ],
 )
-def test_the_program_the_error_and_the_line(frames, program, reason):
+def test_the_program_the_error_and_the_line(frames, program, reason, place):
+    path, line = place
     assert program_failures.of(failure(frames=frames), "program/run") == ProgramFailure(
-        program=program, reason=reason
+        program=program, reason=reason, path=path, line=line
     )
 
 
