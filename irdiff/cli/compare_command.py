@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.cli import completion, options, report_command, run_argument, screen, tool_sides
+from irdiff.cli import completion, options, report_command, run_argument, screen, sections, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
@@ -63,7 +63,18 @@ class CompareArguments:
     config: Config
 
 
-@click.command("compare")
+_SECTIONS = {
+    "Which kernels": ("--corpus", "--pack", "--program", "--python", "--with"),
+    "Which cases": ("--target", "--case", "--tier", "--configs"),
+    "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", "--ptxas"),
+    "What is shown": ("--quiet", "--limit", "--known", "--bump", "--exercised"),
+    "What is written": ("--out", "--html", "--markdown", "--json", "--exit-code"),
+    "How much is done": ("--recheck", "--attribute", "--stages", "--no-cache", "--timeout", "--memory"),
+    "Machines": ("--jobs", "--shard", "--cluster", "--cache", "--store-mode"),
+}
+
+
+@click.command("compare", cls=sections.command(_SECTIONS))
 @click.argument("base", required=False, shell_complete=completion.sides)
 @click.argument("head", required=False, shell_complete=completion.sides)
 @options.checkout
@@ -106,16 +117,19 @@ class CompareArguments:
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
-    """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
+    """Compile kernels with BASE and with HEAD, and say which changed, why, and what that does.
 
-    A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
-    (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
-    revision selects the compiler, in a repository with an irdiff.toml the kernels. HEAD is by default the
-    working tree if it has changes, else the commit that is checked out; BASE the merge base with the main
-    branch. With --ir both are files of IR, and one compiler compiles both. llvm:PATH compiles the LLVM IR,
-    and ptxas:PATH the PTX, that a release or a run made: `triton==3.9.0 llvm:PATH`, or two such tools with
-    --from.
-    """
+    \b
+    irdiff compare triton==3.8.0 triton==3.9.0    two releases, over irdiff's kernels
+    irdiff compare main HEAD                      two revisions of this repository
+    irdiff compare                                your working tree against the main branch
+
+    A revision selects the compiler in a checkout of Triton, and the kernels in a repository that has an
+    irdiff.toml (`irdiff init` writes one). `.` is the working tree. Other sides are a wheel (wheel:PATH) and
+    an interpreter that has Triton (python:PATH). llvm:PATH and ptxas:PATH are tools: they compile the LLVM IR
+    or the PTX of the other side, or of --from. With --ir both sides are files of IR, and one compiler
+    compiles both.
+    """  # noqa: D301 (click reads the backspace)
     arguments = CompareArguments(**given)
     config, outputs = arguments.config, arguments.outputs
     if arguments.out:
