@@ -188,16 +188,28 @@ def _named_packages(modules: Iterable[str], asked: Sequence[str], root: Path) ->
 
 def _required(root: Path) -> Iterator[str]:
     """Names of the packages in every file of requirements."""
+    for name, content in _requirements(root):
+        yield from pins.requirements(name, content, lambda other: _content(root, other))
 
-    def content(name: str) -> bytes | None:
-        path = root / name
-        return path.read_bytes() if path.is_file() else None
 
+def _requirements(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Lock files, requirements files and the project's own, each with its content."""
     more = (path.relative_to(root).as_posix() for path in root.glob("requirements*/*.txt"))
     beside = (path.name for path in root.glob("*requirements*.txt"))
     for name in dict.fromkeys([*pins.FILES, pins.PROJECT, *beside, *more]):
-        if (found := content(name)) is not None:
-            yield from pins.requirements(name, found, content)
+        if (content := _content(root, name)) is not None:
+            yield name, content
+
+
+def _content(root: Path, name: str) -> bytes | None:
+    path = root / name
+    return path.read_bytes() if path.is_file() else None
+
+
+def _version(root: Path, package: str) -> str | None:
+    """That of the environment, or else the one that a file of requirements names."""
+    versions = (pins.version(name, content, package) for name, content in _requirements(root))
+    return pins.installed(root, package) or next(filter(None, versions), None)
 
 
 def _with_versions(
@@ -207,7 +219,7 @@ def _with_versions(
     locked = (root / pin).read_bytes() if pin else b""
     found = {}
     for name in (module.replace("_", "-") for module in modules):
-        version = None if pins.version(pin or "", locked, name) else pins.installed(root, name)
+        version = None if pins.version(pin or "", locked, name) else _version(root, name)
         found[extra_packages.name_of(name)] = f"{name}=={version}" if version else name
     for text in map(str.strip, asked):
         name = extra_packages.name_of(text)

@@ -39,9 +39,9 @@ def test_a_module_that_no_requirements_name_stands_in_a_comment_and_in_what_is_p
     ("place", "content"),
     [
         ("pyproject.toml", '[project]\ndependencies = ["torch>=2.5", "einops"]\n'),
-        ("requirements.txt", "torch\neinops==0.8\n"),
-        ("requirements-dev.txt", "torch\neinops==0.8\n"),
-        ("requirements/gpu.txt", "torch\neinops==0.8\n"),
+        ("requirements.txt", "torch\neinops>=0.8\n"),
+        ("requirements-dev.txt", "torch\neinops>=0.8\n"),
+        ("requirements/gpu.txt", "torch\neinops>=0.8\n"),
     ],
 )
 def test_a_package_that_the_repository_requires_is_installed(repository, place, content):
@@ -50,6 +50,11 @@ def test_a_package_that_the_repository_requires_is_installed(repository, place, 
     table, text, _ = written(repository)
     assert table["packages"] == ["einops", "torch"]
     assert "# They also import numpy." in text
+
+
+def test_an_exact_requirement_without_a_pin_of_triton_gives_the_version(repository):
+    (repository / "requirements.txt").write_text("torch==2.13.0\neinops\n")
+    assert written(repository)[0]["packages"] == ["einops", "torch==2.13.0"]
 
 
 def test_a_package_that_the_user_names_or_has_in_the_environment_is_installed(repository):
