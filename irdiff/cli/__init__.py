@@ -52,7 +52,6 @@ _GROUPS = {
         "capture": ("capture_command", "Record a program's kernels as a corpus."),
         "toolchain": ("toolchain_commands", "Install, build, check and remove compilers."),
         "hook": ("hook_commands", "Install a hook that compares before every push."),
-        "completion": ("completion", "Print the completion of a shell."),
     },
 }
 """By what people do: the module of each command, and its line in `--help`.

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.cli import completion, options, report_command, run_argument, screen, sections, tool_sides
+from irdiff.cli import options, report_command, run_argument, screen, sections, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
@@ -75,8 +75,8 @@ _SECTIONS = {
 
 
 @click.command("compare", cls=sections.command(_SECTIONS))
-@click.argument("base", required=False, shell_complete=completion.sides)
-@click.argument("head", required=False, shell_complete=completion.sides)
+@click.argument("base", required=False)
+@click.argument("head", required=False)
 @options.checkout
 @click.option("--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR for one compiler.")
 @click.option(
