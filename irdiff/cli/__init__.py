@@ -51,7 +51,6 @@ _GROUPS = {
         "corpus": ("corpus_commands", "List, show, check and verify workloads."),
         "capture": ("capture_command", "Record a program's kernels as a corpus."),
         "toolchain": ("toolchain_commands", "Install, build, check and remove compilers."),
-        "hook": ("hook_commands", "Install a hook that compares before every push."),
     },
 }
 """By what people do: the module of each command, and its line in `--help`.
@@ -59,6 +58,9 @@ _GROUPS = {
 A command is called `NAME_command` or `NAME_group` in its module.
 """
 _COMMANDS = {name: row for commands in _GROUPS.values() for name, row in commands.items()}
+_UNLISTED = {"hook": "hook_commands"}
+"""What no person types: the entry of `.pre-commit-hooks.yaml`."""
+_MODULES = {name: module for name, (module, _) in _COMMANDS.items()} | _UNLISTED
 
 
 class _LazyGroup(click.Group):
@@ -68,9 +70,9 @@ class _LazyGroup(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _MODULES:
             return None
-        found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
+        found = vars(importlib.import_module(f"irdiff.cli.{_MODULES[cmd_name]}"))
         name = cmd_name.replace("-", "_")
         command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command
@@ -79,7 +81,7 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggests near names among all commands; click does so only among those that are imported."""
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+        if args[0] not in _MODULES and not args[0].startswith("-"):
             raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
