@@ -19,7 +19,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids
-from irdiff.attribute import exercise, line_counter
+from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
@@ -119,7 +119,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
-    """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    """Whether the cases are counted that run the edited lines of head's compiler."""
     edited: Edited | None = None
     """What the trees of two revisions say, where both sides are such."""
 
@@ -570,13 +570,15 @@ def _notes(
 def _exercised(
     asked: Comparison, pairs: Sequence[Pair], steps: ComparisonSteps
 ) -> tuple[tuple[str, ...], EditedLines | None]:
-    """Notes on the edited sources of the compiler, and which of their lines ran."""
-    if not isinstance(steps.compiler, WorkerCompiler):
+    """Which edited lines of the compiler ran, or a note that nobody counted them."""
+    if not asked.exercised or not isinstance(steps.compiler, WorkerCompiler):
         return (), None
-    if not asked.exercised:
-        return exercise.named(asked.sides.head), None
-    notes = exercise.of_edited(asked.sides, pairs, steps.compiler, steps.report)
-    return notes, line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
+    if asked.sides.head.counting is None:
+        # as they were typed: a label is `main (1a2b3c4d5e)`
+        base, head = (side.toolchain.spec.partition(" ")[0] for side in asked.sides)
+        build = f"irdiff toolchain build {head} --coverage {base}"
+        return (f"which edited lines ran is not known: no compiler was built to count them ({build})",), None
+    return (), line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

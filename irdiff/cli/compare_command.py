@@ -86,7 +86,11 @@ _SECTIONS = {
     metavar="NAME=VALUE",
     help="An option of the launch, with --ir: num_warps=8; repeatable.",
 )
-@click.option("--exercised", is_flag=True, help="Count the cases that run each edited pass.")
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Say which edited lines of the compiler ran.",
+)
 @options.origin_option
 @options.ptxas_option
 @options.bump_option
