@@ -251,7 +251,8 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
     settings = {name for side in asked.sides for name in side.toolchain.settings}
-    matched, merged = pairing.without_merged(_match(captured, asked))
+    every = _match(captured, asked)
+    matched, merged = pairing.without_merged(every)
     pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
@@ -287,6 +288,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *_notes(asked, pairs, captured, steps),
             *exercised,
             *_shared(pairs),
+            *_compiled_kernels(every),
             *determinism.notes,
             *steps.store.notes(),
             *(steps.shared.notes() if steps.shared else ()),
@@ -592,6 +594,13 @@ def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
     again = len(known) - len(set(known))
     if again:
         yield f"{again} of {len(pairs)} cases have the input of another case: compiled once, counted each"
+
+
+def _compiled_kernels(pairs: Sequence[Pair]) -> Iterator[str]:
+    """A note where the same launches need more or fewer compiled kernels: a constant became an argument."""
+    base, head = pairing.compiled_kernels(pairs)
+    if base and head and base != head:
+        yield f"kernels that are compiled for the same launches, each once: {base} → {head}"
 
 
 def _revision(side: Side) -> Revision:

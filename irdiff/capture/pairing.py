@@ -182,6 +182,19 @@ def without_merged(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
     return [pair for pair in pairs if pair.id not in merged], sorted(merged)
 
 
+def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
+    """How many distinct inputs each side compiles for the launches that both have; 0 if one is not known."""
+    both = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
+    merged = set(without_merged(pairs)[1])
+    kept = [*both, *(pair for pair in pairs if pair.id in merged)]
+
+    def count(launches: Iterable[Row | None]) -> int:
+        digests = {row.digest for row in launches if isinstance(row, Launch)}
+        return 0 if None in digests else len(digests)
+
+    return Sides(base=count(pair.base for pair in kept), head=count(pair.head for pair in kept))
+
+
 def _is_merged(pair: Pair, other: Pair) -> bool:
     """Whether the launch of one pair at head makes the calls, with the same tensors, of another's at base."""
     alone, shared = pair.base, other.head

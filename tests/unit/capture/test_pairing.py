@@ -217,3 +217,16 @@ def test_a_launch_with_other_tensors_is_removed(launch):
     tensor = replace(runs.blank(Argument), name="x", dtype="fp16", shape=(8,))
     pairs = two_and_one(replace(launch, arguments=(tensor,)), arguments=(replace(tensor, shape=(9,)),))
     assert pairing.without_merged(pairs) == (pairs, [])
+
+
+def test_the_same_launches_may_need_fewer_compiled_kernels(launch):
+    """A new kernel is no reason: the launches that both sides have are counted."""
+    one, two, new = (
+        replace(launch, id=f"f/w:a/k#{n}", label="a", places=(n,), digest=str(n)) for n in (1, 2, 3)
+    )
+    kernels = match([one, two], [replace(one, digest="x", places=(1, 2))])
+    assert pairing.compiled_kernels(kernels) == Sides(base=2, head=1)
+    assert pairing.compiled_kernels(match([one, two], [one, two, new])) == Sides(base=2, head=2)
+    shared = match([one, two], [replace(one, digest="x"), replace(two, digest="x")])
+    assert pairing.compiled_kernels(shared) == Sides(base=2, head=1)
+    assert pairing.compiled_kernels(match([one], [replace(one, digest=None)])) == Sides(base=1, head=0)
