@@ -25,6 +25,8 @@ class Progress:
     done: int
     total: int
     detail: str
+    attention: str = ""
+    """What a user must hear before the end; it stays on the screen."""
 
 
 LARGE_TEXT = threading.RLock()

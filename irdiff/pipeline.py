@@ -19,7 +19,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids
-from irdiff.attribute import exercise, line_counter
+from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
@@ -37,10 +37,11 @@ from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import machine_code_text, radius, runtime
+from irdiff.compare import cases, machine_code_text, program_failures, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.comparer import compare as compare_code
+from irdiff.compare.program_failures import ProgramFailure
 from irdiff.compile import selecting
 from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -118,7 +119,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
-    """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    """Whether the cases are counted that run the edited lines of head's compiler."""
     edited: Edited | None = None
     """What the trees of two revisions say, where both sides are such."""
 
@@ -250,7 +251,9 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
     settings = {name for side in asked.sides for name in side.toolchain.settings}
-    pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in _match(captured, asked)]
+    every = _match(captured, asked)
+    matched, merged = pairing.without_merged(every)
+    pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
     attributed = attribute(compared, steps.attributor, asked.sides)
@@ -263,7 +266,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
-    unseen = unexamined.of_sides(asked.sides, captured)
+    unseen = (*unexamined.of_sides(asked.sides, captured), *unexamined.merged(merged))
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(
@@ -285,6 +288,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *_notes(asked, pairs, captured, steps),
             *exercised,
             *_shared(pairs),
+            *_compiled_kernels(every),
             *determinism.notes,
             *steps.store.notes(),
             *(steps.shared.notes() if steps.shared else ()),
@@ -452,8 +456,12 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
         side = asked.sides.of(which)
         if name not in side.corpus.workloads:
             return job, NOTHING
-        return job, steps.compiler.catalog(side, name, target)
+        catalog = steps.compiler.catalog(side, name, target)
+        if cases.is_program(name):
+            _say_failed(name, catalog, f"at {which} on {target.name}", said, steps.report)
+        return job, catalog
 
+    said: set[ProgramFailure] = set()
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
         CapturedWorkload(
@@ -461,6 +469,18 @@ def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) 
         )
         for row, (name, target) in enumerate(rows)
     ]
+
+
+def _say_failed(
+    workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
+) -> None:
+    """Says at once that a program fails, and not when it has failed on every side and target."""
+    for each in catalog.failures:
+        why = program_failures.of(each.failure, workload)
+        if each.expected and why not in said:
+            said.add(why)
+            words = f"{why.program} fails {where}: {why.reason}"
+            report(Progress(phase="capture", done=0, total=0, detail="", attention=words))
 
 
 def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:
@@ -552,13 +572,15 @@ def _notes(
 def _exercised(
     asked: Comparison, pairs: Sequence[Pair], steps: ComparisonSteps
 ) -> tuple[tuple[str, ...], EditedLines | None]:
-    """Notes on the edited sources of the compiler, and which of their lines ran."""
-    if not isinstance(steps.compiler, WorkerCompiler):
+    """Which edited lines of the compiler ran, or a note that nobody counted them."""
+    if not asked.exercised or not isinstance(steps.compiler, WorkerCompiler):
         return (), None
-    if not asked.exercised:
-        return exercise.named(asked.sides.head), None
-    notes = exercise.of_edited(asked.sides, pairs, steps.compiler, steps.report)
-    return notes, line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
+    if asked.sides.head.counting is None:
+        # as they were typed: a label is `main (1a2b3c4d5e)`
+        base, head = (side.toolchain.spec.partition(" ")[0] for side in asked.sides)
+        build = f"irdiff toolchain build {head} --coverage {base}"
+        return (f"which edited lines ran is not known: no compiler was built to count them ({build})",), None
+    return (), line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -572,6 +594,13 @@ def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
     again = len(known) - len(set(known))
     if again:
         yield f"{again} of {len(pairs)} cases have the input of another case: compiled once, counted each"
+
+
+def _compiled_kernels(pairs: Sequence[Pair]) -> Iterator[str]:
+    """A note where the same launches need more or fewer compiled kernels: a constant became an argument."""
+    base, head = pairing.compiled_kernels(pairs)
+    if base and head and base != head:
+        yield f"kernels that are compiled for the same launches, each once: {base} → {head}"
 
 
 def _revision(side: Side) -> Revision:

@@ -46,6 +46,9 @@ class Backend(Protocol):
     def entry(self, binary: bytes, name: str) -> KernelEntry:
         """The entry point of a kernel. Raises EntryError."""
 
+    def assembly_facts(self, text: str) -> dict[str, Fact]:
+        """What the assembly states of the binary that is made of it."""
+
     def log_facts(self, log: str) -> dict[str, Fact]:
         """What the log of its assembler says."""
 

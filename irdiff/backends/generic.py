@@ -30,6 +30,10 @@ def entry(binary: bytes, name: str) -> KernelEntry:
     raise EntryError(f"{name}: no backend that irdiff knows makes such binaries")
 
 
+def assembly_facts(text: str) -> dict[str, Fact]:
+    return {}
+
+
 def log_facts(log: str) -> dict[str, Fact]:
     return {}
 

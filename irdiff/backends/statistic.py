@@ -9,6 +9,11 @@ from enum import IntEnum, StrEnum
 from irdiff.model import Fact
 
 
+def value_of(name: str, facts: Mapping[str, Fact]) -> Fact | None:
+    """A fact of one side, None where it is not known. What a counted text does not have, it has 0 times."""
+    return facts.get(name, 0 if f"{name.partition('.')[0]}.total" in facts else None)
+
+
 class Better(StrEnum):
     MORE = "more"
     LESS = "less"

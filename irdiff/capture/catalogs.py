@@ -100,8 +100,14 @@ class Capturer:
             if result and outcome in ("captured", "unsupported"):
                 said = diagnosis.of_file(folder / "stderr")
                 rows = result.get("failures", ())
+                root = f"{request['root']}/"  # of a copy of the repository, in the cache
                 failures = [
-                    _failure(row["id"], _message(row, rows, said), said.excerpt, expected=row["expected"])
+                    _failure(
+                        row["id"],
+                        _message(row, rows, said).replace(root, ""),
+                        said.excerpt.replace(root, ""),
+                        expected=row["expected"],
+                    )
                     for row in rows
                 ]
                 transient = any(row.get("transient") for row in rows)

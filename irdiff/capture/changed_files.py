@@ -31,7 +31,7 @@ def of_revisions(
     base, head = corpora.base.files, corpora.head.files
     if base is None or head is None:
         return None
-    changes = _changes(base, head)
+    changes, moved = _changes(base, head), _moved(base, head)
     places = corpora.map(_Places)
     compiled, readers = _compiled(pairs, places), _read(pairs, captured, places)
     for path, cases in compiled.items():
@@ -48,7 +48,9 @@ def of_revisions(
                 change=change,
                 compiled_by=len(compiled[path]),
                 read_by=len(readers[path]),
-                not_run=_not_run(path, corpora, called, is_read=bool(readers[path])),
+                not_run=_not_run(
+                    Sides(base=moved.get(path, path), head=path), corpora, called, is_read=bool(readers[path])
+                ),
             )
             for path, change in sorted(changes.items())
         ),
@@ -84,19 +86,19 @@ def _read(
 
 
 def _not_run(
-    path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
+    paths: Sides[str], corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
 ) -> tuple[str, ...]:
     """Changed functions and new kernels of a file that neither side ran or compiled; of a file that no launch
     reads none, unless it holds kernels: it is a test or a script.
     """
-    files = corpora.map(lambda corpus: corpus.root / path)
-    if not path.endswith(".py") or not files.head.is_file():
+    files = corpora.zip(paths).map(lambda side: side[0].root / side[1])
+    if not paths.head.endswith(".py") or not files.head.is_file():
         return ()
     texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
     found = [
         row.name
         for row in changed_functions(*texts)
-        if all((path, line) not in names for line, names in zip(row.lines, called, strict=True))
+        if all((path, line) not in names for path, line, names in zip(paths, row.lines, called, strict=True))
     ]
     return tuple(found) if is_read or _KERNEL.search(texts.head) else ()
 
@@ -106,6 +108,14 @@ def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, File
     added = dict.fromkeys(head.keys() - base.keys(), FileChange.ADDED)
     edited = {path for path in base.keys() & head.keys() if base[path] != head[path]}
     return {**removed, **added, **dict.fromkeys(edited, FileChange.CHANGED)}
+
+
+def _moved(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, str]:
+    """Path at head → path at base of files that were moved and not edited."""
+    removed = {content: path for path, content in base.items() if path not in head}
+    return {
+        path: removed[content] for path, content in head.items() if path not in base and content in removed
+    }
 
 
 class _Places:

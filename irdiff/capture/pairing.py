@@ -173,6 +173,42 @@ def _matched(base: Sequence[Launch], head: Sequence[Launch]) -> dict[str, str]:
     return {**found, **{name: name + _AT_BASE for name in alone if name in taken}}
 
 
+def without_merged(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
+    """The pairs, without those of launches that share the compiled kernel of another launch at head, as where
+    a constant became a runtime argument; and the ids of these. They are launched still: nothing is removed.
+    """
+    compared = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
+    merged = {pair.id for pair in pairs if any(_is_merged(pair, other) for other in compared)}
+    return [pair for pair in pairs if pair.id not in merged], sorted(merged)
+
+
+def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:
+    """How many distinct inputs each side compiles for the launches that both have; 0 if one is not known."""
+    both = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
+    merged = set(without_merged(pairs)[1])
+    kept = [*both, *(pair for pair in pairs if pair.id in merged)]
+
+    def count(launches: Iterable[Row | None]) -> int:
+        digests = {row.digest for row in launches if isinstance(row, Launch)}
+        return 0 if None in digests else len(digests)
+
+    return Sides(base=count(pair.base for pair in kept), head=count(pair.head for pair in kept))
+
+
+def _is_merged(pair: Pair, other: Pair) -> bool:
+    """Whether the launch of one pair at head makes the calls, with the same tensors, of another's at base."""
+    alone, shared = pair.base, other.head
+    if pair.head is not None or not isinstance(alone, Launch) or not isinstance(shared, Launch):
+        return False
+    is_kin = (alone.label, alone.kernel, pair.target) == (shared.label, shared.kernel, other.target)
+    return is_kin and {*alone.places} <= {*shared.places} and _tensors(alone) == _tensors(shared)
+
+
+def _tensors(launch: Launch) -> list[tuple[str, str | None, tuple[int, ...] | None]]:
+    tensors = (each for each in launch.arguments if each.shape is not None)
+    return [(each.name, each.dtype, each.shape) for each in tensors]
+
+
 def greedily(
     base: Sequence[Launch], head: Sequence[Launch], *keys: Callable[[Launch], Hashable]
 ) -> dict[str, str]:

@@ -8,7 +8,7 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import Sides
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.words import first_few
+from irdiff.words import counted, first_few
 
 _SHOWN = 3
 
@@ -17,6 +17,15 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
     """`the content of src/tuned.json was not compared: …`, a clause for each kind."""
     corpora = sides.map(lambda side: side.corpus)
     return (*_pointers(corpora, captured), *_ignored(corpora, captured), *_pins(sides))
+
+
+def merged(launches: Sequence[str]) -> Iterator[str]:
+    """Of launches at base whose calls another launch makes at head: its kernel was compared once."""
+    if launches:
+        is_one = len(launches) == 1
+        share, own = ("shares", "it is no case of its") if is_one else ("share", "they are no cases of their")
+        words = f"at head {counted(len(launches), 'launch')} {share} the compiled kernel of another"
+        yield f"{words}, so {own} own: {first_few(launches, _SHOWN)}"
 
 
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:

@@ -17,36 +17,50 @@ from irdiff import __version__
 from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, UsageError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
-_COMMANDS = {
-    "compare": ("compare_command", "Compare two sides over the corpus."),
-    "report": ("report_command", "Show a run again, in any format."),
-    "diff": ("diff_command", "Show the lines that changed in a case or a group."),
-    "count": ("count_command", "Count an operation or a pattern in the code of both sides."),
-    "explain": ("explain_command", "Show where a change comes from, and run each side alone."),
-    "runs": ("runs_commands", "List and remove runs, or show one in a browser."),
-    "diff-runs": ("runs_commands", "Show what is new between two runs."),
-    "time": ("time_command", "Time the changed cases of a run on GPUs, or take another machine's timings."),
-    "bisect": ("bisect_command", "Find the commit that changes a case."),
-    "merge": ("runs_commands", "Join the runs of shards or targets into one."),
-    "gate": ("gate_commands", "Check a run against a policy."),
-    "comment": ("comment_command", "Write a run's report on a pull request."),
-    "ab": ("ab_command", "Compare several candidates with one base."),
-    "history": (
-        "history_commands",
-        "Keep the figures of every kernel in every version, and show what moved.",
-    ),
-    "release-report": ("gate_commands", "Write one document over many runs."),
-    "github": ("github_commands", "Run one step of the workflows that `init --github` writes."),
-    "init": ("init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
-    "hook": ("hook_commands", "Install a hook that compares before every push."),
-    "corpus": ("corpus_commands", "List, show, check and verify workloads."),
-    "capture": ("capture_command", "Record a program's kernels as a corpus."),
-    "toolchain": ("toolchain_commands", "Install, build, check and remove toolchains."),
-    "store": ("store_commands", "Show, check, share and prune the store."),
-    "completion": ("completion", "Print the completion of a shell."),
-    "normalize": ("diff_command", "Print the canonical text of an IR file."),
+_GROUPS = {
+    "Compare": {
+        "compare": ("compare_command", "Compare two sides: compilers, or revisions of kernels."),
+        "ab": ("ab_command", "Compare several candidates with one base."),
+        "bisect": ("bisect_command", "Find the commit that changes a case."),
+        "merge": ("runs_commands", "Join the runs of shards or targets into one."),
+    },
+    "Look at a run": {
+        "report": ("report_command", "Show it again: terminal, page, Markdown, JSON."),
+        "explain": ("explain_command", "Say where a change comes from and what it does."),
+        "diff": ("diff_command", "Show the lines that changed in a case or a group."),
+        "count": ("count_command", "Count an operation or a pattern in the code of both sides."),
+        "runs": ("runs_commands", "List and remove runs, or open one in a browser."),
+        "diff-runs": ("runs_commands", "Show what is new between two runs."),
+        "normalize": ("diff_command", "Print the canonical text of an IR file."),
+    },
+    "Time it": {
+        "time": ("time_command", "Time the changed cases on a GPU, or take another machine's timings."),
+    },
+    "Gate and publish": {
+        "gate": ("gate_commands", "Check a run against a policy: the exit code is 0 or 1."),
+        "release-report": ("gate_commands", "Write one document over many runs."),
+        "comment": ("comment_command", "Write a run's report on a pull request."),
+        "github": ("github_commands", "Run one step of the workflows that `init --github` writes."),
+    },
+    "Keep": {
+        "history": ("history_commands", "Keep the figures of every version, and show what moved."),
+        "store": ("store_commands", "Show, check, share and prune the cache."),
+    },
+    "Set up": {
+        "init": ("init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
+        "corpus": ("corpus_commands", "List, show, check and verify workloads."),
+        "capture": ("capture_command", "Record a program's kernels as a corpus."),
+        "toolchain": ("toolchain_commands", "Install, build, check and remove compilers."),
+    },
 }
-"""The module of each command, and its line in `--help`. It is called `NAME_command` or `NAME_group` there."""
+"""By what people do: the module of each command, and its line in `--help`.
+
+A command is called `NAME_command` or `NAME_group` in its module.
+"""
+_COMMANDS = {name: row for commands in _GROUPS.values() for name, row in commands.items()}
+_UNLISTED = {"hook": "hook_commands"}
+"""What no person types: the entry of `.pre-commit-hooks.yaml`."""
+_MODULES = {name: module for name, (module, _) in _COMMANDS.items()} | _UNLISTED
 
 
 class _LazyGroup(click.Group):
@@ -56,9 +70,9 @@ class _LazyGroup(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _MODULES:
             return None
-        found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
+        found = vars(importlib.import_module(f"irdiff.cli.{_MODULES[cmd_name]}"))
         name = cmd_name.replace("-", "_")
         command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command
@@ -67,13 +81,15 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggests near names among all commands; click does so only among those that are imported."""
-        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+        if args[0] not in _MODULES and not args[0].startswith("-"):
             raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))  # one column over all groups
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in commands.items()])
 
 
 _EXTRAS = {
@@ -90,7 +106,10 @@ _ALLOCATIONS = 1_000_000
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="irdiff")
 def cli() -> None:
-    """Which kernels does a change of Triton, or of a repository of Triton kernels, really change?"""
+    """Show what a change of Triton, or of Triton kernels, does to compiled kernels. No GPU is needed.
+
+    First: irdiff compare triton==3.8.0 triton==3.9.0, or irdiff init bench/run.py in your own repository.
+    """
 
 
 def main() -> None:

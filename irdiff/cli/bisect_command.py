@@ -16,7 +16,7 @@ from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
 from irdiff.attribute.commit_search import GitHistory, History, SideList
 from irdiff.backends.stages import WITHOUT_TEXT
 from irdiff.cli import diff_command, options, screen, tool_sides
-from irdiff.cli.bisect_time import CommitComparisons
+from irdiff.cli.commit_comparisons import CommitComparisons
 from irdiff.cli.diff_command import View
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
@@ -35,12 +35,6 @@ _FAILURE_LINES = 30
 @click.argument("sides", nargs=-1, required=True, metavar="GOOD [SIDE…] BAD")
 @click.option("--case", "case_id", required=True, metavar="ID", help="family/workload:label@target")
 @click.option("--stage", help="Look for the first change of this stage's canonical text.")
-@click.option(
-    "--measure",
-    type=click.Choice(["code", "time"]),
-    default="code",
-    help="Look for other code, or another time, which needs a GPU of the target and may end `unclear`.",
-)
 @options.origin_option
 @options.ptxas_option
 @options.checkout
@@ -52,7 +46,6 @@ def bisect_command(
     sides: tuple[str, ...],
     case_id: str,
     stage: str | None,
-    measure: str,
     origin: str | None,
     ptxas: str | None,
     checkout: CheckoutArguments,
@@ -70,8 +63,6 @@ def bisect_command(
     if not name or ":" not in case_id:
         hint = "write it as in elementwise/vector_add:fp32-16m@sm_90"
         raise UsageError(f"there is no case {case_id!r}", hint=hint)
-    if measure == "time" and stage:
-        raise UsageError("--stage cannot be combined with --measure time", hint="leave one out")
     target = replace(selection, target_names=(name,)).targets(config)[0]
     with (
         screen.status_line() as report,
@@ -82,32 +73,20 @@ def bisect_command(
         comparisons = CommitComparisons(
             case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)
         )
-        good, bad = sides[0], sides[-1]
-        if measure == "time":
-            from irdiff.cli import bisect_time
-
-            timed = bisect_time.search(good, bad, history, comparisons, store)
-            commits, row = timed.commits, bisect_time.row(timed, case_id)
-        else:
-            finding = CodeBisection(
-                good=good,
-                bad=bad,
-                case_id=case_id,
-                stage=stage,
-                history=history,
-                compare=comparisons.compare,
-                report=report,
-            ).run()
-            diff = _diff(finding, comparisons.folder_of(finding.before, finding.after), stage)
-            commits, row = finding.commits, _row(finding, diff)
-        titles = [_title(store, commit) if store else _version(side_of(commit)) for commit in commits]
+        finding = CodeBisection(
+            good=sides[0],
+            bad=sides[-1],
+            case_id=case_id,
+            stage=stage,
+            history=history,
+            compare=comparisons.compare,
+            report=report,
+        ).run()
+        diff = _diff(finding, comparisons.folder_of(finding.before, finding.after), stage)
+        titles = [_title(store, commit) if store else _version(side_of(commit)) for commit in finding.commits]
     if json_path:
-        options.write_json(json_path, row)
-    if str(json_path) == "-":
-        return
-    if measure == "time":
-        bisect_time.show(timed, case_id, titles)
-    else:
+        options.write_json(json_path, _row(finding, diff))
+    if str(json_path) != "-":
         _show(finding, diff, titles)
 
 

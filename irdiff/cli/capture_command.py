@@ -32,7 +32,6 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 @options.packages_option
 @click.option("--target", "target_name", default="sm_90", help="The target to record for if there is no GPU.")
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
-@click.option("--from-trace", type=options.PATH, help="A trace of tritonparse instead of a program.")
 @options.gathered("selection", CaseArguments, options.targets_folder_option)
 @options.configured
 @options.json_option
@@ -45,7 +44,6 @@ def capture_command(
     packages: tuple[str, ...],
     target_name: str,
     no_gpu: bool,
-    from_trace: Path | None,
     selection: CaseArguments,
     config: Config,
     json_path: Path | None,
@@ -59,10 +57,10 @@ def capture_command(
     for each config. If the program fails, its exit code is returned. Compare the corpus with `irdiff
     compare --corpus`. An archive (--out FILE.tar.gz) holds copies of the kernels: it travels.
     """
-    if bool(program) == bool(from_trace):
-        raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
+    if not program:
+        raise UsageError("nothing to record", hint="irdiff capture script.py")
     (target,) = replace(selection, target_names=(target_name,)).targets(config)
-    root = None if from_trace else _repository_root(config)
+    root = _repository_root(config)
     plan = kernel_repository.plan_above(root) if root else None
     out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)
     is_archive = corpus_archive.is_archive(out)
@@ -73,8 +71,7 @@ def capture_command(
     words += ["--repo", str(root)] if is_inside else []
     words += ["--no-gpu"] if no_gpu else []
     words += ["--json", str(json_path)] if json_path else []
-    words += ["--from-trace", str(from_trace)] if from_trace else []
-    if spec or packages or (not python and from_trace):
+    if spec or packages:
         interpreter, more = _release(spec or _DEFAULT_TOOLCHAIN, python, packages, config)
         words += [*more, "--cure", "record again with --with {}"]
         words += [word for path in _import_folders(root, plan) for word in ("--import", str(path))]

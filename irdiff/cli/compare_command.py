@@ -15,14 +15,15 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.cli import completion, options, report_command, run_argument, screen, tool_sides
+from irdiff.cli import options, report_command, run_argument, screen, sections, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Edited, Failure, FailureKind, Options, Run, Sides, Verdict
+from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
 from irdiff.report.conclusion import may_fail
@@ -62,9 +63,20 @@ class CompareArguments:
     config: Config
 
 
-@click.command("compare")
-@click.argument("base", required=False, shell_complete=completion.sides)
-@click.argument("head", required=False, shell_complete=completion.sides)
+_SECTIONS = {
+    "Which kernels": ("--corpus", "--pack", "--program", "--python", "--with"),
+    "Which cases": ("--target", "--case", "--tier", "--configs"),
+    "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", "--ptxas"),
+    "What is shown": ("--quiet", "--limit", "--known", "--bump", "--exercised"),
+    "What is written": ("--out", "--html", "--markdown", "--json", "--exit-code"),
+    "How much is done": ("--recheck", "--attribute", "--stages", "--no-cache", "--timeout", "--memory"),
+    "Machines": ("--jobs", "--shard", "--cluster", "--cache", "--store-mode"),
+}
+
+
+@click.command("compare", cls=sections.command(_SECTIONS))
+@click.argument("base", required=False)
+@click.argument("head", required=False)
 @options.checkout
 @click.option("--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR for one compiler.")
 @click.option(
@@ -74,7 +86,11 @@ class CompareArguments:
     metavar="NAME=VALUE",
     help="An option of the launch, with --ir: num_warps=8; repeatable.",
 )
-@click.option("--exercised", is_flag=True, help="Count the cases that run each edited pass.")
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Say which edited lines of the compiler ran.",
+)
 @options.origin_option
 @options.ptxas_option
 @options.bump_option
@@ -105,16 +121,19 @@ class CompareArguments:
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
-    """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
+    """Compile kernels with BASE and with HEAD, and say which changed, why, and what that does.
 
-    A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
-    (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
-    revision selects the compiler, in a repository with an irdiff.toml the kernels. HEAD is by default the
-    working tree if it has changes, else the commit that is checked out; BASE the merge base with the main
-    branch. With --ir both are files of IR, and one compiler compiles both. llvm:PATH compiles the LLVM IR,
-    and ptxas:PATH the PTX, that a release or a run made: `triton==3.9.0 llvm:PATH`, or two such tools with
-    --from.
-    """
+    \b
+    irdiff compare triton==3.8.0 triton==3.9.0    two releases, over irdiff's kernels
+    irdiff compare main HEAD                      two revisions of this repository
+    irdiff compare                                your working tree against the main branch
+
+    A revision selects the compiler in a checkout of Triton, and the kernels in a repository that has an
+    irdiff.toml (`irdiff init` writes one). `.` is the working tree. Other sides are a wheel (wheel:PATH) and
+    an interpreter that has Triton (python:PATH). llvm:PATH and ptxas:PATH are tools: they compile the LLVM IR
+    or the PTX of the other side, or of --from. With --ir both sides are files of IR, and one compiler
+    compiles both.
+    """  # noqa: D301 (click reads the backspace)
     arguments = CompareArguments(**given)
     config, outputs = arguments.config, arguments.outputs
     if arguments.out:
@@ -144,10 +163,8 @@ def compare_command(**given: Any) -> int:
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
     report_command.write(run, part, made, outputs)
-    for name, failure in _failed_programs(run):
-        say(f"irdiff: the program of {name} failed:")
-        for line in failure.stderr.splitlines():
-            say(line)
+    for line in _failed_programs(run):
+        say(line)
     if "-" not in map(str, outputs.files):
         report_command.print_report(part, made, outputs)
     if isinstance(comparison, pipeline.Comparison):
@@ -215,10 +232,12 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _failed_programs(run: Run) -> Iterator[tuple[str, Failure]]:
-    """What a reader needs first, each error once."""
-    found = {failure.stderr: (case.id, failure) for case in run.cases if (failure := failed_program(case))}
-    yield from found.values()
+def _failed_programs(run: Run) -> Iterator[str]:
+    """The traceback of each error once."""
+    found = {failure.stderr: (case, failure) for case in run.cases if (failure := failed_program(case))}
+    for case, failure in found.values():
+        yield f"irdiff: {program_failures.of(failure, case.workload).program} fails:"
+        yield from program_failures.own_traceback(failure.stderr)
 
 
 def _require_whole(run: Run, given: GivenRun) -> None:
@@ -226,9 +245,10 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     for case in run.cases:
         if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
+            why = program_failures.of(ended, case.workload)
             raise NothingComparedError(
-                f"the program of {case.id} failed on both sides: {ended.message}",
-                hint="what it launched before is in the run; run it by itself, then compare again",
+                f"{why.program} fails on both sides: {why.reason}",
+                hint="what it launched before that is in the run; mend it, then compare again",
             )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):

@@ -1,4 +1,4 @@
-"""`irdiff corpus list|show|packs|merge|check|verify|gaps`."""
+"""`irdiff corpus list|show|packs|merge|check|verify`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import click
 from rich.text import Text
 
 from irdiff import case_ids, process
-from irdiff.attribute import exercise, kind_table
 from irdiff.capture.selection import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
@@ -38,9 +37,6 @@ _toolchain_option = click.option(
     help="The toolchain that captures launches and compiles them.",
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
-_KIND_COLUMNS = tuple(Column(name=name) for name in ("operation", "gate", "later tiers alone", "none"))
-_FEWEST = 3
-"""How many cases of a pass are enough."""
 
 
 @click.group("corpus")
@@ -254,72 +250,6 @@ def verify_command(
         options.write_output(markdown_path, f"{_agreement(rows)}. {_LEGEND}\n\n{table}\n")
     click.echo(_agreement(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
-
-
-@corpus_group.command("gaps")
-@_toolchain_option
-@options.selection
-@click.option("--passes", is_flag=True, help="List passes that change too few cases, instead of operations.")
-@click.option("--all", "show_all", is_flag=True, help="Show every operation or pass, not only gaps.")
-@options.json_option
-@options.limited
-def gaps_command(
-    *,
-    spec: str,
-    selection: CaseArguments,
-    passes: bool,
-    show_all: bool,
-    json_path: Path | None,
-    config: Config,
-) -> int:
-    """List what the gate tier's cases lack: an edit there would not be seen.
-
-    These are operations of Triton's dialects, told apart by element type and mask; with `--passes` these
-    are passes that change the IR of fewer than 3 cases. Ends with 1 if something is lacking.
-    """
-    with _chosen(spec, selection, config) as (side, targets, cases, report):
-        wanted = Wanted(tiers=selection.tiers, cases=cases)
-        with corpus_check.opened(side, targets, wanted, config, report) as check:
-            captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
-            read = exercise.of_launches if passes else kind_table.of_launches
-            found: Sequence[Any] = read(side, captured, check.compiler, report)
-    if not found:
-        raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
-    rows: Sequence[Any] = (
-        exercise.summarize(found)
-        if passes
-        else kind_table.table(found, kind_table.registered(side.toolchain.root))
-    )
-    if json_path:
-        options.write_json(json_path, [asdict(row) for row in rows])
-    has_gaps = _pass_gaps(rows, len(found), show_all) if passes else _operation_gaps(rows, show_all)
-    return ExitCode.ANSWER_IS_NO if has_gaps else ExitCode.DONE
-
-
-def _pass_gaps(rows: Sequence[exercise.PassUse], cases: int, show_all: bool) -> bool:
-    gaps = [row for row in rows if row.acted < _FEWEST]
-    for row in rows if show_all else gaps:
-        examples = f"  {row.examples[0]}" if row.examples else ""
-        ran = f"runs in {row.ran:4} of {cases}"
-        click.echo(f"{row.name:44} {ran}, does something in {row.acted:4}{examples}")
-    click.echo(f"{len(rows)} passes run; {len(gaps)} of them do something in fewer than {_FEWEST} cases")
-    return bool(gaps)
-
-
-def _operation_gaps(rows: Sequence[kind_table.Row], show_all: bool) -> bool:
-    gaps = [row for row in rows if row.later or row.none]
-    cells = [
-        # an operation without an element type is there or not
-        [
-            Text(row.operation),
-            *(Text(", ".join(name or "yes" for name in kind)) for kind in (row.gate, row.later, row.none)),
-        ]
-        for row in (rows if show_all else gaps)
-    ]
-    screen.print_table(_KIND_COLUMNS, cells)
-    gate, later, none = (sum(len(getattr(row, name)) for row in rows) for name in ("gate", "later", "none"))
-    click.echo(f"kinds of operations: {gate} in the gate tier, {later} in later tiers alone, {none} in none")
-    return bool(gaps)
 
 
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too

@@ -24,7 +24,7 @@ from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Sides, StageStatus, Verdict
 from irdiff.report import commands, escape, group_names, phrases, timing_summary, witnesses, work_table
-from irdiff.report.phrases import moved_facts
+from irdiff.report.phrases import facts_in_order, moved_facts, unknown_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 from irdiff.stages import Stage
@@ -178,12 +178,14 @@ class CaseStory:
     def _facts(self) -> None:
         """What moved; all that is known of a case that compiles on one side alone."""
         base, head = self.case.facts
-        moved = moved_facts(base, head)
         if base and head:
-            facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved.items()]
+            moved = moved_facts(base, head).items()
+            facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved]
+            unknown = unknown_facts(base, head).items()
+            facts += [f"{name:28} not known at {side}" for name, side in unknown]
             self.section("facts that moved", facts)
         else:
-            facts = [f"{name:28} {after or before}" for name, (before, after) in moved.items()]
+            facts = [f"{name:28} {value}" for name, value in facts_in_order(base or head).items()]
             self.section(f"facts of {'base' if base else 'head'} alone", facts)
 
     def _heading(self) -> None:

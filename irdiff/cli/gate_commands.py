@@ -19,7 +19,7 @@ from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.outputs import Again, ReleaseRun, junit
 from irdiff.gate.policy import Policy
-from irdiff.gate.sarif import sarif
+from irdiff.resolve import kernel_repository
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _accepted_option = click.option(
@@ -57,7 +57,6 @@ _ACCEPTED = "irdiff-accepted.toml"
 @click.option("--json", "json_path", type=options.OUTPUT, help="Write the outcome as JSON here.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the outcome as Markdown here.")
 @click.option("--junit", "junit_path", type=options.OUTPUT, help="Write the outcome as JUnit XML here.")
-@click.option("--sarif", "sarif_path", type=options.OUTPUT, help="Write the outcome as SARIF here.")
 def gate_command(
     *,
     run: str,
@@ -71,7 +70,6 @@ def gate_command(
     json_path: Path | None,
     markdown_path: Path | None,
     junit_path: Path | None,
-    sarif_path: Path | None,
 ) -> int:
     """Check RUN against a policy: the exit code is 0 if it passes, 1 if not.
 
@@ -80,6 +78,9 @@ def gate_command(
     """
     named, policy_path = policy_path, policy_path or _usual_policy()
     rules = policy.load(policy_path)
+    plan = kernel_repository.plan_above(Path().absolute())
+    if policy_path == _shipped() and plan and plan.targets:
+        rules = policy.for_targets(rules, plan.targets)
     file = accepted_path or policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
@@ -103,7 +104,6 @@ def gate_command(
         (json_path, outputs.as_json(outcome)),
         (markdown_path, outputs.markdown(outcome)),
         (junit_path, junit(outcome)),
-        (sarif_path, sarif(outcome, loaded)),
     )
     for path, content in forms:
         if path:

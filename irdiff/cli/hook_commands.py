@@ -1,10 +1,8 @@
-"""`irdiff hook`: a comparison before every push, quick enough to be left on."""
+"""What the hook of `.pre-commit-hooks.yaml` runs before a push: quick enough to be left on."""
 
 from __future__ import annotations
 
 import contextlib
-import re
-import shlex
 import sys
 import time
 from collections.abc import Iterable
@@ -27,57 +25,15 @@ _UNPROCESSED = {"ignore_unknown_options": True}
 _DEFAULT_FOR_COMPILER = ("--tier", "gate")
 
 
-_budget_option = click.option(
-    "--budget",
-    "budget_s",
-    type=options.DURATION,
-    default="120s",
-    help="How long a push may wait: 60s, 2m.",
-)
-
-
 @click.group("hook")
 def hook_command() -> None:
     """Compare before pushing."""
 
 
-@hook_command.command("install", context_settings=_UNPROCESSED)
-@_budget_option
-@click.option("--block", is_flag=True, help="Stop a push that changes code; the default never does.")
-@click.option("--force", is_flag=True, help="Move away a hook that irdiff did not write.")
-@options.repo_option
-@click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
-def install_command(
-    *, budget_s: float, block: bool, force: bool, repo: Path | None, compare_options: tuple[str, ...]
-) -> None:
-    """Install a git pre-push hook. COMPARE_OPTIONS after -- choose what is compared.
-
-    The default in a checkout of Triton is `--tier gate`.
-    """
-    store = repository.open_store(repo or Path.cwd(), configuration.load())
-    path = store.hook_path("pre-push")
-    options.check_output(path)
-    if path.is_symlink() or (path.exists() and not is_ours(path.read_text(errors="replace"))):
-        if not force:
-            raise UsageError(
-                f"there is a pre-push hook already: {path}",
-                hint="--force puts it aside; or call `irdiff hook run` from it, with its standard input",
-            )
-        aside = options.free_path(path.with_name(f"{path.name}.before-irdiff"))
-        path.rename(aside)
-        click.echo(f"the hook that was there is now {aside}")
-    words = [sys.executable, "-m", "irdiff", "hook", "run", "--budget", f"{budget_s:g}"]
-    words += ["--block"] if block else []
-    words += ["--", *compare_options] if compare_options else []
-    python = shlex.quote(sys.executable)
-    script = f"#!/bin/sh\n{MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
-    options.write_output(path, script)
-    path.chmod(0o755)
-    click.echo(f"wrote {path}; `git push --no-verify` goes without it")
-
-
 @hook_command.command("run", context_settings=_UNPROCESSED)
-@_budget_option
+@click.option(
+    "--budget", "budget_s", type=options.DURATION, default="120s", help="How long a push may wait: 60s, 2m."
+)
 @click.option("--block", is_flag=True, help="Stop a push that changes code.")
 @click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
 @click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")
@@ -90,7 +46,10 @@ def run_command(
     to_ref: str | None,
     compare_options: tuple[str, ...],
 ) -> int:
-    """The hook calls this: it reads what is pushed from standard input, as git writes it."""
+    """Compare what is pushed. git and pre-commit say what that is.
+
+    COMPARE_OPTIONS after -- choose what is compared; the default in a checkout of Triton is `--tier gate`.
+    """
     config = configuration.load()
     deadline = time.monotonic() + budget_s
     lines = [f"refs/heads/x {to_ref} refs/heads/x {from_ref or '0' * 40}"] if to_ref else list(sys.stdin)
@@ -131,13 +90,6 @@ def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config
 
 
 _NO_COMMIT = "0" * 40
-MARK = "# written by `irdiff hook install`"
-_OURS = re.compile(rf"#!/bin/sh\n{re.escape(MARK)}\n\[ -x .+ \] \|\| exit 0\nexec .+ hook run .+\n")
-
-
-def is_ours(script: str) -> bool:
-    """Whether `irdiff hook install` wrote it and nobody has added to it since."""
-    return _OURS.fullmatch(script) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

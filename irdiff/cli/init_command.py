@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from irdiff import config as configuration
 from irdiff.cli import init_toml, options
 from irdiff.config import Config
 from irdiff.errors import UsageError
+from irdiff.gate import policy as gate_policy
 from irdiff.github import workflows
 from irdiff.github.workflows import Setup
 from irdiff.resolve import kernel_repository, programs
@@ -59,14 +61,22 @@ def init_command(
         if first != "-m" and not Path(first).is_file():
             raise UsageError(f"there is no folder and no program {first}", hint="irdiff init bench/run.py")
     is_compiler = (folder / checkout.PACKAGE_MARK).exists()
-    files = _project_file(folder, packages, program, target_names, asked=not github)
+    files, unnamed = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
         files |= github_files(action, shards, config, is_compiler=is_compiler, timing=timing)
+        plan = kernel_repository.plan_above(folder.absolute())
+        targets = (plan.targets if plan else ()) or target_names
+        files[POLICY] = _for_targets(files[POLICY], targets)
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
         options.write_output(path, content)
         click.echo(f"wrote {path}")
+    if unnamed:
+        click.echo(
+            f"\nThe program also imports {', '.join(unnamed)}, which no requirements of the repository name. "
+            f"irdiff installs nothing by a guess: name the packages in {kernel_repository.FILE}."
+        )
     if github:
         action = action or own_action(config) or ""
         click.echo(f"\nThe jobs run {action}. What you must still do:")
@@ -77,17 +87,22 @@ def init_command(
 
 def _project_file(
     folder: Path, packages: tuple[str, ...], program: str | None, targets: tuple[str, ...], *, asked: bool
-) -> dict[str, str]:
-    """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """An `irdiff.toml` for a repository of kernels that has none, and the modules of unnamed packages.
+
+    A checkout of Triton needs none.
+    """
     if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
             raise UsageError(
                 f"{folder / kernel_repository.FILE} is there",
                 hint=f"write into its table [kernels]: program = {json.dumps(program)}",
             )
-        return {}
+        return {}, ()
     found = init_toml.look_around(folder, packages, program, targets or DEFAULT)
-    return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
+    if not asked and not found.kernels:
+        return {}, ()
+    return {kernel_repository.FILE: init_toml.irdiff_toml(found)}, found.unnamed
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
@@ -106,6 +121,7 @@ def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, st
 
 POLICY = "irdiff-policy.toml"
 _ACTION = Path(".github", "actions", "irdiff", "action.yml")
+_REQUIRED_TARGETS = re.compile(r"^required_targets = (.*)$", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
@@ -129,6 +145,15 @@ def github_files(
     )
     policy = (reports / POLICY).read_text(encoding="utf-8")
     return {**workflows.rendered(reports / "github", wanted), POLICY: policy}
+
+
+def _for_targets(policy: str, targets: Sequence[str]) -> str:
+    """As `gate.policy.for_targets`, with its comments."""
+
+    def required(found: re.Match[str]) -> str:
+        return f"required_targets = {json.dumps(gate_policy.required(json.loads(found[1]), targets))}"
+
+    return _REQUIRED_TARGETS.sub(required, policy) if targets else policy
 
 
 def own_action(config: Config) -> str | None:

@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from irdiff.resolve import extra_packages, pins, programs
 from irdiff.resolve.targets import DEFAULT
 
@@ -42,8 +44,11 @@ class Surroundings:
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
-    """Packages that workloads and kernels import, without Triton; with the installed version where no lock
-    file names one."""
+    """Packages that workloads and kernels import, without Triton, and that the repository or the user names;
+    with the installed version where no lock file has one."""
+    unnamed: tuple[str, ...]
+    """Modules that they import from packages which nobody names: an index may have a stranger's package of
+    that name."""
 
 
 def look_around(
@@ -51,7 +56,7 @@ def look_around(
 ) -> Surroundings:
     """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
 
-    `packages` are added to those that are found, with their versions; `program` stands for the workloads.
+    `packages` are those that the user names, with their versions; `program` stands for the workloads.
     """
     files = list(_python_files(root))
     kernels = _with(_KERNEL, "triton", files)
@@ -62,6 +67,9 @@ def look_around(
     if program:
         words = programs.words_of(program)
         workloads = [path for path in files if path.relative_to(root).as_posix() in words]
+    imports = Imports(root, files)
+    imported = imports.packages([*workloads, *(outside if program or not workloads else ())])
+    named = _named_packages(imported, packages, root)
     return Surroundings(
         program=program,
         targets=tuple(targets),
@@ -71,12 +79,8 @@ def look_around(
         pin=pin,
         pinned=version,
         kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
-        packages=_packages(
-            Imports(root, files).packages([*workloads, *(outside if program or not workloads else ())]),
-            packages,
-            pin,
-            root,
-        ),
+        packages=_with_versions(named, packages, pin, root),
+        unnamed=tuple(name for name in imported if name not in named and not imports.has(name)),
     )
 
 
@@ -107,6 +111,12 @@ def irdiff_toml(found: Surroundings) -> str:
     lines = ["[kernels]"]
     for comment, entries in rows:
         lines += [f"# {comment}", *(f"{name} = {json.dumps(value)}" for name, value in entries.items())]
+    if found.unnamed:
+        lines += [
+            f"# They also import {', '.join(found.unnamed)}. No requirements of this repository name the",
+            "# packages that hold these modules, and irdiff installs none by a guess. Write those you know:",
+            '# packages = ["NAME==VERSION"]',
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -166,12 +176,50 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
     return None, pins.installed(root, "triton")
 
 
-def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path) -> tuple[str, ...]:
-    """Without their versions where the lock file names the same ones: a bump there is followed."""
+def _named_packages(modules: Iterable[str], asked: Sequence[str], root: Path) -> tuple[str, ...]:
+    """The modules whose package the user names, the repository requires, or its environment has."""
+    named = {*_required(root), *(extra_packages.name_of(text.strip()) for text in asked)}
+    return tuple(
+        module
+        for module in modules
+        if canonicalize_name(module) in named or pins.installed(root, module) is not None
+    )
+
+
+def _required(root: Path) -> Iterator[str]:
+    """Names of the packages in every file of requirements."""
+    for name, content in _requirements(root):
+        yield from pins.requirements(name, content, lambda other: _content(root, other))
+
+
+def _requirements(root: Path) -> Iterator[tuple[str, bytes]]:
+    """Lock files, requirements files and the project's own, each with its content."""
+    more = (path.relative_to(root).as_posix() for path in root.glob("requirements*/*.txt"))
+    beside = (path.name for path in root.glob("*requirements*.txt"))
+    for name in dict.fromkeys([*pins.FILES, pins.PROJECT, *beside, *more]):
+        if (content := _content(root, name)) is not None:
+            yield name, content
+
+
+def _content(root: Path, name: str) -> bytes | None:
+    path = root / name
+    return path.read_bytes() if path.is_file() else None
+
+
+def _version(root: Path, package: str) -> str | None:
+    """That of the environment, or else the one that a file of requirements names."""
+    versions = (pins.version(name, content, package) for name, content in _requirements(root))
+    return pins.installed(root, package) or next(filter(None, versions), None)
+
+
+def _with_versions(
+    modules: Iterable[str], asked: Sequence[str], pin: str | None, root: Path
+) -> tuple[str, ...]:
+    """Requirements, without versions where the lock file names the same ones: a bump there is followed."""
     locked = (root / pin).read_bytes() if pin else b""
     found = {}
-    for name in (module.replace("_", "-") for module in imported):
-        version = None if pins.version(pin or "", locked, name) else pins.installed(root, name)
+    for name in (module.replace("_", "-") for module in modules):
+        version = None if pins.version(pin or "", locked, name) else _version(root, name)
         found[extra_packages.name_of(name)] = f"{name}=={version}" if version else name
     for text in map(str.strip, asked):
         name = extra_packages.name_of(text)
@@ -215,6 +263,10 @@ class Imports:
                 elif self._find(top, path) is None:
                     found.add(top)
         return tuple(sorted(found - _THERE_ALREADY))
+
+    def has(self, name: str) -> bool:
+        """Whether a file or folder of the repository is called so: it may be put on the path."""
+        return any(name in (*path.parts[:-1], path.stem) for path in self._places)
 
     def _find(self, module: str, importer: Path) -> tuple[Path, Path] | None:
         """The folder that a module is imported from, and its file; or those of the module that it is in.
@@ -264,7 +316,8 @@ def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
                     yield from _of_statements(statement.body, package)
                 yield from _of_statements([*statement.orelse, *statement.finalbody], package)
             case ast.If():
-                if "TYPE_CHECKING" not in ast.unparse(statement.test):
+                test = ast.unparse(statement.test)
+                if "TYPE_CHECKING" not in test and "find_spec" not in test:
                     yield from _of_statements(statement.body, package)
                 yield from _of_statements(statement.orelse, package)
             case ast.With():

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import completion
 from irdiff.config import DAY_S, Config
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
@@ -142,7 +141,6 @@ case_option = click.option(
     "cases",
     multiple=True,
     metavar="PATTERN",
-    shell_complete=completion.workloads,
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
 tier_option = click.option("--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier.")
@@ -151,7 +149,6 @@ target_option = click.option(
     "target_names",
     multiple=True,
     metavar="NAME",
-    shell_complete=completion.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
 targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from irdiff import case_ids
 from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import IrdiffError, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Case, Run
 from irdiff.report import escape, group_names
 from irdiff.run import run_archive, run_folder, run_list
@@ -65,22 +64,13 @@ def opened(text: str, config: Config | None = None) -> Iterator[GivenRun]:
         yield GivenRun(folder=folder, call=run_list.call_of(path, runs), is_archive=folder != path)
 
 
-def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of runs; a shell completes the paths of folders and archives itself."""
-    runs = configuration.load(cache=context.params.get("cache")).runs
-    names = [run_list.LAST, *(row.name for row in run_list.listed(runs))]
-    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
-
-
 def argument(name: str = "run", **settings: Any) -> Callable[[Any], Any]:
-    return click.argument(name, shell_complete=complete, **settings)
+    return click.argument(name, **settings)
 
 
 known_option = click.option(
     "--known",
     metavar="RUN",
-    shell_complete=complete,
     help="Show only what this earlier run did not find, and count the rest.",
 )
 
@@ -112,23 +102,5 @@ def find_case(run: Run, text: str) -> Case:
     )
 
 
-def complete_case(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The groups of the run that the command line names, with their titles, then its cases."""
-    try:
-        text = str(context.params["run"])
-        folder = run_list.find(text, configuration.load(cache=context.params.get("cache")).runs)
-        run = run_folder.load(folder) if folder.is_dir() else None
-    except (IrdiffError, KeyError):
-        return []
-    if run is None:
-        return []
-    groups = [
-        CompletionItem(row.short, help=escape.terminal(row.group.title, limit=80))
-        for row in group_names.named(run)
-    ]
-    rows = [*groups, *(CompletionItem(case.id) for case in run.cases)]
-    return [row for row in rows if row.value.startswith(incomplete)]
-
-
-case_argument = click.argument("case", shell_complete=complete_case)
-case_or_none_argument = click.argument("case", shell_complete=complete_case, required=False)
+case_argument = click.argument("case")
+case_or_none_argument = click.argument("case", required=False)

@@ -36,7 +36,7 @@ _COLUMNS = (
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option("--open", "opened", metavar="RUN", shell_complete=run_argument.complete, help="Open its page.")
+@click.option("--open", "opened", metavar="RUN", help="Open its page.")
 @click.option("--limit", type=click.IntRange(min=1), default=_SHOWN_RUNS, help="Show the newest N.")
 @options.json_option
 @options.configured

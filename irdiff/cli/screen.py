@@ -72,6 +72,9 @@ def progress(console: Console | None = None) -> Iterator[Report]:
         begins: dict[str, float] = {}
 
         def plain(step: Progress) -> None:
+            if step.attention:
+                console.print(Text(step.attention), soft_wrap=True)
+                return
             passed_s = time.monotonic() - begins.setdefault(step.phase, time.monotonic())
             counted = f"{step.done}/{step.total} {_UNITS.get(step.phase, '')}".rstrip()
             text = f"{step.phase}: {counted}{_left(step, passed_s)}"
@@ -90,6 +93,9 @@ def progress(console: Console | None = None) -> Iterator[Report]:
         tasks: dict[str, TaskID] = {}
 
         def report(step: Progress) -> None:
+            if step.attention:
+                bar.console.print(Text(step.attention, style="bold red"), soft_wrap=True)
+                return
             if step.phase not in tasks:
                 tasks[step.phase] = bar.add_task(step.phase, total=step.total, detail="")
             bar.update(tasks[step.phase], completed=step.done, detail=step.detail[:60])

@@ -68,7 +68,6 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
 @click.option(
     "--take",
     metavar="TIMED",
-    shell_complete=run_argument.complete,
     help="Time nothing: take the timings from this copy of RUN, which was timed on a GPU host.",
 )
 @options.json_option

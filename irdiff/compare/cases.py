@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff import backends, case_ids
+from irdiff.compare.program_failures import ENDED_EARLY
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
@@ -228,12 +229,13 @@ def reason(failure: Failure) -> str:
     reason on the lines behind it. Where it gives none (`tl.static_assert` without a message) the marked line
     is the reason. At most MAX_REASON characters, on one line; never empty where the message is not.
     """
-    found = _PLACE.match(failure.message)
+    message = failure.message.removeprefix(ENDED_EARLY)
+    found = _PLACE.match(message)
     if failure.kind is not FailureKind.ERROR or found is None or not found["place"]:
-        return failure.message[:MAX_REASON]
+        return message[:MAX_REASON]
     words = _behind_quotation(failure.stderr, found["type"]) or _QUOTED.sub("", found["rest"]).strip()
     if not words:
-        return failure.message[:MAX_REASON]
+        return message[:MAX_REASON]
     return f"{found['type']}: {words} (at {found['place']})"[:MAX_REASON]
 
 

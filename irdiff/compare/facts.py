@@ -35,6 +35,9 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -
             counts = instruction_facts(stage, contents[stage].decode(errors="replace"))
             facts.update({f"{stage}.{name}": count for name, count in counts.items()})
     backend = backends.of(target.backend)
+    binary = backend.BINARY
+    if binary and binary.artifact not in contents and binary.assembly in contents:
+        facts.update(backend.assembly_facts(contents[binary.assembly].decode(errors="replace")))
     facts.update(_from_metadata(compiled.metadata, {**_METADATA, **backend.METADATA}))
     facts.update(backend.log_facts(compiled.assembler_log))
     facts.update(occupancy.facts(facts, target))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -218,6 +219,22 @@ def matches(patterns: tuple[str, ...], name: str) -> bool:
 def load(path: Path) -> Policy:
     """Raises UsageError with the place of the mistake."""
     return parse(toml_file.read(path), str(path))
+
+
+def for_targets(policy: Policy, targets: Sequence[str]) -> Policy:
+    """The same rules for a repository that compares these targets: it need not have compared any other."""
+    rules = (
+        rule.model_copy(update={"required_targets": required(rule.required_targets, targets)})
+        if isinstance(rule, CoverageRule)
+        else rule
+        for rule in policy.rule
+    )
+    return replace(policy, rule=tuple(rules))
+
+
+def required(by_rule: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
+    """Those of a rule that the repository compares, or else all that it compares."""
+    return tuple(target for target in by_rule if target in targets) or tuple(targets)
 
 
 def parse(rows: Mapping[str, object], where: str) -> Policy:

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from irdiff.compare import program_failures
+from irdiff.compare.cases import failed_program
 from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import distinct_edits, error_clusters, phrases
@@ -29,26 +31,40 @@ class Annotation:
     annotation_level: str
     title: str
     message: str
+    line: int = 1
+    """Of a kernel the run does not record it."""
 
 
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
     """One for each broken case, then one for each change group at its representative's source.
 
-    `root` is where the corpus lies in the repository; what lies elsewhere is left out.
+    `root` is where the corpus lies in the repository; what lies elsewhere is left out. The paths of a
+    repository of kernels are its own.
     """
+    root = "" if run.head.revision else root
     return tuple([*_of_broken(run, root), *_of_groups(run, root)][:MAX_ANNOTATIONS])
 
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
     """One error of one file once, however many cases have it."""
     for shared in error_clusters.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
-        of_path: dict[str, list[Case]] = {}
+        of_path: dict[tuple[str, int], list[Case]] = {}
         for case in shared.cases:
-            if path := _path(run, case, root):
-                of_path.setdefault(path, []).append(case)
-        for path, cases in of_path.items():
+            path, line = _place_of_failure(case) or (_path(run, case, root), 1)
+            if path:
+                of_path.setdefault((path, line), []).append(case)
+        for (path, line), cases in of_path.items():
             names = replace(shared, cases=tuple(cases)).names
-            yield _annotation(path, "failure", f"broken: {names}", shared.words)
+            yield replace(_annotation(path, "failure", f"broken: {names}", shared.words), line=line)
+
+
+def _place_of_failure(case: Case) -> tuple[str | None, int] | None:
+    """Where a program of the repository failed; None of any other case."""
+    failure = failed_program(case)
+    if failure is None:
+        return None
+    why = program_failures.of(failure, case.workload)
+    return _repository_path(why.path, ""), why.line
 
 
 def _of_groups(run: Run, root: str) -> Iterator[Annotation]:
@@ -74,7 +90,11 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
 def _path(run: Run, case: Case, root: str) -> str | None:
     """The kernel's source in the repository, None where the run names none that lies below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
-    path = PurePosixPath(launch.source_path if launch else "")
+    return _repository_path(launch.source_path if launch else "", root)
+
+
+def _repository_path(text: str, root: str) -> str | None:
+    path = PurePosixPath(text)
     if not path.parts or path.is_absolute() or ".." in path.parts or not path.as_posix().isprintable():
         return None
     return str(PurePosixPath(root) / path)[:1000]
@@ -107,8 +127,7 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
     }
-    first_line = {"start_line": 1, "end_line": 1}  # the run does not record the line
-    rows = [{**asdict(annotation), **first_line} for annotation in check.annotations]
+    rows = [_as_sent(annotation) for annotation in check.annotations]
     batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
     request = {
         "name": check.name,
@@ -122,6 +141,12 @@ def _publish_check(client: Client, check: CheckRun) -> None:
     for batch in batches[1:]:  # each request adds its annotations to those before
         path = f"/check-runs/{int(made['id'])}"
         client.rest("PATCH", path, {"output": {**output, "annotations": batch}}, to="annotate a check")
+
+
+def _as_sent(annotation: Annotation) -> dict[str, Any]:
+    fields = asdict(annotation)
+    line = fields.pop("line")
+    return {**fields, "start_line": line, "end_line": line}
 
 
 def _publish_status(client: Client, check: CheckRun) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare.artifact_comparator import DamagedArtifactError
-from irdiff.compare.edits import EditSource
+from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.machine_code_text import MachineCodeText
 from irdiff.effects import cases as effects_of
 from irdiff.group.grouping import NO_LAUNCHES, Description, Judged, describe
 from irdiff.model import GROUPED_VERDICTS, ComparedCase, Effects, Launch, Sides
 from irdiff.parallel import LARGE_TEXT, Stream
+from irdiff.stages import Stage
 from irdiff.store.memo import MemoStep
 
 if TYPE_CHECKING:
@@ -81,8 +82,24 @@ class CaseDescriber:
         source = source or source_of(case)
         edit = self._reader.edit(source) if source else None
         with LARGE_TEXT:
-            effects = self._effects(case)
-            return describe(case, edit, launches, effects, same_compiler=self._same_compiler)
+            return describe(
+                case,
+                edit,
+                launches,
+                self._effects(case),
+                of_kernel=self._of_kernel(case, edit, launches),
+                same_compiler=self._same_compiler,
+            )
+
+    def _of_kernel(
+        self, case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None]
+    ) -> Edit | None:
+        """The edit of the kernel's IR, where it hides behind another launch: a new argument, a new option."""
+        is_edited = len({launch and launch.source_digest for launch in launches}) > 1
+        if edit is None or edit.stage != Stage.LAUNCH or not is_edited:
+            return None
+        source = _source_at(case, Stage.TTIR)
+        return self._reader.edit(source) if source else None
 
     def _effects(self, case: ComparedCase) -> Effects | None:
         text = self._reader.comparator.text
@@ -102,6 +119,9 @@ class CaseDescriber:
 
 def source_of(case: ComparedCase) -> EditSource | None:
     """The artifacts of the first changed stage."""
-    stage = case.origin.stage if case.origin else ""
+    return _source_at(case, case.origin.stage if case.origin else "")
+
+
+def _source_at(case: ComparedCase, stage: str) -> EditSource | None:
     base, head = case.artifacts.base.get(stage), case.artifacts.head.get(stage)
     return EditSource(ir=stage, base=base.digest, head=head.digest) if base and head else None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.backends.statistic import Better, Resource, Statistic, value_of
 from irdiff.compare.statistics import STATISTICS, facts_of
 from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
@@ -96,9 +96,19 @@ def _by_target(row: Statistic, cases: Sequence[ComparedCase]) -> str:
 
 
 def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
-    """Of the cases that have it on a side."""
-    found = [(row.of(base), row.of(head)) for base, head in rows]
-    return [(before or 0, after or 0) for before, after in found if (before, after) != (None, None)]
+    """Of the cases in which it is known on both sides, and which have it on one."""
+    found = [(row.of(base), row.of(head), base, head) for base, head in rows]
+    values = [
+        (_value(row, base), _value(row, head))
+        for before, after, base, head in found
+        if (before, after) != (None, None)
+    ]
+    return [(before, after) for before, after in values if before is not None and after is not None]
+
+
+def _value(row: Statistic, facts: Mapping[str, Fact]) -> float | None:
+    """Its value on one side, 0 for an operation that a counted text does not have."""
+    return row.of({name: value for name in row.facts if (value := value_of(name, facts)) is not None})
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:
@@ -137,7 +147,7 @@ def _movements(row: Facts) -> Iterator[tuple[str, str]]:
     steps: dict[str, dict[int, float]] = {}
     for name in {*base, *head}:
         access = _ACCESS.fullmatch(name)
-        step = _number(head.get(name)) - _number(base.get(name))
+        step = _number(value_of(name, head)) - _number(value_of(name, base)) if access else 0
         if access and step:
             width = int(access.group(4))
             steps.setdefault(f"{access.group(3)} {access.group(2)}s", {})[width] = step * width

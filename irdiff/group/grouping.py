@@ -21,6 +21,7 @@ from irdiff.group import effect_causes, report_classes, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
     CaseSummary,
+    Cause,
     ChangeGroup,
     ComparedCase,
     Component,
@@ -94,6 +95,7 @@ def describe(
     launches: Sides[Launch | None] = NO_LAUNCHES,
     effects: Effects | None = None,
     *,
+    of_kernel: Edit | None = None,
     same_compiler: bool = False,
 ) -> Description:
     """The description of one case from its canonical edit; None where there is no text to compare.
@@ -102,23 +104,18 @@ def describe(
     """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     is_asked_for = _is_asked_for(case, launches, same_compiler=same_compiler)
+    causes = titles.causes_of(case, edit, launches, of_kernel)
     return Description(
         key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), essence(counts)),
         counts=counts,
         size=sum(counts.values()),
-        summary=_summary(case, edit, launches, effects, is_asked_for=is_asked_for),
+        summary=_summary(case, causes, effects, is_asked_for=is_asked_for),
     )
 
 
 def _summary(
-    case: ComparedCase,
-    edit: Edit | None,
-    launches: Sides[Launch | None],
-    effects: Effects | None,
-    *,
-    is_asked_for: bool,
+    case: ComparedCase, causes: tuple[Cause, ...], effects: Effects | None, *, is_asked_for: bool
 ) -> CaseSummary:
-    causes = titles.causes_of(case, edit, launches)
     if effects and is_asked_for and effects.kind is not Meaning.SAME:
         effects = replace(effects, kind=Meaning.INTENDED)
     class_, reasons = report_classes.class_of(case, effects, is_asked_for=is_asked_for)

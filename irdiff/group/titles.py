@@ -23,6 +23,8 @@ from irdiff.words import shortened
 
 MAX_TITLE = 160
 _MAX_CAUSES = 3
+_SIGNATURE = "`tt.func`"
+"""The launch says which arguments are new."""
 _MAX_FIGURES = 3
 _MAX_VALUES = 2
 _MAX_AHEAD = 2
@@ -38,8 +40,14 @@ CaseCauses = tuple[ComparedCase, tuple[Cause, ...]]
 """A case with its causes."""
 
 
-def causes_of(case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
-    """What the title of a case is made from, and its part in the title of its group. Never empty."""
+def causes_of(
+    case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None], of_kernel: Edit | None = None
+) -> tuple[Cause, ...]:
+    """What the title of a case is made from, and its part in the title of its group. Never empty.
+
+    `of_kernel` is the edit of the kernel's own IR, where `edit` is one of the launch and the kernel's source
+    differs as well.
+    """
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
     launch = launch_causes.of_case(case, launches)
@@ -50,7 +58,9 @@ def causes_of(case: ComparedCase, edit: Edit | None, launches: Sides[Launch | No
         return (*launch, _unknown(case))
     if edit.stage == Stage.LAUNCH:
         said = {f"option {row.subject.strip('`')}" for row in launch}
-        return (*launch, *(row for row in launch_causes.of_text(edit) if row.subject not in said))
+        in_text = (row for row in launch_causes.of_text(edit) if row.subject not in said)
+        in_kernel = causes.of_edit(of_kernel) if of_kernel else ()
+        return (*launch, *in_text, *(row for row in in_kernel if row.subject != _SIGNATURE))
     return (*launch, *causes.of_edit(edit))
 
 
@@ -103,7 +113,8 @@ def _failure(case: ComparedCase) -> Cause:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
         verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
-        return Cause.uncounted(CauseKind.FAILURE, f"the workload {verb}", cases.reason(failure))
+        what = "program" if cases.is_program(case.workload) else "workload"
+        return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 
 

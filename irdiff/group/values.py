@@ -20,6 +20,8 @@ _TOKEN = re.compile(r"->|-?\d[\d.]*e[+-]\d+|[\w.@#!%-]+|\S")
 _FLOAT = re.compile(r"-?\d+\.\d+e[+-]\d+")
 _MAX_PART = 60
 _DEFAULTS = ("none", "normal")
+_UNMASKED_OPERANDS = {"tt.load": 1, "tt.store": 2, "tt.atomic_rmw": 2}
+"""How many operands an access to memory has without a mask."""
 _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
 
 
@@ -57,12 +59,29 @@ def _detail(ir: Ir, line: EditLine) -> str:
     mine, other = ir.parse(line.text), ir.parse(line.partner)
     if mine.kind is LineKind.INSTRUCTION:
         return ""
-    before, after = _difference(mine.typeless, other.typeless)
+    return _masks(mine, other) or _attributes(*_difference(mine.typeless, other.typeless), line)
+
+
+def _attributes(before: str, after: str, line: EditLine) -> str:
     if not before and not after:
         return ""
     if not before or not after:
         return _one_sided(before, after, line)
     return _step(before, after)
+
+
+def _masks(mine: ParsedLine, other: ParsedLine) -> str:
+    """Whether an access of one side alone has a mask, which is an operand behind those that it must have."""
+    least = _UNMASKED_OPERANDS.get(mine.operation)
+    if least is None or mine.operation != other.operation:
+        return ""
+    operands = (
+        each.text.partition(f"{mine.operation} ")[2].partition(" : ")[0].count("%") for each in (mine, other)
+    )
+    before, after = (count > least for count in operands)
+    if before == after:
+        return ""
+    return "without a mask" if before else "with a mask"
 
 
 def _one_sided(before: str, after: str, line: EditLine) -> str:

@@ -15,7 +15,7 @@ from irdiff.ir.lexing import HIDDEN, Strings
 MAX_TEXT_BYTES = 64 << 20
 """Longer texts are refused: ten times the longest IR seen, and still normalized within seconds."""
 
-NORMALIZER_VERSION = "9"
+NORMALIZER_VERSION = "10"
 """Raised with any change of any rule: runs of different versions are not merged, and not known to each other.
 What is kept in the store is kept by the content of these modules."""
 

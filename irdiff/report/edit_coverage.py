@@ -107,7 +107,7 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
 def not_reached(run: Run) -> list[str]:
     """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
-    files = [path.name for file in unread if (path := PurePosixPath(file.path)).suffix in _SOURCES]
+    files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]
     found = (("run", "new or changed function", [name for name, _ in idle]), ("read", "changed file", files))
     said = [
         f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"

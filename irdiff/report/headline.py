@@ -5,10 +5,12 @@ What is broken comes first. Nothing nondeterministic, broken or not compared is 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from irdiff.compare import cases as case_forms
+from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.group import short_titles
 from irdiff.group.report_classes import ReportClass
@@ -72,7 +74,12 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
         *_not_compared(run),
         *_also(run, "also" if found else "no kernel compiles on both sides"),
     ]
-    return " ".join(f"{text[0].upper()}{text[1:]}" for text in found)
+    return " ".join(_capitalized(text) for text in found)
+
+
+def _capitalized(sentence: str) -> str:
+    """A path stays as it is."""
+    return sentence if re.search(r"^\S*[/.]\w", sentence) else f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
@@ -113,12 +120,13 @@ def _failed_programs(run: Run) -> list[str]:
         if failure := failed_program(case):
             only = "head" if case.failures.head else "base"
             sides = "on both sides" if all(case.failures) else f"at {only}"
-            program = case.workload.partition("/")[2]
-            found.setdefault((program, sides, failure.message), []).append(case)
+            why = program_failures.of(failure, case.workload)
+            found.setdefault((why.program, sides, why.reason), []).append(case)
+    rest = "What it launches after that was not compared."
     return [
-        f"The program {program} failed {sides}{_where(cases, run)}: {message.removeprefix('EndedEarly: ')}. "
-        "What it had not launched by then was not compared."
-        for (program, sides, message), cases in found.items()
+        f"{program} fails {sides}{_where(cases, run)}: {reason}. "
+        f"{rest if run.summary.compared else 'No kernel was compared.'}"
+        for (program, sides, reason), cases in found.items()
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from irdiff.backends.statistic import value_of
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
@@ -90,9 +91,10 @@ def number(value: Fact) -> str:
 
 def moved(case: Case, limit: int = 6) -> str:
     """The facts of a changed case that moved, or those of a new one, the most telling first."""
-    rows = list(moved_facts(case.facts.base, case.facts.head).items())
     if case.verdict is Verdict.ADDED:
-        return ", ".join(f"{name} {number(head)}" for name, (_, head) in rows[:limit])
+        known = list(facts_in_order(case.facts.head).items())
+        return ", ".join(f"{name} {number(value)}" for name, value in known[:limit])
+    rows = list(moved_facts(case.facts.base, case.facts.head).items())
     if case.verdict is not Verdict.CHANGED:
         return ""
     if not rows:
@@ -106,15 +108,31 @@ def moved(case: Case, limit: int = 6) -> str:
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
     """The facts that differ, as name → (base, head): those of statistics in the table's order, then the
-    others, what moved farthest first. A count that is missing is 0.
+    others, what moved farthest first. A fact that is not known on both sides is left out.
     """
+    moved = {}
+    for name in {**base, **head}:
+        before, after = value_of(name, base), value_of(name, head)
+        if before is not None and after is not None and before != after:
+            moved[name] = before, after
 
     def place(name: str) -> tuple[int, float, str]:
-        before, after = base.get(name, 0), head.get(name, 0)
+        before, after = moved[name]
         share = 0.0
         if isinstance(before, (int, float)) and isinstance(after, (int, float)):
             share = abs(after - before) / max(abs(before), abs(after), 1)
         return _PLACES.get(name, len(_PLACES)), -share, name
 
-    names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
-    return {name: (base.get(name, 0), head.get(name, 0)) for name in sorted(names, key=place)}
+    return {name: moved[name] for name in sorted(moved, key=place)}
+
+
+def facts_in_order(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """All facts of one side that are not 0: those of statistics in the table's order, then the others."""
+    names = sorted(facts, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
+    return {name: facts[name] for name in names if facts[name] != 0}
+
+
+def unknown_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, str]:
+    """By the facts of statistics that one side alone has, the side that lacks it."""
+    names = [name for name in _PLACES if (value_of(name, base) is None) != (value_of(name, head) is None)]
+    return {name: "base" if value_of(name, base) is None else "head" for name in names}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from irdiff.backends.stages import in_stage_order
+from irdiff.compare.cases import failed_program
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
@@ -241,7 +242,7 @@ def of(
         wrong=listed(timing.wrong if timing else (), limits.rows),
         slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
         unclear=listed([row for row in timed if row.measured.why], limits.rows),
-        broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
+        broken=_broken(run, limits),
         projects=listed(projects.broken(run), limits.rows),
         verdicts=tuple(_verdicts(run)),
         targets=tuple(target.name for target in run.targets),
@@ -365,6 +366,14 @@ def _endings(run: Run, limits: ListLimits) -> tuple[Ending, ...]:
     order = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
     found = [_ending(verdict.value, _with(run, verdict), limits.rows) for verdict in order]
     return tuple(row for row in (*unstable, *found) if row.errors)
+
+
+def _broken(run: Run, limits: ListLimits) -> Ending:
+    cases = _with(run, Verdict.BROKEN)
+    words = "compiles at base, not at head"
+    if cases and all(map(failed_program, cases)):
+        words = "not compared, since the program fails at head"
+    return _ending(f"broken: {words}", cases, limits.rows)
 
 
 def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:

@@ -8,8 +8,8 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 
@@ -36,7 +36,6 @@ from irdiff.resolve.toolchains import commits, counting, environments, identity,
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitFailed, GitStore, Snapshot
-from irdiff.resolve.tree_edits import EditedCode
 from irdiff.store import key_of
 
 
@@ -52,8 +51,6 @@ class Side:
     """What a reader must know before reading anything else."""
     substitute: Substitute | None = None
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
-    edited: Mapping[str, EditedCode] = field(default_factory=dict)
-    """Native sources in which the two sides differ, and what each is about; at head alone."""
     counting: CountingToolchain | None = None
     """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
@@ -249,13 +246,12 @@ class Resolver:
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
-        """Notes which native sources two compilers of this checkout differ in, and who counts their lines."""
+        """Finds the compiler that counts the edited lines of two compilers of this checkout."""
         if not self._checkouts.keys() >= {*specs}:
             return sides
         both = specs.map(self._checkouts.__getitem__)
-        edited = tree_edits.edited_code(both)
-        counts = counting.find(both, self.config) if edited and self.options.exercised else None
-        return replace(sides, head=replace(sides.head, edited=edited, counting=counts))
+        counts = counting.find(both, self.config) if self.options.exercised else None
+        return replace(sides, head=replace(sides.head, counting=counts))
 
     def with_pins(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
         """Notes which pins differ between two revisions of kernels and were not followed."""

@@ -17,7 +17,6 @@ from . import (
     record,
     run_program,
     torch_on_cpu,
-    tritonparse_trace,
     workload_files,
     written_files,
 )
@@ -51,10 +50,6 @@ def main(words):
         _say(f"{arguments.out} holds {strangers[0]}: not written by `irdiff capture`, or changed since")
         _say("  next: name another folder with --out; nothing was recorded and nothing was written")
         code = _USAGE
-    elif arguments.from_trace:
-        trace, out = arguments.from_trace, arguments.out
-        count, rows, skipped = tritonparse_trace.write(trace, out, arguments.target)
-        code = _report(arguments, count, rows, skipped, None)
     else:
         code = _record(arguments)
     if arguments.code_file:
@@ -74,15 +69,12 @@ def _parser():
     parser.add_argument("--cure", default="install {}", help="what to type where the package {} is missing")
     parser.add_argument("--import", dest="imports", action="append", default=[], help="a folder, first on it")
     parser.add_argument("--code-file", help="write the exit code here: only a recording that ended does")
-    parser.add_argument("--from-trace", help="a trace of tritonparse instead of a program")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module's name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="script.py and its arguments")
     return parser
 
 
 def _family(arguments):
-    if arguments.from_trace:
-        return tritonparse_trace.family_of(arguments.from_trace)
     family = workload_files.family_of(os.path.basename(arguments.program[0]))
     # next to a package of its name, a folder of workloads would be imported in the package's place
     repo = arguments.repo

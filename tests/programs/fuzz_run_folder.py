@@ -35,7 +35,7 @@ from rich.console import Console
 
 from irdiff import gate
 from irdiff.errors import RunFolderError
-from irdiff.gate import outputs, policy, sarif
+from irdiff.gate import outputs, policy
 from irdiff.gate.outputs import ReleaseRun
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
@@ -217,7 +217,7 @@ class Fuzzer:
         on_terminal = io.StringIO()
         terminal.show(run, self.folder, Console(file=on_terminal, width=120))
         others = [outputs.text(outcome), outputs.as_json(outcome), on_terminal.getvalue()]
-        others += [outputs.junit(outcome), sarif.sarif(outcome, run)]
+        others += [outputs.junit(outcome)]
         if self.chance.random() < 0.1:  # the slow one
             others.append(html.render(run, self.folder / "in"))
         for shown in [*comments, *others]:

@@ -4,7 +4,7 @@
 |---|---|
 | terminal, Markdown, page, check run's title | the text says nothing of what was not compared |
 | check run | success |
-| gate: text, Markdown, JSON, JUnit, SARIF | a pass that does not count what was not compared |
+| gate: text, Markdown, JSON, JUnit | a pass that does not count what was not compared |
 | merge | shards are missing, and the run counts as whole |
 | `compare --exit-code` | 0 where nothing was compared, or a new kernel does not compile |
 | `history check`, an issue that it closes | "nothing moved", or undone, where it was not compared |
@@ -25,7 +25,6 @@ from irdiff.compare import radius
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
 from irdiff.gate.outputs import junit
-from irdiff.gate.sarif import sarif
 from irdiff.group import grouping
 from irdiff.history import alerts
 from irdiff.model import (
@@ -114,7 +113,7 @@ def _gated(run, rules):
 def test_the_gate_fails_or_counts_it(name):
     outcome = _gated(RUNS[name], LENIENT)
     assert outcome.passed is (name != "everything failing")
-    for form in (outputs.text, outputs.markdown, lambda row: sarif(row, RUNS[name]), junit):
+    for form in (outputs.text, outputs.markdown, junit):
         assert (outcome.counts.words if outcome.passed else outcome.headline) in form(outcome)
     cases = json.loads(outputs.as_json(outcome))["cases"]
     assert cases["not_compared"] or cases["nondeterministic"] or cases["is_part"]
@@ -135,7 +134,7 @@ def test_a_gate_that_passes_says_what_no_case_reaches(what):
     run = NOT_REACHED[what]
     outcome, (words,) = _gated(run, LENIENT), edit_coverage.not_reached(run)
     assert outcome.passed and conclusion.of(run) is Conclusion.NEUTRAL
-    for form in (outputs.text, outputs.markdown, outputs.as_json, lambda row: sarif(row, run), junit):
+    for form in (outputs.text, outputs.markdown, outputs.as_json, junit):
         assert words in form(outcome)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
 from irdiff.backends.binary_kind import BinaryKind
@@ -28,6 +29,7 @@ __all__ = [
     "NEUTRAL",
     "STAGES",
     "STATISTICS",
+    "assembly_facts",
     "entry",
     "log_facts",
     "occupancy",

@@ -38,7 +38,7 @@ _DESCRIPTOR_BYTES = 64
 _ENTRY_OFFSET = 16
 """Where KERNEL_CODE_ENTRY_BYTE_OFFSET begins in a descriptor."""
 _NOTE_METADATA = 32
-_FACTS = {
+FACTS = {
     ".vgpr_count": "vgprs",
     ".agpr_count": "agprs",
     ".sgpr_count": "sgprs",
@@ -50,6 +50,7 @@ _FACTS = {
     ".max_flat_workgroup_size": "max_flat_workgroup_size",
     ".wavefront_size": "wavefront_size",
 }
+"""Entry of the metadata → fact."""
 
 
 def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]:
@@ -67,7 +68,7 @@ def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]
     contract["notes"] = "\n".join(_canonical_note(*note) for note in _notes(file)).encode()
     facts: dict[str, int | float | str] = {"code_bytes": code.size}
     for row in kernels(file)[:1]:
-        facts |= {fact: row[key] for key, fact in _FACTS.items() if isinstance(row.get(key), int)}
+        facts |= {fact: row[key] for key, fact in FACTS.items() if isinstance(row.get(key), int)}
     return contract, facts
 
 

@@ -32,7 +32,7 @@ def occupancy(
     kernel: Mapping[str, int], limits: Mapping[str, int], warps: int, warp_size: int
 ) -> dict[str, Fact]:
     """`workgroups_per_compute_unit` and `waves_per_simd`."""
-    if kernel.get("vgprs", 0) < 1:
+    if "vgprs" not in kernel:
         return {}
     groups, limit = least(_allowed(kernel, {**_CDNA, **limits}, warps, warp_size))
     waves = -(-groups * warps // limits["simds_per_multiprocessor"])
@@ -45,7 +45,7 @@ def _allowed(
     """Work-groups that each resource allows."""
     simds = limits["simds_per_multiprocessor"]
     lds = kernel.get("shared_bytes", 0) + kernel.get("lds_bytes", 0)
-    vector = rounded(kernel["vgprs"], limits["vgpr_granule"])
+    vector = rounded(max(kernel["vgprs"], 1), limits["vgpr_granule"])
     most = {
         "waves": limits["max_waves_per_simd"] * simds // waves,
         "VGPRs": limits["vgprs_per_simd"] // vector * simds // waves,

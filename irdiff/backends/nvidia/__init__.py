@@ -29,6 +29,7 @@ __all__ = [
     "NEUTRAL",
     "STAGES",
     "STATISTICS",
+    "assembly_facts",
     "entry",
     "log_facts",
     "occupancy",
@@ -79,6 +80,11 @@ STATISTICS: tuple[Statistic, ...] = (
 )
 # fmt: on
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+
+
+def assembly_facts(text: str) -> dict[str, Fact]:
+    """None: ptxas allocates registers."""
+    return {}
 
 
 def log_facts(log: str) -> dict[str, Fact]:

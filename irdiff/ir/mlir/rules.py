@@ -25,6 +25,9 @@ Rules (before → after; why the meaning is kept; source: MLIR Language Referenc
 - `amdg.buffer_load_to_local … : !tt.ptr<f16>[tensor<…>] -> …` → `: <f16>[…`: until 3.8 the printer left out
   the name of a type that the operation fixes. Both seen in 3.8.0 and 3.9.0 on 534 operations of the corpus,
   of which no other spelling was seen; other operations of `amdg` are left as they are.
+- `!tt.tensordesc<tensor<16x64xbf16>>` → `!tt.tensordesc<16x64xbf16>`, and the result type of
+  `tt.make_tensor_descriptor`, `<tensor<16x64xbf16>>` → `<16x64xbf16>`: the block's shape, element and layout
+  are what a tensor's type has between its brackets. Seen in 3.7.1 and 3.8.0, whose texts else are the same.
 - runs of blanks and indentation → one blank, none.
 
 Kept on purpose: every other module attribute (warps, CTAs, target: launch ABI), argument attributes,
@@ -79,6 +82,10 @@ _BUFFER_LINE = re.compile(rf"^[^\n]*?{re.escape(_BUFFERS)}[^\n]*+", re.M)
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
 _POINTER_TO_ELEMENT = re.compile(r"^!tt\.ptr<(\w+)> -> (?=tensor<(?:\d+x)++\1[,>])")
+_DESCRIPTOR = re.compile(r"!tt\.tensordesc<tensor<([^<>\n]*+)>>")
+_MADE_DESCRIPTOR = re.compile(
+    r"^((?:%[\w.$-]+ = )?tt\.make_tensor_descriptor [^\n]*, )<tensor<([^<>\n]*+)>>$", re.M
+)
 _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
@@ -105,7 +112,7 @@ def blocks(stage: str, text: str, *, header: dict[str, str]) -> Iterator[list[st
         raise unrecognized(stage, "a module or a function")
     symbols, names = _symbols(parts, strings), Names()
     for number, part in enumerate(parts):
-        spelled = _sort_dictionaries(_respell_buffers(part), strings)
+        spelled = _sort_dictionaries(_respell_descriptors(_respell_buffers(part)), strings)
         if symbols:
             spelled = _SYMBOL.sub(lambda match: f"@{symbols.get(match[1], match[1])}", spelled)
         parts[number] = "\n".join(map(names.rename, spelled.split("\n")))
@@ -175,6 +182,12 @@ def _drop_locations(text: str) -> str:
 
 def _respell_buffers(text: str) -> str:
     return _BUFFER_LINE.sub(lambda match: _respell(match[0]), text) if _BUFFERS in text else text
+
+
+def _respell_descriptors(text: str) -> str:
+    if "<tensor<" not in text:
+        return text
+    return _MADE_DESCRIPTOR.sub(r"\1<\2>", _DESCRIPTOR.sub(r"!tt.tensordesc<\1>", text))
 
 
 def _respell(line: str) -> str:

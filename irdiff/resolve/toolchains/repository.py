@@ -99,11 +99,6 @@ class GitStore:
     def place(self) -> Path:
         return self.worktree or self.git_dir
 
-    def hook_path(self, name: str) -> Path:
-        """Where git looks for a hook, by the repository's own configuration."""
-        output = self.git("rev-parse", "--git-path", f"hooks/{name}", fixed=())
-        return Path(self.place, os.fsdecode(output).rstrip("\n"))
-
     def git(
         self,
         *words: str,

@@ -1,11 +1,17 @@
-"""The pre-push hook: quiet where nothing can change, never in the way unless asked to be."""
+"""The hook of pre-commit, as git runs it: quiet where nothing can change, never in the way unless asked to be."""
 
 import os
+import shlex
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.programs.checkouts import PLAN, SQUARE, commit, edit, git, new_repository, write
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -27,9 +33,18 @@ def push(repo, cache):
     return subprocess.run(command, cwd=repo, check=False, capture_output=True, text=True, env=env)
 
 
-def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache):
-    long = ("hook", "install", "--budget", "10m")
-    assert irdiff(*long, "--", "--target", "sm_90", cwd=pushing).code == 0
+def hook(repo, *words):
+    """The entry of `.pre-commit-hooks.yaml` with these arguments, for git to run."""
+    (entry,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    _, *command = entry["entry"].split()
+    script = repo / ".git" / "hooks" / "pre-push"
+    script.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-m', 'irdiff', *command, *words])}\n")
+    script.chmod(0o755)
+
+
+def test_pushes_that_it_reports_and_those_that_it_blocks(pushing, cache):
+    long = ("--budget", "10m")
+    hook(pushing, *long, "--", "--target", "sm_90")
     edit(pushing, "README.md", "x", "y")
     commit(pushing, "documents")
     quiet = push(pushing, cache)
@@ -43,11 +58,11 @@ def test_pushes_that_it_reports_and_those_that_it_blocks(irdiff, pushing, cache)
 
     edit(pushing, "mykernels.py", "x + x", "x - x")
     commit(pushing, "again")
-    assert irdiff(*long, "--block", "--", "--target", "sm_90", cwd=pushing).code == 0
+    hook(pushing, *long, "--block", "--", "--target", "sm_90")
     stopped = push(pushing, cache)
     assert stopped.returncode == 1
     assert "--no-verify" in stopped.stderr
-    irdiff("hook", "install", "--block", "--budget", "0.2", "--", "--no-cache", cwd=pushing)
+    hook(pushing, "--block", "--budget", "0.2", "--", "--no-cache")
     late = push(pushing, cache)
     assert late.returncode == 0
     assert "time budget is used up" in late.stderr

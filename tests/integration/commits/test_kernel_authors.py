@@ -181,7 +181,7 @@ def test_the_program_that_irdiff_toml_names(author, tmp_path):
     program.write_text(program.read_text() + "\n1 / 0\n")
     commit(author.repo, "A program that fails")
     assert author.types(*words).stdout.startswith(
-        "The program run failed at head, on both targets: ZeroDivisionError: division by zero."
+        "bench/run.py fails at head, on both targets: ZeroDivisionError: division by zero, line "
     )
 
     write(author.repo, {"README.md": "Kernels\n", "src/liger/ops/new.py": ""})

@@ -206,7 +206,6 @@ def test_nothing_that_the_configuration_names_is_run(repo, here, tmp_path):
     repository.export(snap, tmp_path / "out", here)
     repository.default_base(store, ".")
     assert [path.read_text() for path in traces.iterdir()] == []
-    assert store.hook_path("pre-push") == hooks / "pre-push"
     git(repo, "status")
     assert list(traces.iterdir()), "git itself would have run them"
 

@@ -319,7 +319,7 @@ def test_a_run_is_reported_and_gated(project, kernels, workflow, verdict, passes
     assert f"### {headline}" in done.summary
     done.artifacts.download("irdiff-report", ours.machine.folder / "report")
     names = {path.name for path in (ours.machine.folder / "report" / "report").iterdir()}
-    assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml", "gate.sarif"}
+    assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml"}
 
 
 def _keep(place, shards):

@@ -31,7 +31,6 @@ def of(place: Place, *, noisy: bool) -> dict[str, str]:
         "gate.md": place.irdiff(*gate, "--markdown", "-"),
         "gate.json": place.irdiff(*gate, "--json", "-"),
         "gate.xml": place.irdiff(*gate, "--junit", "-"),
-        "gate.sarif": place.irdiff(*gate, "--sarif", "-"),
     }
     place.irdiff("report", run, "--html", "report.html")
     views["report.html"] = (place.folder / "report.html").read_text()

@@ -1,13 +1,11 @@
-"""The search for a commit in histories that are made up, by code and by time."""
+"""The search for a commit in histories that are made up."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from irdiff.attribute.code_bisect import CodeBisection
 from irdiff.attribute.commit_search import SideList
-from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, StageStatus, Verdict
 from tests.unit import runs
@@ -91,60 +89,3 @@ def test_what_cannot_be_searched():
             search.find(*words)
         assert hint in (caught.value.hint or "")
         assert len(search.built) <= 2
-
-
-NAMES = [f"c{number}" for number in range(16)]
-
-
-@dataclass
-class Clock:
-    """Commits with the levels given; the others are as the one before."""
-
-    steps: Mapping[int, float]
-    noise: float = 0.001
-    broken: Sequence[str] = ()
-    ready: str = ""
-    timed: list[str] = field(default_factory=list)
-
-    @property
-    def levels(self):
-        return {
-            name: next((self.steps[n] for n in range(number, -1, -1) if n in self.steps), 0.0)
-            for number, name in enumerate(NAMES)
-        }
-
-    def code(self, commit):
-        return None if commit in self.broken else f"code {self.levels[commit]}"
-
-    def logs(self, commit, attempt):
-        self.timed.append(commit)
-        return [self.levels[commit] + self.noise * (-1) ** number for number in range(12)]
-
-    def is_ready(self, commit):
-        return commit == self.ready
-
-
-def bisect(clock):
-    return TimedBisection(
-        good=NAMES[0], bad=NAMES[-1], history=SideList(NAMES), clock=clock, report=lambda _line: None
-    ).run()
-
-
-@pytest.mark.parametrize(("place", "step"), [(1, 0.05), (7, -0.05), (15, 0.05)])
-def test_the_commit_is_found(place, step):
-    found = bisect(Clock({place: step}))
-    assert (found.answer, found.commits) == (TimedAnswer.FOUND, (f"c{place}",))
-    assert found.share == pytest.approx(step, abs=0.003)
-
-
-def test_nothing_is_found_in_noise():
-    assert bisect(Clock({5: 0.004})).answer is TimedAnswer.NOISE
-    assert bisect(Clock({5: 0.05}, noise=0.5)).answer is TimedAnswer.NOISE
-    assert bisect(Clock({})).answer is TimedAnswer.NOISE
-
-
-def test_commits_that_cannot_be_built_are_left_with_it():
-    found = bisect(Clock({7: 0.05}, broken=["c5", "c6"], ready="c8"))
-    assert found.tried[0] == "c8", "one that is built goes first"
-    assert found.answer is TimedAnswer.UNCLEAR
-    assert set(found.commits) == {"c5", "c6", "c7"}

@@ -14,6 +14,7 @@ from tests.unit import runs
 from tests.unit.golden import golden
 
 CHANGED = FileChange.CHANGED
+KERNEL = "@triton.jit\ndef copy(x):\n    pass\n"
 
 
 class Revisions:
@@ -124,6 +125,15 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(revisions):
     revisions.capture("a/b", called=("a/b.py:6",))
     found = revisions.reach()
     assert found is not None and found.files[0].not_run == ("settings",), "the other one ran at head"
+
+
+@pytest.mark.parametrize(("at_head", "not_run"), [(KERNEL, ()), (KERNEL + "    return\n", ("copy",))])
+def test_a_kernel_of_a_file_that_was_only_moved_is_neither_new_nor_changed(revisions, at_head, not_run):
+    revisions.file("k.py", base=KERNEL)
+    revisions.file("kernels/k.py", head=at_head)
+    found = revisions.reach()
+    assert found is not None
+    assert {file.path: file.not_run for file in found.files} == {"k.py": (), "kernels/k.py": not_run}
 
 
 def test_of_a_file_that_no_launch_reads_functions_are_named_where_it_holds_kernels(revisions):

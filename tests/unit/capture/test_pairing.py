@@ -12,7 +12,7 @@ from irdiff.capture import pairing, renames
 from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
-from irdiff.model import DEFAULT_OPTIONS, CaptureFailure, Sides, Verdict
+from irdiff.model import DEFAULT_OPTIONS, Argument, CaptureFailure, Sides, Verdict
 from tests.texts import text_of
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -189,3 +189,44 @@ def test_the_options_of_a_launch_tell_configs_apart():
         for n, warps in ((1, "8"), (2, "4"))
     ]
     assert renames.match(old, new, text, text) == {"a/old:c": "b/new:c/k#2"}
+
+
+def two_and_one(launch, **changes):
+    """At base two launches, of a constant each; at head one kernel that both calls share."""
+    one, two = (
+        replace(launch, id=f"f/w:a/k{end}", label="a", places=(n,)) for n, end in ((1, ""), (2, "#2"))
+    )
+    return match([one, two], [replace(one, **{"places": (1, 2), **changes})])
+
+
+def test_a_launch_that_shares_the_kernel_of_another_at_head_is_not_removed(launch):
+    pairs = two_and_one(launch)
+    kept, merged = pairing.without_merged(pairs)
+    assert [pair.launch_id for pair in kept] == ["f/w:a/k"]
+    assert merged == [f"f/w:a/k#2@{TARGET.name}"]
+
+
+@pytest.mark.parametrize("changes", [{"kernel": "other"}, {"places": (1,)}, {"label": "b"}], ids=str)
+def test_a_launch_whose_call_nothing_at_head_makes_is_removed(launch, changes):
+    pairs = two_and_one(launch, **changes)
+    assert pairing.without_merged(pairs) == (pairs, [])
+    assert Verdict.REMOVED in {verdict_of(pair)[0] for pair in pairs if pair.head is None}
+
+
+def test_a_launch_with_other_tensors_is_removed(launch):
+    tensor = replace(runs.blank(Argument), name="x", dtype="fp16", shape=(8,))
+    pairs = two_and_one(replace(launch, arguments=(tensor,)), arguments=(replace(tensor, shape=(9,)),))
+    assert pairing.without_merged(pairs) == (pairs, [])
+
+
+def test_the_same_launches_may_need_fewer_compiled_kernels(launch):
+    """A new kernel is no reason: the launches that both sides have are counted."""
+    one, two, new = (
+        replace(launch, id=f"f/w:a/k#{n}", label="a", places=(n,), digest=str(n)) for n in (1, 2, 3)
+    )
+    kernels = match([one, two], [replace(one, digest="x", places=(1, 2))])
+    assert pairing.compiled_kernels(kernels) == Sides(base=2, head=1)
+    assert pairing.compiled_kernels(match([one, two], [one, two, new])) == Sides(base=2, head=2)
+    shared = match([one, two], [replace(one, digest="x"), replace(two, digest="x")])
+    assert pairing.compiled_kernels(shared) == Sides(base=2, head=1)
+    assert pairing.compiled_kernels(match([one], [replace(one, digest=None)])) == Sides(base=1, head=0)

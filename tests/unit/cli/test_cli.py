@@ -1,11 +1,13 @@
 """The command line as a whole: what an interruption leaves."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from irdiff import cli as command_line
 from irdiff import config as configuration
@@ -102,3 +104,24 @@ def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_n
         with pytest.raises(UsageError) as raised:
             find_case(run, text)
         assert raised.match(reason)
+
+
+def helped(*words):
+    return CliRunner().invoke(command_line.cli, [*words, "--help"]).output
+
+
+def test_every_command_and_every_option_of_compare_stands_in_the_help_once():
+    """By what people do: a command or an option that no section names would be missing."""
+    commands = helped()
+    assert all(
+        len(re.findall(rf"^  {name} ", commands, re.MULTILINE)) == 1 for name in command_line._COMMANDS
+    )
+    assert [title for title in command_line._GROUPS if f"\n{title}:\n" not in commands] == []
+    options = [
+        next(name for name in option.opts if name.startswith("--"))
+        for option in command_line.cli.get_command(click.Context(command_line.cli), "compare").params
+        if isinstance(option, click.Option)
+    ]
+    compare = helped("compare")
+    assert [name for name in options if not re.search(rf"^  (-\w, )?{name}\b", compare, re.MULTILINE)] == []
+    assert compare.index("Which kernels:") < compare.index("--corpus") < compare.index("Which cases:")

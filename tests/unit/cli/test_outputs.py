@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from irdiff.cli import hook_commands
 from irdiff.cli.gate_commands import gate_command
 from irdiff.cli.init_command import init_command
 from irdiff.cli.report_command import report_command
@@ -33,7 +32,7 @@ def test_a_report_goes_to_a_plain_file_only_and_the_gate_looks_at_its_outputs_fi
         for name in ("precious", "pipe", "link", "precious/file/below"):
             with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
                 typed(report_command, str(folder), option, str(folder.parent / name))
-    for option in ("--json", "--markdown", "--junit", "--sarif"):
+    for option in ("--json", "--markdown", "--junit"):
         with pytest.raises(UsageError, match="not a file to write"):
             place = str(folder.parent / "precious")
             typed(gate_command, str(folder), "--policy", "not-there.toml", option, place)
@@ -51,40 +50,3 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path):
     with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
         typed(init_command, str(tmp_path), "--github", "--force", "--action", f"o/irdiff@{'a' * 40}")
     assert tree(tmp_path) == before
-
-
-@pytest.fixture
-def place(tmp_path, monkeypatch):
-    class Repository:
-        @staticmethod
-        def hook_path(name):
-            return tmp_path / ".git" / "hooks" / name
-
-    monkeypatch.setattr(hook_commands.repository, "open_store", lambda *_: Repository())
-    (tmp_path / ".git" / "hooks").mkdir(parents=True)
-    return tmp_path / ".git" / "hooks" / "pre-push"
-
-
-@pytest.mark.parametrize("kind", ["foreign", "changed", "link"])
-def test_another_hook_stays_and_is_put_aside_by_force(place, kind):
-    foreign = "#!/bin/sh\nmake test\n"
-    if kind == "link":
-        (place.parent / "shared").write_text(foreign)
-        place.symlink_to("shared")
-    elif kind == "changed":
-        typed(hook_commands.install_command)
-        place.write_text(place.read_text().replace("exec ", "make test || exit 1\nexec "))
-    else:
-        place.write_text(foreign)
-    before, content = tree(place.parent), place.read_text()
-    with pytest.raises(UsageError, match="there is a pre-push hook already"):
-        typed(hook_commands.install_command)
-    assert tree(place.parent) == before
-    typed(hook_commands.install_command, "--force")
-    typed(hook_commands.install_command, "--budget", "30", "--", "--tier", "gate")
-    assert hook_commands.is_ours(place.read_text()) and "--budget 30" in place.read_text()
-    assert place.stat().st_mode & 0o777 == 0o755
-    place.write_text(foreign)
-    typed(hook_commands.install_command, "--force")
-    assert (place.parent / "pre-push.before-irdiff").read_text() == content
-    assert (place.parent / "pre-push.before-irdiff-2").read_text() == foreign

@@ -5,7 +5,6 @@
 """
 
 import datetime
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import pytest
 from irdiff import gate
 from irdiff.gate import outputs, policy, timings
 from irdiff.gate.outcome import Certainty
-from irdiff.gate.sarif import sarif
 from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
@@ -96,8 +94,6 @@ def test_the_default_policy_denies_what_is_slower_and_what_is_not_known():
 
 
 @pytest.mark.parametrize(("name", "today"), [("waivers", "2026-12-31"), ("waivers-ended", "2027-01-01")])
-def test_what_people_and_code_scanning_read_of_it(name, today):
-    run, outcome = _gate(DATA / "passing.toml", today)
-    rows = json.loads(sarif(outcome, run))["runs"][0]["results"]
-    messages = [f"{row['level']} {row['ruleId']}: {row['message']['text']}" for row in rows[:8]]
-    recorded(f"gate/{name}.txt", outputs.text(outcome) + "\n".join(messages) + "\n")
+def test_what_people_read_of_it(name, today):
+    _, outcome = _gate(DATA / "passing.toml", today)
+    recorded(f"gate/{name}.txt", outputs.text(outcome))

@@ -9,7 +9,7 @@ from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
 from irdiff.github import asked, checks, comment
 from irdiff.github.asked import Asked
-from irdiff.model import Verdict
+from irdiff.model import Sides, Verdict
 from irdiff.report import conclusion
 from tests.unit import runs
 from tests.unit.golden import golden
@@ -128,6 +128,20 @@ def test_broken_cases_come_before_groups(checked):
     assert (
         "), first in ttgir: triton-nvidia-gpu-proxy-fence-insertion; for example a/x:2@sm_90" in group.message
     )
+
+
+def test_files_of_a_repository_of_kernels_are_its_own(checked):
+    head = replace(checked.head, revision="main 1a2b3c4")
+    broken, _ = checks.annotate(replace(checked, head=head), "corpus")
+    assert (broken.path, broken.line) == ("a/x.py", 1)
+
+
+def test_a_program_that_fails_is_annotated_where_it_fails(checked):
+    stderr = 'Traceback (most recent call last):\n  File "bench/run.py", line 2, in <module>\n'
+    failure = replace(runs.FAILURE, stage="capture", stderr=stderr)
+    case = runs.case("program/run:1@sm_90", Verdict.BROKEN, failures=Sides(base=None, head=failure))
+    (annotation,) = checks.annotate(runs.run(case), "corpus")
+    assert (annotation.path, annotation.line) == ("bench/run.py", 2)
 
 
 @pytest.mark.parametrize("source", ["", "/etc/passwd", "../../x.py", "a/\x1b.py"])

@@ -83,3 +83,22 @@ def test_without_two_texts_what_is_known_describes_it(store, base, head):
     gone = replace(source(store, ONE, TWO), head="0" * 64)
     assert lines(store, case(store, "ttgir", ONE, TWO), gone) == ["+ttgir: no text differs"]
     assert lines(store, case(store, None, ONE, TWO)) == ["+machine code: no text differs"]
+
+
+def test_an_edited_kernel_with_a_new_argument_is_told_by_what_its_own_ir_does(store):
+    """Any edit that adds an argument would have one title else. A signature is no edit of its own."""
+    launch = ("kernel: k\n  argument 1: i32\n", "kernel: k\n  argument 1: i32\n  argument 2: i32\n")
+    plain = mlir("tt.store %0, %1 : !tt.ptr<f32>", function="tt.func public @k(%0: !tt.ptr<f32>, %1: f32)")
+    masked = mlir(
+        "tt.store %0, %1, %2 : !tt.ptr<f32>", function="tt.func public @k(%0: !tt.ptr<f32>, %1: f32, %2: i1)"
+    )
+    texts = [{"launch": text, "ttir": ir} for text, ir in zip(launch, (plain, masked), strict=True)]
+    artifacts = Sides(base=runs.kept(store, texts[0]), head=runs.kept(store, texts[1]))
+    subject = runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=runs.origin("launch"), artifacts=artifacts)
+    before, after = (runs.launch("a/x:1@sm_90", source_digest=digest) for digest in ("one", "two"))
+
+    def title(head):
+        return describe(store, subject, launches=Sides(base=before, head=head)).summary.title
+
+    assert title(after) == "`tt.store` with a mask, one more argument 2"
+    assert title(before) == "one more argument 2"  # the same source: all that differs is what is launched

@@ -7,7 +7,6 @@ import pytest
 from irdiff.model import Sides
 from irdiff.resolve import pins, remote_repositories, tree_edits
 from irdiff.resolve.toolchains import checkout
-from tests.texts import text_of
 from tests.unit.golden import golden
 
 GOLDEN = golden("checkout")
@@ -115,29 +114,6 @@ def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of):
     assert not found.identical
     assert compared(("a", None), ("b", None)).identical
     assert not compared(("a", "outside"), ("a", "other")).identical
-
-
-SOURCE = text_of("edited_functions/source.cpp")
-
-
-def test_what_an_edited_function_matches():
-    for edit, expected in (
-        ("pattern", ["AtomicRMWOp"]),
-        ("helper", ["AtomicRMWOp"]),
-        ("template", ["CeilOp", "FloorOp"]),
-        ("isa", ["LoadOp", "LocalLoadOp"]),
-    ):
-        before = SOURCE.replace(f" // edit: {edit}", "")
-        assert tree_edits.operations(before, SOURCE) == expected
-        assert tree_edits.operations(SOURCE, before) == expected
-
-
-def test_an_edit_of_a_table_is_of_its_definition():
-    table = (
-        'def TT_JoinOp : TT_Op<"join", [Pure]> {\n  let summary = "a";\n}\ndef TT_CatOp : TT_Op<"cat"> {\n}\n'
-    )
-    assert tree_edits.operations(table, table.replace('"a"', '"b"')) == ["JoinOp"]
-    assert tree_edits.operations(table, "") == []
 
 
 KERNELS = golden("kernel-repositories")

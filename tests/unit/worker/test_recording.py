@@ -1,10 +1,8 @@
 """A program's launches become a corpus that launches the same again, with a Triton of one file."""
 
-import gzip
 import importlib
 import json
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,21 +152,6 @@ def test_integers_are_described_by_what_they_look_like(load):
     ):
         found = [content(np.array(part).view(Numbers), "i32") for part in (values, values[:3])]
         assert found == [(fill, None), ("normal", values[:3])]
-
-
-def test_a_trace_of_tritonparse(recording, tmp_path, capsys):
-    path = tmp_path / "t.ndjson.gz"
-    path.write_bytes(gzip.compress(text_of("recording/t.ndjson").encode()))
-    library = SimpleNamespace(libdevice=None)
-    sys.modules["triton.language.extra"] = library
-    code_of_it, seen = recording.capture("--from-trace", str(path))
-    assert code_of_it == 0, capsys.readouterr().err
-    (row,) = seen["launches"]
-    assert (row["kernel"], row["grid"]) == ("add", [4, 1, 1])
-    whys = dict(seen["not_written"])
-    assert "does not define it" in whys["gone"] and "was not traced" in whys["elsewhere"]
-    assert "type Opaque was traced without its value" in whys["add"]
-    assert 'tensor((4096,), "fp16", offset=8), 4' in (recording.root / "t" / "add.py").read_text()
 
 
 def test_which_files_a_recording_may_write_over(tmp_path):

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.attribute.operation_kinds import MASKABLE, OperationKind, class_of, kinds
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.ir.mlir import NAMESPACES
 from irdiff.model import Compiled, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
+from tests.programs.corpus_gaps.operation_kinds import MASKABLE, OperationKind, class_of, kinds
 
 _INTEGERS = ("i8", "i16", "i32", "i64")
 _FLOATS = ("f16", "bf16", "f32", "f64")
