@@ -8,6 +8,9 @@ from enum import IntEnum, StrEnum
 
 from irdiff.model import Fact
 
+OF_TEXT = "the text of the stage"
+"""The source of facts that count words of a text: one that is missing is 0."""
+
 
 class Better(StrEnum):
     MORE = "more"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic
 from irdiff.compare.statistics import STATISTICS, facts_of
 from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
@@ -22,7 +22,7 @@ Facts = Sides[Mapping[str, Fact]]
 
 
 def _count(fact: str, words: str) -> Statistic:
-    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), "the text of the stage")
+    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), OF_TEXT)
 
 
 _LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")
@@ -96,9 +96,11 @@ def _by_target(row: Statistic, cases: Sequence[ComparedCase]) -> str:
 
 
 def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
-    """Of the cases that have it on a side."""
+    """Of the cases that have it. What a text does not have it has no times; another figure is not known."""
     found = [(row.of(base), row.of(head)) for base, head in rows]
-    return [(before or 0, after or 0) for before, after in found if (before, after) != (None, None)]
+    if row.source == OF_TEXT:
+        return [(before or 0, after or 0) for before, after in found if (before, after) != (None, None)]
+    return [(before, after) for before, after in found if before is not None and after is not None]
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:

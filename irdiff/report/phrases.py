@@ -106,8 +106,9 @@ def moved(case: Case, limit: int = 6) -> str:
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
     """The facts that differ, as name → (base, head): those of statistics in the table's order, then the
-    others, what moved farthest first. A count that is missing is 0.
+    others, what moved farthest first. A count that is missing is 0; a figure of a statistic is not known.
     """
+    unknown = {name for name in _PLACES if (name in base) != (name in head)} if base and head else set()
 
     def place(name: str) -> tuple[int, float, str]:
         before, after = base.get(name, 0), head.get(name, 0)
@@ -116,5 +117,6 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
             share = abs(after - before) / max(abs(before), abs(after), 1)
         return _PLACES.get(name, len(_PLACES)), -share, name
 
-    names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
+    both = {**base, **head}
+    names = [name for name in both if name not in unknown and base.get(name, 0) != head.get(name, 0)]
     return {name: (base.get(name, 0), head.get(name, 0)) for name in sorted(names, key=place)}

@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.counted_work import Amount, NotCountedWork, facts_of
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.report import work_table
+from irdiff.report import phrases, work_table
 from irdiff.store import Store
 from irdiff.work.changed_cases import LaunchCounter
 from tests.unit.runs import case, launch, target
@@ -68,15 +68,63 @@ def test_what_data_decide_is_an_interval_and_no_fact():
     assert "global requests                  1 to 2" in work_table.lines(compared(work, work))
 
 
-def test_requests_at_unknown_places_leave_no_number_of_sectors():
-    gather = DATA.replace("@P0 EXIT", "IMAD.WIDE R2, R4, 0x4, R2")
-    assert not facts_of(counted(gather, facts(X))).keys() & {"global_sectors"}
+GATHER = DATA.replace("@P0 EXIT", "IMAD.WIDE R2, R4, 0x4, R2")
 
 
-def test_a_side_that_was_not_counted_says_why():
-    lines = list(work_table.lines(compared(NotCountedWork(reason="the loop at 0x10 never ends"), loop(10))))
-    assert lines[0] == "base was not counted: the loop at 0x10 never ends"
+def test_requests_at_unknown_places_take_one_sector_to_one_a_lane():
+    work = counted(GATHER, facts(X))
+    assert work.global_sectors == Amount(2, 33)
+    assert not facts_of(work).keys() & {"global_sectors"}
+
+
+def test_no_share_is_said_of_a_figure_that_is_not_known():
+    """A side whose addresses data decide has not lost its sectors."""
+    lines = list(work_table.lines(compared(loop(10), counted(GATHER, facts(X)))))
+    assert "global sectors of 32 B           160 → 2 to 33" in lines
+
+
+def test_a_predicate_that_data_decide_makes_an_interval_of_each_figure():
+    guarded = DATA.replace("@P0 EXIT", "@P0 STL [R1], R4").replace(
+        "LDG.E R6", "@P0 LDS R6, [R0+R4]\n    LDG.E R6"
+    )
+    work = counted(guarded, facts(X))
+    assert work.spill_sectors == Amount(0, 4)
+    assert work.shared_wavefronts == Amount(0, 32)
+    assert not facts_of(work).keys() & {"spilled_bytes", "shared_wavefronts"}
+
+
+def test_a_bulk_copy_of_unknown_size_is_no_zero():
+    store = "LDG.E R4, desc[UR4][R2.64]\n R2UR UR8, R4\n R2UR UR9, R4\n UTMASTG.2D [UR4], [UR8]\n EXIT"
+    work = counted(store, facts(X))
+    assert work.tma_bytes == Amount(0, 65536)
+    assert "bulk_copied_bytes" not in facts_of(work)
+
+
+def test_where_data_decide_how_often_a_loop_runs_each_figure_is_the_least():
+    work = counted(
+        LOOP.replace("EXTRA", "NOP").replace("R0, c[0x0][0x218]", "R6, c[0x0][0x218]"), facts(X, 4)
+    )
+    assert set(work.trip_counts.values()) == {None}
+    assert facts_of(work) == {}
+    lines = list(work_table.lines(compared(work, loop(10))))
+    assert lines[0] == "base: data decide how often the loop at 0x70 runs"
+    assert "global requests                  at least 1 → 160" in lines
+
+
+@pytest.mark.parametrize("other", [NotCountedWork(reason="the loop at 0x10 never ends"), None])
+def test_a_side_that_was_not_counted_has_no_figures(other):
+    lines = list(work_table.lines(compared(other, loop(10))))
+    why = other.reason if other else "it has no machine code"
+    assert lines[:2] == [f"base was not counted: {why}", "figures of head alone:"]
     assert "global requests                  160" in lines
+    assert not [line for line in lines if "→" in line or line.startswith("loop")]
+
+
+def test_figures_of_an_estimate_move_about_as_much():
+    base, head = replace(loop(10), exact=False, exact_instructions=False), loop(11)
+    lines = list(work_table.lines(compared(base, head)))
+    assert lines[0] == "base: estimated from 5 of 8 programs"
+    assert "global requests                  160 → 176  about +10%" in lines
 
 
 @pytest.fixture
@@ -112,3 +160,8 @@ def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
 )
 def test_nothing_is_counted_of_other_cases(counter, name, verdict):
     assert counter.count([with_cubin(name, verdict)], {launch(name).key: launch(name)}) == {}
+
+
+def test_a_figure_of_one_side_alone_is_no_move():
+    base, head = {"registers": 8, "ptx.total": 3}, {"ptx.total": 4, "ptx.bar": 1}
+    assert phrases.moved_facts(base, head) == {"ptx.total": (3, 4), "ptx.bar": (0, 1)}
