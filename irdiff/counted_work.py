@@ -95,11 +95,8 @@ class Work:
     atomics: Amount
     loops: tuple[LoopWork, ...]
     """By address."""
-    exact: bool
-    """Whether the whole grid follows from the programs that were executed."""
-    exact_instructions: bool
-    """Whether that holds for how often each instruction executes; accesses may still be estimated."""
     programs_executed: int
+    """The whole grid follows from these."""
     notes: tuple[str, ...]
     """Loops that data decide: each was counted as if it ran once."""
 
@@ -132,21 +129,18 @@ class NotCountedWork:
 
 
 def facts_of(work: Work) -> dict[str, int]:
-    """The figures that are surely known, as facts; nothing that data decide and no estimate."""
+    """The figures that are surely known, as facts; nothing that data decide."""
     if work.is_least:
         return {}
-    executed = {
+    amounts = {
         "executed_instructions": work.instructions,
         "executed_barriers": work.barriers,
         "executed_atomics": work.atomics,
         "matrix_operations": work.matrix_flops,
-    }
-    accessed = {
         "global_requests": work.global_requests,
         "global_sectors": work.global_sectors,
         "shared_wavefronts": work.shared_wavefronts,
         "spilled_bytes": work.spill_bytes,
         "bulk_copied_bytes": work.tma_bytes,
     }
-    amounts = {**(executed if work.exact_instructions else {}), **(accessed if work.exact else {})}
     return {name: amount.low for name, amount in amounts.items() if amount.is_known}

@@ -57,7 +57,7 @@ def lines(case: Case) -> Iterator[str]:
         if not isinstance(side, Work):
             yield f"{name} was not counted: {side.reason if side else 'it has no machine code'}"
         else:
-            yield from _doubts(name, side)
+            yield from (f"{name}: {note}" for note in side.notes)
     if isinstance(base, Work) and isinstance(head, Work):
         yield from _compared(Sides(base=base, head=head))
     else:
@@ -93,14 +93,6 @@ def _alone(name: str, work: Work) -> Iterator[str]:
             yield f"{words:32} {_words(figure(work), work)}"
 
 
-def _doubts(name: str, work: Work) -> Iterator[str]:
-    """What data decide, and what is estimated."""
-    if not work.exact:
-        what = "accesses of " if work.exact_instructions else ""
-        yield f"{what}{name}: estimated from {work.programs_executed} of {work.programs:,} programs"
-    yield from (f"{name}: {note}" for note in work.notes)
-
-
 def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
     """With the share by which it moved, where both sides say how much it is."""
     before, after = amounts
@@ -109,8 +101,7 @@ def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
         return f"{words:32} {shown.base}"
     change = ""
     if before.is_known and after.is_known and before.low and not any(side.is_least for side in work):
-        share = after.low / before.low - 1
-        change = f"  {share:+.1%}" if all(side.exact for side in work) else f"  about {share:+.0%}"
+        change = f"  {after.low / before.low - 1:+.1%}"
     return f"{words:32} {shown.base} → {shown.head}{change}"
 
 

@@ -35,19 +35,20 @@ COLUMNS = (
 
 @dataclass
 class CostTally:
-    """Per column an array (instructions, programs): what surely happens, and what may happen beyond."""
+    """What surely happens, and what may happen beyond; each (columns, instructions, programs)."""
 
     instructions: int
     programs: int
+    both: Array = field(init=False)
+    """(2, columns, instructions, programs): `sure`, then `beyond`."""
     sure: Array = field(init=False)
     beyond: Array = field(init=False)
     is_sure: bool = True
     """Whether nothing was counted as possible only."""
 
     def __post_init__(self) -> None:
-        shape = (len(COLUMNS), self.instructions, self.programs)
-        self.sure = np.zeros(shape, dtype=np.int64)
-        self.beyond = np.zeros(shape, dtype=np.int64)
+        self.both = np.zeros((2, len(COLUMNS), self.instructions, self.programs), dtype=np.int64)
+        self.sure, self.beyond = self.both
 
     def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
         self.table(sure)[column, place] += amount

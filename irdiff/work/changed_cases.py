@@ -5,7 +5,7 @@ What was counted is kept in the store, under the machine code and the launch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +35,12 @@ CountedWork = Mapping[str, WorkOfCase]
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchToCount:
-    case_id: str
-    side: str
     memo: Memo[Work | NotCountedWork]
     compiled: CompiledLaunch
+
+
+SideToCount = LaunchToCount | NotCountedWork | None
+Counting = Callable[[LaunchToCount], Work | NotCountedWork]
 
 
 def disassembler_of(sides: Sides[Side]) -> Path | None:
@@ -57,26 +59,24 @@ class LaunchCounter:
     def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedWork:
         """Of each changed case what its launch executes on both sides."""
         architectures = {target.name: target.arch for target in self.targets if target.backend == "cuda"}
-        launches_to_count: list[LaunchToCount] = []
-        answers: dict[tuple[str, str], Work | NotCountedWork | None] = {}
-        for case in cases:
-            if case.verdict is not Verdict.CHANGED or case.target not in architectures:
-                continue
-            for side in ("base", "head"):
-                launch = self._launch(case, side, launches, architectures[case.target])
-                answer = launch.memo.get() if isinstance(launch, LaunchToCount) else launch
-                answers[case.id, side] = answer
-                if answer is None and isinstance(launch, LaunchToCount):
-                    launches_to_count.append(launch)
-        for launch, counted in zip(launches_to_count, self._count(launches_to_count), strict=True):
-            answers[launch.case_id, launch.side] = counted
-            launch.memo.keep(counted)
-        counted_cases = dict.fromkeys(case_id for case_id, _ in answers)
-        return {name: Sides(base=answers[name, "base"], head=answers[name, "head"]) for name in counted_cases}
+        changed = [case for case in cases if case.verdict is Verdict.CHANGED and case.target in architectures]
+        by_case = {
+            case.id: Sides(
+                base=self._launch(case, "base", launches, architectures[case.target]),
+                head=self._launch(case, "head", launches, architectures[case.target]),
+            )
+            for case in changed
+        }
+        counts = self._counting([launch for sides in by_case.values() for launch in sides])
+        counted: dict[str, WorkOfCase] = {}
+        for number, (case_id, sides) in enumerate(by_case.items()):
+            self.report(Progress(phase="count", done=number, total=len(by_case), detail=case_id))
+            counted[case_id] = _both(sides, counts)
+        return counted
 
     def _launch(
         self, case: ComparedCase, side: str, launches: Mapping[str, Launch], arch: int | str
-    ) -> LaunchToCount | NotCountedWork | None:
+    ) -> SideToCount:
         artifact, key = case.artifacts.of(side).get(nvidia.CUBIN), case.launches.of(side)
         launch = launches.get(key) if key else None
         if artifact is None or launch is None:
@@ -91,22 +91,33 @@ class LaunchCounter:
         metadata = case.metadata.of(side)
         memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata])
         compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(arch))
-        return LaunchToCount(case_id=case.id, side=side, memo=memo, compiled=compiled)
+        return LaunchToCount(memo=memo, compiled=compiled)
 
-    def _count(self, launches_to_count: Sequence[LaunchToCount]) -> list[Work | NotCountedWork]:
-        if not launches_to_count or self.nvdisasm is None:
-            return []
-        disassembler = Disassembler(self.nvdisasm)
-        for arch in {launch.compiled.arch for launch in launches_to_count}:
-            disassembler.prepare(arch, _codes(launches_to_count, arch))
-        found: list[Work | NotCountedWork] = []
-        for number, launch in enumerate(launches_to_count):
-            self.report(
-                Progress(phase="count", done=number, total=len(launches_to_count), detail=launch.case_id)
-            )
+    def _counting(self, launches: Sequence[SideToCount]) -> Counting:
+        """Counts one launch; before, the new instructions of all are disassembled together."""
+        disassembler = Disassembler(self.nvdisasm or Path())
+        new = [each for each in launches if isinstance(each, LaunchToCount) and each.memo.get() is None]
+        for arch in {launch.compiled.arch for launch in new}:
+            disassembler.prepare(arch, _codes(new, arch))
+
+        def count(launch: LaunchToCount) -> Work | NotCountedWork:
+            if (kept := launch.memo.get()) is not None:
+                return kept
             counted = counting.count(launch.compiled, disassembler)
-            found.append(counted if isinstance(counted, NotCountedWork) else counted.work)
-        return found
+            work = counted if isinstance(counted, NotCountedWork) else counted.work
+            launch.memo.keep(work)
+            return work
+
+        return count
+
+
+def _both(launches: Sides[SideToCount], count: Counting) -> WorkOfCase:
+    """Head is counted only where base was: figures of one side compare with nothing, and cost as much."""
+    base = count(launches.base) if isinstance(launches.base, LaunchToCount) else launches.base
+    if isinstance(base, NotCountedWork) and isinstance(launches.head, LaunchToCount):
+        return Sides(base=base, head=NotCountedWork(reason="there is nothing to compare it with"))
+    head = count(launches.head) if isinstance(launches.head, LaunchToCount) else launches.head
+    return Sides(base=base, head=head)
 
 
 def _codes(launches_to_count: Sequence[LaunchToCount], arch: int) -> list[bytes]:

@@ -60,14 +60,7 @@ class _Counts:
         return {name: amount for name, amount in amounts.items() if amount.high}
 
 
-def work(
-    function: SassFunction,
-    facts: LaunchFacts,
-    found: WholeGrid,
-    branches: WholeGrid | None,
-    notes: tuple[str, ...],
-) -> Work:
-    """`branches`: how often each instruction executes, where that was found for all programs apart."""
+def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
     table = _Counts(function, *found.total)
     programs = math.prod(facts.grid)
 
@@ -97,8 +90,6 @@ def work(
         waits=executed(classes.WAITS),
         atomics=executed(classes.ATOMICS),
         loops=_loops(table),
-        exact=found.exact,
-        exact_instructions=found.exact or branches is not None,
         programs_executed=found.executed,
         notes=notes,
     )
