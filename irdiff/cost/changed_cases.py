@@ -1,4 +1,4 @@
-"""The step `count`: what the launches of changed cases execute on both sides. No others are counted.
+"""The step `count`: what changed cases execute on both sides, and what that says of their time.
 
 What was counted is kept in the store, under the machine code and the launch.
 """
@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING
 
 from irdiff.backends import nvidia
 from irdiff.compare import machine_code_text
+from irdiff.cost import launch_time, machine
+from irdiff.cost.expected import expected_time
+from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import NotCountedWork, Work, facts_of
 from irdiff.errors import IrdiffError
-from irdiff.model import ComparedCase, Fact, Launch, Sides, Target, Verdict
+from irdiff.model import (
+    ComparedCase,
+    Expected,
+    ExpectedTime,
+    Fact,
+    Launch,
+    Sides,
+    Target,
+    Verdict,
+)
 from irdiff.parallel import Progress, Report
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
@@ -26,21 +38,45 @@ if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
 
 _COUNTED_ARCHITECTURES = frozenset({90})
-STEP: MemoStep[Work | NotCountedWork] = MemoStep("work", __name__, Work | NotCountedWork)
+"""Those whose counts were checked against hardware counters, and expected against measured times."""
+_BLOCKS = "blocks_per_multiprocessor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedSide:
+    work: Work
+    time: LaunchTime | None
+    """None for a target that does not state its throughputs."""
+
+
+STEP: MemoStep[CountedSide | NotCountedWork] = MemoStep("work", __name__, CountedSide | NotCountedWork)
 WorkOfCase = Sides[Work | NotCountedWork | None]
-NO_WORK: WorkOfCase = Sides(base=None, head=None)
-CountedWork = Mapping[str, WorkOfCase]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseCost:
+    """What a changed case executes, and what is expected of its time."""
+
+    work: WorkOfCase
+    expected: ExpectedTime | None
+
+
+NO_COST = CaseCost(work=Sides(base=None, head=None), expected=None)
+CountedCases = Mapping[str, CaseCost]
 """By case."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchToCount:
-    memo: Memo[Work | NotCountedWork]
+    memo: Memo[CountedSide | NotCountedWork]
     compiled: CompiledLaunch
+    blocks_at_once: int
+    """That a multiprocessor holds."""
+    target: Target
 
 
 SideToCount = LaunchToCount | NotCountedWork | None
-Counting = Callable[[LaunchToCount], Work | NotCountedWork]
+Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
 
 
 def disassembler_of(sides: Sides[Side]) -> Path | None:
@@ -56,32 +92,34 @@ class LaunchCounter:
     targets: Sequence[Target]
     report: Report
 
-    def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedWork:
-        """Of each changed case what its launch executes on both sides."""
-        architectures = {target.name: target.arch for target in self.targets if target.backend == "cuda"}
-        changed = [case for case in cases if case.verdict is Verdict.CHANGED and case.target in architectures]
+    def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedCases:
+        """Of each changed case."""
+        targets = {target.name: target for target in self.targets}
+        changed = [case for case in cases if case.verdict is Verdict.CHANGED]
         by_case = {
             case.id: Sides(
-                base=self._launch(case, "base", launches, architectures[case.target]),
-                head=self._launch(case, "head", launches, architectures[case.target]),
+                base=self._launch(case, "base", launches, targets[case.target]),
+                head=self._launch(case, "head", launches, targets[case.target]),
             )
             for case in changed
         }
         counts = self._counting([launch for sides in by_case.values() for launch in sides])
-        counted: dict[str, WorkOfCase] = {}
+        counted: dict[str, CaseCost] = {}
         for number, (case_id, sides) in enumerate(by_case.items()):
             self.report(Progress(phase="count", done=number, total=len(by_case), detail=case_id))
-            counted[case_id] = _both(sides, counts)
+            counted[case_id] = _cost(_both(sides, counts))
         return counted
 
     def _launch(
-        self, case: ComparedCase, side: str, launches: Mapping[str, Launch], arch: int | str
+        self, case: ComparedCase, side: str, launches: Mapping[str, Launch], target: Target
     ) -> SideToCount:
+        if target.backend != nvidia.NAME:
+            return None
         artifact, key = case.artifacts.of(side).get(nvidia.CUBIN), case.launches.of(side)
         launch = launches.get(key) if key else None
         if artifact is None or launch is None:
             return None
-        if arch not in _COUNTED_ARCHITECTURES:
+        if target.arch not in _COUNTED_ARCHITECTURES:
             return NotCountedWork(reason=f"machine code of {case.target} is not counted yet")
         if self.nvdisasm is None:
             return NotCountedWork(reason="no installed toolchain has nvdisasm")
@@ -89,9 +127,10 @@ class LaunchCounter:
         if content is None:
             return NotCountedWork(reason="its machine code is not in the store any more")
         metadata = case.metadata.of(side)
-        memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata])
-        compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(arch))
-        return LaunchToCount(memo=memo, compiled=compiled)
+        blocks = int(case.facts.of(side).get(_BLOCKS) or 1)
+        memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata, blocks, dict(target.facts)])
+        compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(target.arch))
+        return LaunchToCount(memo=memo, compiled=compiled, blocks_at_once=blocks, target=target)
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
         """Counts one launch; before, the new instructions of all are disassembled together."""
@@ -100,24 +139,51 @@ class LaunchCounter:
         for arch in {launch.compiled.arch for launch in new}:
             disassembler.prepare(arch, _codes(new, arch))
 
-        def count(launch: LaunchToCount) -> Work | NotCountedWork:
+        def count(launch: LaunchToCount) -> CountedSide | NotCountedWork:
             if (kept := launch.memo.get()) is not None:
                 return kept
-            counted = counting.count(launch.compiled, disassembler)
-            work = counted if isinstance(counted, NotCountedWork) else counted.work
-            launch.memo.keep(work)
-            return work
+            counted = _counted(launch, disassembler)
+            launch.memo.keep(counted)
+            return counted
 
         return count
 
 
-def _both(launches: Sides[SideToCount], count: Counting) -> WorkOfCase:
+def _counted(launch: LaunchToCount, disassembler: Disassembler) -> CountedSide | NotCountedWork:
+    counted = counting.count(launch.compiled, disassembler)
+    if isinstance(counted, NotCountedWork):
+        return counted
+    rates = machine.rates(launch.target)
+    if rates is None:
+        return CountedSide(work=counted.work, time=None)
+    time = launch_time.of_launch(counted, launch.compiled.launch, launch.blocks_at_once, rates)
+    return CountedSide(work=counted.work, time=time)
+
+
+def _both(launches: Sides[SideToCount], count: Counting) -> Sides[CountedSide | NotCountedWork | None]:
     """Head is counted only where base was: figures of one side compare with nothing, and cost as much."""
     base = count(launches.base) if isinstance(launches.base, LaunchToCount) else launches.base
     if isinstance(base, NotCountedWork) and isinstance(launches.head, LaunchToCount):
         return Sides(base=base, head=NotCountedWork(reason="there is nothing to compare it with"))
     head = count(launches.head) if isinstance(launches.head, LaunchToCount) else launches.head
     return Sides(base=base, head=head)
+
+
+def _cost(sides: Sides[CountedSide | NotCountedWork | None]) -> CaseCost:
+    work = sides.map(lambda side: side.work if isinstance(side, CountedSide) else side)
+    return CaseCost(work=work, expected=_expected(sides))
+
+
+def _expected(sides: Sides[CountedSide | NotCountedWork | None]) -> ExpectedTime:
+    base, head = sides
+    if isinstance(base, CountedSide) and isinstance(head, CountedSide):
+        if base.time and head.time:
+            works = Sides(base=base.work, head=head.work)
+            return expected_time(Sides(base=base.time, head=head.time), works)
+        return ExpectedTime(expected=Expected.UNKNOWN, why="the target states no throughputs")
+    reasons = [side.reason for side in sides if isinstance(side, NotCountedWork)]
+    why = f"not counted: {reasons[0]}" if reasons else "not counted on this target"
+    return ExpectedTime(expected=Expected.UNKNOWN, why=why)
 
 
 def _codes(launches_to_count: Sequence[LaunchToCount], arch: int) -> list[bytes]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from irdiff.cost.changed_cases import LaunchCounter
 from irdiff.counted_work import Amount, NotCountedWork, facts_of
-from irdiff.model import Artifact, Sides, Verdict
+from irdiff.model import Artifact, Expected, Sides, Verdict
 from irdiff.report import phrases, work_table
 from irdiff.store import Store
-from irdiff.work.changed_cases import LaunchCounter
 from tests.unit.runs import case, launch, target
 from tests.unit.work.kernels import counted, facts
 
@@ -144,14 +144,14 @@ def with_cubin(name, verdict=Verdict.CHANGED):
     ],
 )
 def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
-    work = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name]
+    work = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name].work
     assert isinstance(work.base, NotCountedWork)
     assert reason in work.base.reason
 
 
 def test_head_is_counted_only_where_base_was(counter):
     sm_100 = "a/b:c@sm_100"
-    work = counter.count([with_cubin(sm_100)], {launch(sm_100).key: launch(sm_100)})[sm_100]
+    work = counter.count([with_cubin(sm_100)], {launch(sm_100).key: launch(sm_100)})[sm_100].work
     assert "not counted yet" in work.head.reason  # a reason of its own costs nothing
     case = "a/b:c@sm_90"
     digest = counter.store.put(b"no binary")
@@ -159,16 +159,21 @@ def test_head_is_counted_only_where_base_was(counter):
     cubin = Artifact(stage="cubin", digest=digest, size_bytes=9)
     changed = replace(changed, artifacts=Sides(base={"cubin": cubin}, head={"cubin": cubin}))
     counter = replace(counter, nvdisasm=Path("/no/nvdisasm"))
-    work = counter.count([changed], {launch(case).key: launch(case)})[case]
+    work = counter.count([changed], {launch(case).key: launch(case)})[case].work
     assert isinstance(work.base, NotCountedWork)
     assert work.head == NotCountedWork(reason="there is nothing to compare it with")
 
 
-@pytest.mark.parametrize(
-    ("name", "verdict"), [("a/b:c@sm_90", Verdict.UNCHANGED), ("a/b:c@gfx942", Verdict.CHANGED)]
-)
-def test_nothing_is_counted_of_other_cases(counter, name, verdict):
-    assert counter.count([with_cubin(name, verdict)], {launch(name).key: launch(name)}) == {}
+def test_nothing_is_counted_of_an_unchanged_case(counter):
+    name = "a/b:c@sm_90"
+    assert counter.count([with_cubin(name, Verdict.UNCHANGED)], {launch(name).key: launch(name)}) == {}
+
+
+@pytest.mark.parametrize(("name", "why"), [("a/b:c@gfx942", "on this target"), ("a/b:c@sm_100", "of sm_100")])
+def test_of_a_target_without_evidence_no_time_is_expected(counter, name, why):
+    expected = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name].expected
+    assert expected.expected is Expected.UNKNOWN
+    assert why in expected.why
 
 
 def test_a_figure_of_one_side_alone_is_no_move():
