@@ -44,9 +44,10 @@ class LoopWork:
     waits: Amount
 
     @property
-    def trip_count(self) -> float:
-        """Iterations of a warp that enters it, on average."""
-        return self.iterations.low / self.entries.low if self.entries.low else 0.0
+    def trip_count(self) -> float | None:
+        """Iterations of a warp that enters it, on average; None where data decide it."""
+        is_known = self.iterations.is_known and self.entries.is_known and self.entries.low
+        return round(self.iterations.low / self.entries.low, 3) if is_known else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +72,22 @@ class Work:
     least_global_sectors: Amount
     """Sectors that the same bytes would take if they lay side by side."""
     unknown_global_requests: Amount
-    """Requests whose addresses data decide: their sectors are not in `global_sectors`."""
+    """Requests whose addresses data decide: in `global_sectors` with one to 32 sectors each."""
     cache_policies: Mapping[str, Amount]
     """Requests by the policy that their instruction names."""
     shared_wavefronts: Amount
     least_shared_wavefronts: Amount
     """Without bank conflicts."""
     unknown_shared_requests: Amount
+    """Those whose addresses data decide: in `shared_wavefronts` with one to 32 each."""
     spill_sectors: Amount
     """Of local memory, 32 bytes each."""
     bytes_by_space: Mapping[str, Amount]
     """Bytes that active lanes access: `global load`, `global store`, `global atomic`, `shared load`,
     `shared store`, `shared atomic`, `global to shared` (cp.async), `local`; `bulk copy` as below."""
     tma_bytes: Amount
-    """Bytes that bulk copies move: loads as barriers expect them, stores by their descriptors' boxes."""
+    """Bytes that bulk copies move: loads as barriers expect them, stores by their descriptors' boxes. A copy
+    of unknown size moves at most what the program's shared memory holds."""
     matrix_operations: Mapping[str, Amount]
     """Floating-point or integer operations by shape and type: `HGMMA 64x128x16 F32 BF16`."""
     barriers: Amount
@@ -92,13 +95,15 @@ class Work:
     atomics: Amount
     loops: tuple[LoopWork, ...]
     """By address."""
-    exact: bool
-    """Whether the whole grid follows from the programs that were executed."""
-    exact_instructions: bool
-    """Whether that holds for how often each instruction executes; accesses may still be estimated."""
     programs_executed: int
+    """The whole grid follows from these."""
     notes: tuple[str, ...]
-    """What data decide."""
+    """Loops that data decide: each was counted as if it ran once."""
+
+    @property
+    def is_least(self) -> bool:
+        """Whether every count is the least: data decide how often a loop runs."""
+        return bool(self.notes)
 
     @property
     def spill_bytes(self) -> Amount:
@@ -111,9 +116,9 @@ class Work:
         return Amount(sum(amount.low for amount in rows), sum(amount.high for amount in rows))
 
     @property
-    def trip_counts(self) -> Mapping[int, float]:
-        """Address of a loop's first instruction → iterations of a warp that enters it, on average."""
-        return {loop.first_address: round(loop.trip_count, 3) for loop in self.loops}
+    def trip_counts(self) -> Mapping[int, float | None]:
+        """Address of a loop's first instruction → `trip_count`."""
+        return {loop.first_address: None if self.is_least else loop.trip_count for loop in self.loops}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,21 +129,18 @@ class NotCountedWork:
 
 
 def facts_of(work: Work) -> dict[str, int]:
-    """The figures that are surely known, as facts; nothing that data decide and no estimate."""
-    executed = {
+    """The figures that are surely known, as facts; nothing that data decide."""
+    if work.is_least:
+        return {}
+    amounts = {
         "executed_instructions": work.instructions,
         "executed_barriers": work.barriers,
         "executed_atomics": work.atomics,
         "matrix_operations": work.matrix_flops,
-    }
-    accessed = {
         "global_requests": work.global_requests,
         "global_sectors": work.global_sectors,
         "shared_wavefronts": work.shared_wavefronts,
         "spilled_bytes": work.spill_bytes,
         "bulk_copied_bytes": work.tma_bytes,
     }
-    unknown = work.unknown_global_requests.high, work.unknown_shared_requests.high
-    hidden = dict(zip(("global_sectors", "shared_wavefronts"), unknown, strict=True))
-    amounts = {**(executed if work.exact_instructions else {}), **(accessed if work.exact else {})}
-    return {name: amount.low for name, amount in amounts.items() if amount.is_known and not hidden.get(name)}
+    return {name: amount.low for name, amount in amounts.items() if amount.is_known}

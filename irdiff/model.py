@@ -520,6 +520,22 @@ class Effects:
         )
 
 
+class Expected(StrEnum):
+    """What is expected of head's time, without a measurement."""
+
+    SLOWER = "likely slower"
+    FASTER = "likely faster"
+    UNKNOWN = "not known"
+    NO_CHANGE = "no change expected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedTime:
+    expected: Expected
+    why: str
+    """The counts that decide it, or what is missing."""
+
+
 class CauseKind(StrEnum):
     """What a cause says of its subject."""
 
@@ -620,6 +636,8 @@ class Case(ComparedCase):
     work: Sides[Work | NotCountedWork | None] = field(default_factory=lambda: Sides(base=None, head=None))
     """What the launch executes on each side; None for cases that did not change, and where nothing counts
     it."""
+    expected: ExpectedTime | None = None
+    """None for cases that did not change, or that one side alone has."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,6 +46,7 @@ from irdiff.compile import selecting
 from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
+from irdiff.cost.changed_cases import NO_COST, CountedCases, LaunchCounter, disassembler_of, with_figures
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping, report_classes
 from irdiff.group.describer import CaseDescriber, judge
@@ -83,7 +84,6 @@ from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store, key_of
 from irdiff.store.shared import SharedStore
-from irdiff.work.changed_cases import NO_WORK, CountedWork, LaunchCounter, disassembler_of, with_figures
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -318,18 +318,16 @@ def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
 
 
 def _cases(
-    judged: Sequence[Judged], groups: Sequence[ChangeGroup], determinism: Determinism, counted: CountedWork
+    judged: Sequence[Judged], groups: Sequence[ChangeGroup], determinism: Determinism, counted: CountedCases
 ) -> tuple[Case, ...]:
     group_of = {member: group.id for group in groups for member in group.members}
 
     def case(row: Judged) -> Case:
         disagreeing = determinism.disagreeing.get(row.id, ())
         summary = report_classes.with_noise(row.description.summary, disagreeing) if row.description else None
-        work = counted.get(row.id, NO_WORK)
-        known = {**vars(row.case), "facts": with_figures(row.case.facts, work)}
-        return Case(
-            **known, nondeterministic=disagreeing, group=group_of.get(row.id), summary=summary, work=work
-        )
+        cost = counted.get(row.id, NO_COST)
+        known = {**vars(row.case), "facts": with_figures(row.case.facts, cost.work), **vars(cost)}
+        return Case(**known, nondeterministic=disagreeing, group=group_of.get(row.id), summary=summary)
 
     return tuple(map(case, judged))
 

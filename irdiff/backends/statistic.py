@@ -8,6 +8,9 @@ from enum import IntEnum, StrEnum
 
 from irdiff.model import Fact
 
+OF_TEXT = "the text of the stage"
+"""The source of facts that count words of a text: one that is missing is 0."""
+
 
 def value_of(name: str, facts: Mapping[str, Fact]) -> Fact | None:
     """A fact of one side, None where it is not known. What a counted text does not have, it has 0 times."""

@@ -23,7 +23,16 @@ from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, phrases, timing_summary, witnesses, work_table
+from irdiff.report import (
+    commands,
+    escape,
+    expected_times,
+    group_names,
+    phrases,
+    timing_summary,
+    witnesses,
+    work_table,
+)
 from irdiff.report.phrases import facts_in_order, moved_facts, unknown_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
@@ -172,6 +181,8 @@ class CaseStory:
         self.section("differences in the launch and its options", changes)
         timings = self.given.timing
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
+        if not any(row.measurement for row in rows):
+            self.section("time, not measured", expected_times.of_case(self.case))
         self.section("timing", (f"{row.gpu}: {timing_summary.in_words(row)}" for row in rows))
         self.section("each side alone, from the IR that enters that stage", self._alone(sides))
 

@@ -1,12 +1,11 @@
-"""An estimate of what a change does to the time of a launch, made without a GPU: head over base.
+"""What a change is expected to do to the time of a launch, without a GPU.
 
-`launch_time.of_launch` gives the time of one counted launch, `estimate.estimate` compares both sides.
+`launch_time.of_launch` says what the schedule of a counted launch takes, `expected.expected_time` compares
+both sides, and `changed_cases` does so for the cases of a run.
 """
 
-from irdiff.cost.estimate import Confidence, Estimate, NotEstimated, estimate
+from irdiff.cost.expected import expected_time
 from irdiff.cost.launch_time import LaunchTime, of_launch
 from irdiff.cost.machine import Rates, rates
 
-__all__ = [
-    "Confidence", "Estimate", "LaunchTime", "NotEstimated", "Rates", "estimate", "of_launch", "rates",
-]  # fmt: skip
+__all__ = ["LaunchTime", "Rates", "expected_time", "of_launch", "rates"]

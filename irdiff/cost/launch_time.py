@@ -1,4 +1,4 @@
-"""The time of one launch: the simulated scheduler, waves of blocks, and the GPU's memory. Pure."""
+"""What one launch takes: its simulated schedulers for all waves of blocks, and the GPU's memory. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from irdiff.cost.machine import QUARTERS, Machine, Op, Rates
 from irdiff.model import Launch
 from irdiff.work import CountedLaunch
 
-_LAUNCH_US = 2.2
-"""From the start of an empty launch to that of the next."""
-_MEMORY_SHARE = 0.82
-"""Of the stated bandwidth of the memory, that a kernel which only copies reaches."""
-_OVERLAP = 3.0
-"""The exponent of the norm that joins the schedulers' time and the memory's."""
 _FEW_WAVES = 8
 _BITS = 8
 
@@ -24,13 +18,10 @@ _BITS = 8
 class LaunchTime:
     """One side of a case."""
 
-    microseconds: float
     scheduled_us: float
     """What the simulated schedulers take for all waves."""
     memory_us: float
     """What the memory takes for each byte of the arguments, once, at its stated bandwidth."""
-    bound: str
-    """What the schedulers wait for most, or `memory`."""
     blocks: int
     """That a multiprocessor holds at once."""
     warps: int
@@ -39,20 +30,8 @@ class LaunchTime:
     undecided: float
     """Share of the instructions that data decide."""
     counts: Mapping[str, float]
-    """Of all warps together; `COUNTS` names them."""
-
-
-COUNTS = (
-    "instructions", "stall cycles", "waits on scoreboards", "waits on global loads", "latency of one warp",
-    "shared wavefronts", "global sectors", "spill sectors",
-)  # fmt: skip
-_BOUNDS = {
-    "l2": "the L2 cache", "lsu": "shared memory", "tensor": "matrix instructions",
-    "copies": "asynchronous copies",
-    "matrix": "matrix instructions", "scoreboard": "latency", "issue": "issue slots", "fma": "floating point",
-    "alu": "integer instructions", "fmaheavy": "integer instructions", "xu": "special functions",
-    "fp64": "fp64",
-}  # fmt: skip
+    """Of all warps together: `instructions`, `global sectors`, `shared wavefronts`, `spill sectors`; of an
+    average warp `stall cycles`, `waits on scoreboards`, `waits on global loads`, `latency of one warp`."""
 
 
 def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates: Rates) -> LaunchTime:
@@ -71,16 +50,12 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
     if rest:
         last = -(-rest // rates.multiprocessors)
         shorter = 0 < full <= _FEW_WAVES and last < held
-        waves += _simulated(ops, steps, last, warps).cycles / simulated.cycles if shorter else 1.0
-    scheduled = simulated.cycles * waves / rates.clock_ghz / 1000
+        waves += _simulated(ops, steps, last, warps).cycles / max(1.0, simulated.cycles) if shorter else 1.0
+    scheduled = max(1.0, simulated.cycles) * waves / rates.clock_ghz / 1000
     memory = needed / (rates.dram_bytes * rates.multiprocessors * rates.clock_ghz * 1000)
-    together = (scheduled**_OVERLAP + (memory / _MEMORY_SHARE) ** _OVERLAP) ** (1 / _OVERLAP)
-    longest = max(simulated.waits, key=simulated.waits.__getitem__, default="issue")
     return LaunchTime(
-        microseconds=_LAUNCH_US + together,
         scheduled_us=scheduled,
         memory_us=memory,
-        bound="memory" if memory / _MEMORY_SHARE > scheduled else _BOUNDS.get(longest, longest),
         blocks=held,
         warps=warps,
         grid=grid,

@@ -55,9 +55,18 @@ class Latencies:
     local: float = 100.0
 
 
-def rates(target: Target) -> Rates:
-    """Raises KeyError for a target that does not state its throughputs."""
+_STATED = (
+    "multiprocessors", "clock_ghz", "fp32_per_cycle", "integer_per_cycle", "special_per_cycle",
+    "fp64_per_cycle", "shared_bytes_per_cycle", "l2_bytes_per_cycle", "memory_tb_per_s",
+    "matrix_fmas_per_cycle", "warp_matrix_fmas_per_cycle",
+)  # fmt: skip
+
+
+def rates(target: Target) -> Rates | None:
+    """None for a target that does not state its throughputs."""
     facts: Mapping[str, Any] = target.facts
+    if any(not isinstance(facts.get(name), (int, float)) or not facts[name] for name in _STATED):
+        return None
     multiprocessors, clock = int(facts["multiprocessors"]), float(facts["clock_ghz"])
     per_cycle = 1 / (multiprocessors * clock)
     return Rates(

@@ -27,7 +27,7 @@ from irdiff.timing.results import TimingResults
 SCHEMA = "irdiff-gate/1"
 _SHOWN = 12
 _MARKDOWN_LIMIT = 60_000
-_MEASURED = frozenset({"slower", "timed", "wrong-result"})
+_MEASURED = frozenset({"slower", "cost", "timed", "wrong-result"})
 MAX_CASES = 2_000
 """The most test cases of one suite. One more test case counts the rest, and says so."""
 _MOST_CHARACTERS = 20_000

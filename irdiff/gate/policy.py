@@ -103,6 +103,16 @@ class SlowerRule(_Rule):
     percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
+class CostRule(_Rule):
+    """No changed case takes longer by more: as `slower` where it was timed. Where it was not, it holds if no
+    change is expected, not if head is likely slower, and is unknown else.
+    """
+
+    kind: Literal["cost"]
+    percent: Annotated[float, Field(ge=1, allow_inf_nan=False)]
+    """At least 1: `no change expected` means within 1 %."""
+
+
 class TimedRule(_Rule):
     """Every changed case was timed, and none faulted."""
 
@@ -170,6 +180,7 @@ Rule = (
     VerdictRule
     | FactRule
     | SlowerRule
+    | CostRule
     | TimedRule
     | WrongResultRule
     | NondeterministicRule

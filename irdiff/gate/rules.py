@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff import case_ids
 from irdiff.backends.stages import MACHINE_CODE
+from irdiff.backends.statistic import Resource
 from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
+from irdiff.counted_work import NotCountedWork
 from irdiff.findings import FindingKind
 from irdiff.gate import policy
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Rule
 from irdiff.gate.timings import TimedCase
-from irdiff.model import COMPARED_VERDICTS, Case, Meaning, Run, StageStatus, Verdict
+from irdiff.model import COMPARED_VERDICTS, Case, Expected, Meaning, Run, StageStatus, Verdict
 from irdiff.report import edit_coverage
 from irdiff.timing.results import Speed
 
@@ -108,7 +110,9 @@ def _objection(  # noqa: PLR0911 - one line a kind
         case policy.FactRule():
             return _facts(rule, case)
         case policy.SlowerRule():
-            return _slower(rule, timings)
+            return _slower(rule.percent, timings)
+        case policy.CostRule():
+            return _cost(rule, case, timings)
         case policy.TimedRule():
             return _timed(timings)
         case policy.WrongResultRule():
@@ -132,6 +136,8 @@ def _verdict(rule: policy.VerdictRule, case: Case, run: Run) -> Objection | None
 def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     known = False
     worse: list[str] = []
+    if uncounted := _uncounted(rule, case):
+        return uncounted
     for row in (row for name in rule.facts for row in statistics.named(name)):
         before, after = row.of(case.facts.base), row.of(case.facts.head)
         if before is None and after is None:
@@ -151,6 +157,17 @@ def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     return _unknown(f"neither side has {' or '.join(rule.facts)}")
 
 
+def _uncounted(rule: policy.FactRule, case: Case) -> Objection | None:
+    """A counted figure that the case does not have is not known, whatever other figures the rule names."""
+    for name in rule.facts:
+        rows = [row for row in statistics.STATISTICS if name in (row.name, *row.facts)]
+        is_counted = bool(rows) and all(row.resource is Resource.WORK for row in rows)
+        if is_counted and not _same_code(case) and all(row.of(case.facts.head) is None for row in rows):
+            reasons = [side.reason for side in case.work if isinstance(side, NotCountedWork)]
+            return _unknown(f"{name} is not known: {reasons[0] if reasons else 'data decide it'}")
+    return None
+
+
 def _facts_alone(rule: policy.FactRule, case: Case, run: Run) -> Objection | None:
     """Of a new case: what it has of what no kernel should have, or more than its target has."""
     target = next(target for target in run.targets if target.name == case.target)
@@ -168,12 +185,28 @@ def _same_code(case: Case) -> bool:
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
 
-def _slower(rule: policy.SlowerRule, timings: Sequence[TimedCase]) -> Objection | None:
+def _cost(rule: policy.CostRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
+    if timings:
+        return _slower(rule.percent, timings)
+    expected = case.expected
+    if expected is None:
+        return _unknown("changed, not timed, and nothing is expected of its time")
+    words = f"not timed; {expected.expected}: {expected.why}"
+    match expected.expected:
+        case Expected.NO_CHANGE:
+            return None
+        case Expected.SLOWER:
+            return _violated(words)
+        case Expected.FASTER | Expected.UNKNOWN:
+            return _unknown(words)
+
+
+def _slower(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
     if not timings:
         return _unknown("changed and not timed")
     for timed in timings:
         reliable = timed.enough or timed.speed is Speed.SLOWER
-        beyond = max(rule.percent, timed.noise_percent)
+        beyond = max(percent, timed.noise_percent)
         if reliable and timed.low_percent is not None and timed.low_percent > beyond:
             return _violated(timed.interval)
     for timed in timings:
@@ -183,7 +216,7 @@ def _slower(rule: policy.SlowerRule, timings: Sequence[TimedCase]) -> Objection 
             return _unknown(f"not measured on {timed.device}: {timed.reason}")
         if timed.speed in (Speed.SLOWER, Speed.FASTER):
             continue
-        if not timed.enough or timed.high_percent > rule.percent:
+        if not timed.enough or timed.high_percent > percent:
             reason = f": {timed.note}" if timed.speed is Speed.UNCLEAR and timed.note else ""
             return _unknown(f"measured too roughly to say: {timed.interval}{reason}")
     return None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.backends.statistic import Better, Resource, Statistic, value_of
+from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic, value_of
 from irdiff.compare.statistics import STATISTICS, facts_of
 from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
@@ -22,7 +22,7 @@ Facts = Sides[Mapping[str, Fact]]
 
 
 def _count(fact: str, words: str) -> Statistic:
-    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), "the text of the stage")
+    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), OF_TEXT)
 
 
 _LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")

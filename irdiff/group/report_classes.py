@@ -1,8 +1,8 @@
 """The class of each change, in the order of every report. Pure.
 
-What is broken comes first, then hazards, then what is likely slower, then what only rounds otherwise, what an
+What is broken comes first, then hazards, then what only rounds otherwise, what an
 edit asks for, what is not shown, and what is proved the same. Nothing is weighed: within a class the larger
-group comes first. `likely slower` is for an estimate of time; static figures of a binary make no class.
+group comes first. Time makes no class: reports list what is likely slower or faster above the groups.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ class ReportClass(StrEnum):
 
     BROKEN = "broken"
     HAZARD = "hazard"
-    SLOWER = "likely slower"
     ROUNDING = "rounding"
     INTENDED = "intended"
     NOT_SHOWN = "not shown"

@@ -86,6 +86,8 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
+    if shown.expected:
+        yield _said(shown.expected.replace("`", ""))
     yield from _ending(shown.broken, "bold white on red")
     yield from (_said(cause.title) for cause in shown.projects)
     yield from _timed(shown)
@@ -130,6 +132,8 @@ def _timed(shown: RunView) -> Iterator[Text]:
     yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "case")
     slower = (_case(row.case_id, _BAD, row.words) for row in shown.slower)
     yield from _section("slower", slower, shown.slower.more, "case")
+    likely = (_case(row.case_id, _BAD if "slower" in row.words else _GOOD, row.words) for row in shown.likely)
+    yield from _section("time likely to move, not measured", likely, shown.likely.more, "case")
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:

@@ -23,6 +23,7 @@ from irdiff.report import (
     distinct_edits,
     edit_coverage,
     error_clusters,
+    expected_times,
     families,
     moved,
     phrases,
@@ -32,6 +33,7 @@ from irdiff.report import (
 from irdiff.report.conclusion import Conclusion
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.error_clusters import SharedError
+from irdiff.report.expected_times import LikelyRow
 from irdiff.report.families import Family, Share
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
@@ -183,6 +185,9 @@ class RunView:
     wrong: Listed[WrongOutput]
     slower: Listed[TimingRow]
     unclear: Listed[TimingRow]
+    expected: str
+    """How many cases that were not measured are expected to be slower or faster; empty where none changed."""
+    likely: Listed[LikelyRow]
     broken: Ending
     projects: Listed[projects.BrokenCause]
     """What broke in the projects of packs."""
@@ -233,6 +238,7 @@ def of(
     movements = [*moved.by_target(run), *as_.compile_times]
     moved_on = [target.name for target in run.targets if any(row.part == target.name for row in movements)]
     timed = timing.rows if timing else ()
+    measured = {row.case_id for row in timed}
     lines = tuple(_group_lines(run, groups, edits, diffs, limits, as_.call))
     return RunView(
         headline=as_.headline(run, edits),
@@ -242,6 +248,8 @@ def of(
         wrong=listed(timing.wrong if timing else (), limits.rows),
         slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
         unclear=listed([row for row in timed if row.measured.why], limits.rows),
+        expected=expected_times.headline(run, measured),
+        likely=listed(expected_times.likely(run, measured), limits.rows),
         broken=_broken(run, limits),
         projects=listed(projects.broken(run), limits.rows),
         verdicts=tuple(_verdicts(run)),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from irdiff.counted_work import Amount, LoopWork, NotCountedWork, Work
+from irdiff.counted_work import Amount, LoopWork, Work
 from irdiff.model import Case, Sides
 
 _NONE = Amount(0, 0)
+_SIZES: tuple[tuple[str, Callable[[Work], int]], ...] = (
+    ("programs", lambda work: work.programs),
+    ("warps", lambda work: work.warps),
+)
+"""Of the launch: known whatever its data are."""
 _FIGURES: tuple[tuple[str, Callable[[Work], Amount]], ...] = (
-    ("programs", lambda work: Amount(work.programs, work.programs)),
-    ("warps", lambda work: Amount(work.warps, work.warps)),
     ("instructions", lambda work: work.instructions),
     ("instructions of threads", lambda work: work.thread_instructions),
     ("global requests", lambda work: work.global_requests),
@@ -51,43 +54,69 @@ def lines(case: Case) -> Iterator[str]:
     if base is None and head is None:
         return
     for name, side in case.work.items():
-        if isinstance(side, NotCountedWork):
-            yield f"{name} was not counted: {side.reason}"
-    both = [side for side in (base, head) if isinstance(side, Work)]
-    if not both:
-        return
-    before, after = both[0], both[-1]
+        if not isinstance(side, Work):
+            yield f"{name} was not counted: {side.reason if side else 'it has no machine code'}"
+        else:
+            yield from (f"{name}: {note}" for note in side.notes)
+    if isinstance(base, Work) and isinstance(head, Work):
+        yield from _compared(Sides(base=base, head=head))
+    else:
+        for name, side in case.work.items():
+            if isinstance(side, Work):
+                yield from _alone(name, side)
+
+
+def _compared(work: Sides[Work]) -> Iterator[str]:
+    base, head = work
+    for words, size in _SIZES:
+        sizes = work.map(size)
+        moved = f" → {sizes.head:,}" if sizes.base != sizes.head else ""
+        yield f"{words:32} {sizes.base:,}{moved}"
     for words, figure in _FIGURES:
-        if figure(before).high or figure(after).high:
-            yield _line(words, figure(before), figure(after))
+        if figure(base).high or figure(head).high:
+            yield _line(words, work.map(figure), work)
     for words, group in _GROUPS:
-        ours, theirs = group(before), group(after)
-        for name in sorted({*ours, *theirs}):
-            if ours.get(name, _NONE) != theirs.get(name, _NONE):
-                yield _line(f"{words}: {name}", ours.get(name, _NONE), theirs.get(name, _NONE))
-    yield from _loops(Sides(base=before, head=after))
-    for name, work in (("base", before), ("head", after)):
-        if not work.exact:
-            what = "accesses of " if work.exact_instructions else ""
-            yield f"{what}{name}: estimated from {work.programs_executed} of {work.programs:,} programs"
-        yield from (f"{name}: {note}" for note in work.notes)
+        groups = work.map(group)
+        for name in sorted({*groups.base, *groups.head}):
+            before, after = (figures.get(name, _NONE) for figures in groups)
+            if before != after:
+                yield _line(f"{words}: {name}", Sides(base=before, head=after), work)
+    yield from _loops(work)
 
 
-def _line(words: str, before: Amount, after: Amount) -> str:
+def _alone(name: str, work: Work) -> Iterator[str]:
+    """Figures of the only side that was counted: nothing to compare them with."""
+    yield f"figures of {name} alone:"
+    yield from (f"{words:32} {size(work):,}" for words, size in _SIZES)
+    for words, figure in _FIGURES:
+        if figure(work).high:
+            yield f"{words:32} {_words(figure(work), work)}"
+
+
+def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
+    """With the share by which it moved, where both sides say how much it is."""
+    before, after = amounts
+    shown = amounts.zip(work).map(lambda side: _words(*side))
+    if shown.base == shown.head:
+        return f"{words:32} {shown.base}"
     change = ""
-    if before.is_known and after.is_known and before.low and before != after:
+    if before.is_known and after.is_known and before.low and not any(side.is_least for side in work):
         change = f"  {after.low / before.low - 1:+.1%}"
-    if before == after:
-        return f"{words:32} {_words(before)}"
-    return f"{words:32} {_words(before)} → {_words(after)}{change}"
+    return f"{words:32} {shown.base} → {shown.head}{change}"
 
 
-def _words(amount: Amount) -> str:
+def _words(amount: Amount, work: Work) -> str:
+    if work.is_least:
+        return f"at least {amount.low:,}"
     return f"{amount.low:,}" if amount.is_known else f"{amount.low:,} to {amount.high:,}"
 
 
 def _loops(work: Sides[Work]) -> Iterator[str]:
-    """The loops that differ, in the order of the code: side by side where both have as many."""
+    """The loops that differ, in the order of the code: side by side where both have as many. None where data
+    decide how often one runs: what is counted of it is one iteration.
+    """
+    if any(side.is_least for side in work):
+        return
     base, head = work.base.loops, work.head.loops
     if [loop.depth for loop in base] != [loop.depth for loop in head]:
         yield f"loops: {_shape(base)} → {_shape(head)}"

@@ -20,7 +20,7 @@ from pathlib import Path
 from irdiff import __version__, case_ids
 from irdiff.backends.stages import BINARIES
 from irdiff.errors import ExitCode, IrdiffError
-from irdiff.model import Case, Run, Verdict
+from irdiff.model import Case, Expected, Run, Verdict
 from irdiff.run import run_folder
 from irdiff.timing import results, schedule, timing_file
 from irdiff.timing.isolate import GpuProcess, GpuProcessError
@@ -51,11 +51,17 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
+    wanted.sort(key=_place)
     if not patterns:
         return wanted
     names = [case.id for case in wanted]
     meant = {name for pattern in patterns for name in case_ids.meant(pattern, names)}
     return [case for case in wanted if case.id in meant]
+
+
+def _place(case: Case) -> int:
+    """What may move comes first, and last what is expected to take as long: a GPU may be lost on the way."""
+    return list(Expected).index(case.expected.expected if case.expected else Expected.UNKNOWN)
 
 
 def _has_binaries(case: Case) -> bool:

@@ -22,6 +22,8 @@ from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
+LANES_OF_A_WARP = 32
+"""One access takes at most as many sectors, or wavefronts: one of each lane."""
 _SHARED_WINDOW = 0xFFFFFF
 _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
@@ -33,19 +35,20 @@ COLUMNS = (
 
 @dataclass
 class CostTally:
-    """Per column an array (instructions, programs): what surely happens, and what may happen beyond."""
+    """What surely happens, and what may happen beyond; each (columns, instructions, programs)."""
 
     instructions: int
     programs: int
+    both: Array = field(init=False)
+    """(2, columns, instructions, programs): `sure`, then `beyond`."""
     sure: Array = field(init=False)
     beyond: Array = field(init=False)
     is_sure: bool = True
     """Whether nothing was counted as possible only."""
 
     def __post_init__(self) -> None:
-        shape = (len(COLUMNS), self.instructions, self.programs)
-        self.sure = np.zeros(shape, dtype=np.int64)
-        self.beyond = np.zeros(shape, dtype=np.int64)
+        self.both = np.zeros((2, len(COLUMNS), self.instructions, self.programs), dtype=np.int64)
+        self.sure, self.beyond = self.both
 
     def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
         self.table(sure)[column, place] += amount
@@ -143,7 +146,7 @@ class Memory:
         operands = [row for row in ins.operands if row.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
         if ins.opcode in LOCAL:
-            self._count_local(ins, active, width, sure)
+            self._count_local(ins, active, maybe, width, sure)
             if needed:
                 self._local(ins, operands[0], active, write, width)
             return
@@ -210,7 +213,7 @@ class Memory:
         if maybe is not None:
             self._count_maybe(place, lanes, maybe, width)
         if addresses is None or _some_unknown(known, lanes):
-            tally.add(UNKNOWN_REQUESTS, place, self.of_programs(lanes.any(axis=1)), sure)
+            self._count_unknown(UNKNOWN_REQUESTS, place, lanes, maybe, sure)
             self.events.append(Access(place, None, None, width, "global"))
             return None
         where = np.broadcast_to(addresses, lanes.shape)
@@ -242,7 +245,17 @@ class Memory:
         more = np.broadcast_to(maybe, lanes.shape) & ~lanes
         requests = more.any(axis=1) & ~lanes.any(axis=1)
         self.tally.add(REQUESTS, place, self.of_programs(requests), False)
+        least = coalescing.least_sectors(more | lanes, width) - coalescing.least_sectors(lanes, width)
+        self.tally.add(LEAST, place, self.of_programs(least), False)
         self.tally.add(BYTES, place, self.of_programs(more.sum(axis=1) * width), False)
+
+    def _count_unknown(self, column: int, place: int, lanes: Array, maybe: Array | None, sure: bool) -> None:
+        """Accesses of warps at addresses that data decide."""
+        warps = lanes.any(axis=1)
+        self.tally.add(column, place, self.of_programs(warps), sure)
+        if maybe is not None:
+            more = np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~warps
+            self.tally.add(column, place, self.of_programs(more), False)
 
     def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
@@ -312,7 +325,7 @@ class Memory:
             matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
             lanes = lanes & (np.arange(32) < 8 * matrices)
         if addresses is None or _some_unknown(known, lanes):
-            tally.add(UNKNOWN_WAVES, place, self.of_programs(warps), sure)
+            self._count_unknown(UNKNOWN_WAVES, place, lanes, maybe, sure)
             self.events.append(Access(place, None, None, width, "shared"))
             return
         where = np.broadcast_to(addresses, lanes.shape)
@@ -328,8 +341,9 @@ class Memory:
             least = np.where(warps, max(1, width // 4), 0)
         tally.add(WAVEFRONTS, place, self.of_programs(waves), sure)
         tally.add(LEAST_WAVES, place, self.of_programs(least), sure)
-        if maybe is not None and not matrices:
-            more = self._waves(ins, where, lanes | maybe, width) - waves
+        if maybe is not None:
+            most = LANES_OF_A_WARP if matrices else self._waves(ins, where, lanes | maybe, width)
+            more = np.where(maybe.any(axis=1), most - waves, 0)
             tally.add(WAVEFRONTS, place, self.of_programs(more), False)
         self.events.append(Access(place, addresses, lanes, 16 if matrices else width, "shared"))
 
@@ -421,11 +435,16 @@ class Memory:
 
     # local
 
-    def _count_local(self, ins: SassInstruction, active: Array, width: int, sure: bool) -> None:
+    def _count_local(
+        self, ins: SassInstruction, active: Array, maybe: Array | None, width: int, sure: bool
+    ) -> None:
         lanes = np.broadcast_to(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
-        self._count_bytes(ins.place, lanes, None, width, sure)
+        self._count_bytes(ins.place, lanes, maybe, width, sure)
+        if maybe is not None:
+            more = coalescing.local_sectors(lanes | maybe, width) - count
+            self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(more), False)
         self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(count), sure)
         self.tally.add(LOCAL_REQUESTS, ins.place, self.of_programs(lanes.any(axis=1)), sure)
 

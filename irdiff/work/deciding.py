@@ -13,12 +13,10 @@ from dataclasses import dataclass, replace
 
 from irdiff.work import register_use
 from irdiff.work.flow import basic_blocks
-from irdiff.work.opcodes import BRANCHES
 from irdiff.work.register_use import RegisterUse
 from irdiff.work.sass import SassInstruction
 
 _WRITE_SHARED = frozenset({"STS", "STSM", "ATOMS"})
-_LEAD = BRANCHES | {"BAR"}
 
 
 @dataclass(frozen=True)
@@ -31,23 +29,7 @@ class Deciding:
 
 def deciding(code: Sequence[SassInstruction]) -> Deciding:
     """What decides branches, masks and addresses."""
-    return _deciding(code, register_use.of_function(code))
-
-
-def of_branches(code: Sequence[SassInstruction]) -> Deciding:
-    """What decides how often each instruction executes, whatever it accesses.
-
-    Stores to global memory are not executed: what a kernel reads must not be what it wrote before.
-    """
     uses = register_use.of_function(code)
-    bare = [
-        use if ins.opcode in _LEAD else replace(use, reads=use.reads | use.decides, decides=0, counts=False)
-        for ins, use in zip(code, uses, strict=True)
-    ]
-    return _deciding(code, bare)
-
-
-def _deciding(code: Sequence[SassInstruction], uses: Sequence[RegisterUse]) -> Deciding:
     computed = _computed(code, uses)
     if any(computed[ins.place] and ins.opcode == "LDS" for ins in code):
         # any thread may have written what is read: all that is written to shared memory is needed

@@ -24,7 +24,7 @@ from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
 
 MAX_DEPTH = 12
-
+_TRUE = np.ones((1, 1), dtype=bool)
 
 _NEVER = 1 << 40
 
@@ -323,20 +323,26 @@ class Executor:
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
             return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTMASTG":
-            pair = state.pair("UR", ins.operands[1].registers[0][1]) if ins.operands[1].registers else UNKNOWN
-            if pair[0] is not None:
-                warps = mask.any(axis=1, keepdims=True)
-                sizes = np.zeros(pair[0].shape, dtype=np.int64)
-                for start, size in self.memory.by_address.items():
-                    sizes = np.where(pair[0] == np.uint64(start), size, sizes)
-                self.tally.add(
-                    TMA,
-                    ins.place,
-                    self.memory.of_programs(np.broadcast_to(sizes, warps.shape)[:, 0] * warps[:, 0]),
-                    sure,
-                )
+            self._bulk_store(ins, mask.any(axis=1), sure)
             return []
         return [(row, UNKNOWN) for row in written(ins)]
+
+    def _bulk_store(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
+        """Counts the descriptor's box; where it is not known, all that shared memory holds at most."""
+        address = ins.operands[1].registers
+        value, known = self.state.pair("UR", address[0][1]) if address else UNKNOWN
+        sizes = np.zeros((len(warps), 1), dtype=np.int64)
+        if value is not None:
+            for start, size in self.memory.by_address.items():
+                is_this = value == np.uint64(start)
+                sizes = np.where(is_this if known is None else is_this & known, size, sizes)
+        self.tally.add(TMA, ins.place, self.memory.of_programs(sizes[:, 0] * warps), sure)
+        self._count_unknown_copies(ins, warps & (sizes[:, 0] == 0))
+
+    def _count_unknown_copies(self, ins: SassInstruction, warps: Array) -> None:
+        if warps.any():
+            most = self.memory.of_programs(warps) * self.memory.shared_bytes
+            self.tally.add(TMA, ins.place, most, False)
 
     def _first_lane(self, value: Array | None, known: Array | None, mask: Array) -> Value:
         if value is None:
@@ -399,17 +405,22 @@ class Executor:
         if "PHASECHK" in words:
             return [(ins.operands[0], (np.ones((1, 1), dtype=bool), None))]
         if words == ("ARRIVE", "TRANS64") and ins.operands[-1].kind == "R":
-            value, _ = self.state.fetch(ins.operands[-1])
-            lanes = mask
-            if ins.predicate is not None:
-                holds, _ = self.state.flag(ins.predicate)
-                lanes = mask if holds is None else mask & holds
-            if value is not None:
-                per_warp = (np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape) * lanes).sum(
-                    axis=1
-                )
-                self.tally.add(TMA, ins.place, self.memory.of_programs(per_warp), sure)
+            self._expected_bytes(ins, mask, sure)
         return [(row, UNKNOWN) for row in written(ins)]
+
+    def _expected_bytes(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
+        """Counts what an arrival says; where that is not known, all that shared memory holds at most."""
+        value, known = self.state.fetch(ins.operands[-1])
+        holds, decided = (_TRUE, None) if ins.predicate is None else self.state.flag(ins.predicate)
+        if value is None or holds is None:
+            self._count_unknown_copies(ins, mask.any(axis=1))
+            return
+        certain = both(known, decided)
+        lanes = mask & holds if certain is None else mask & holds & certain
+        each = np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape)
+        self.tally.add(TMA, ins.place, self.memory.of_programs((each * lanes).sum(axis=1)), sure)
+        if certain is not None:
+            self._count_unknown_copies(ins, (mask & ~certain).any(axis=1))
 
     # control flow
 

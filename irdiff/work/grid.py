@@ -3,15 +3,16 @@
 Programs of one launch differ at the edges of a tensor, by masks that depend on their place, or by data. A few
 are executed first. Where all agree, one stands for all. Where they differ along some axes of the grid only,
 these are executed whole, or what a program costs is linear along one, which further programs confirm.
-Otherwise a sample is taken, and what is said of the whole is marked as an estimate.
+Otherwise nothing is said of the whole: a sample of two sides that differ would compare what was sampled.
 
 Executing ten programs together takes little longer than one, so each step asks for all that it may need.
 """
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,11 +29,6 @@ _SHORT = 12
 """An axis of so few programs is looked at whole."""
 _CHECKS = 6
 _FEW = 4
-_SAMPLE = 16
-
-
-class TooMuch(Exception):  # noqa: N818 - what was met, not a mistake
-    """What is left of the budget is too little for the programs that are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,80 +36,78 @@ class WholeGrid:
     """The cost of all programs."""
 
     total: Any
-    exact: bool
-    """Whether every program was executed, or stands in a pattern that further programs confirmed."""
     executed: int
+    """Programs; each other one stands in a pattern that some of these confirmed."""
 
 
 class ExecutedPrograms:
-    """What programs cost, each executed once."""
+    """What programs cost, each executed once. Those that cost the same share one array."""
 
     def __init__(self, costs: Costs, batch: int) -> None:
         self._costs, self._batch = costs, batch
-        self._rows: dict[Place, Any] = {}
+        self._kind_of: dict[Place, int] = {}
+        self._kinds: list[Any] = []
+        self._kind_of_content: dict[bytes, int] = {}
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._kind_of)
+
+    def kinds(self, places: Sequence[Place]) -> list[int]:
+        """A number for each place; programs of one number cost the same."""
+        missing = [place for place in dict.fromkeys(places) if place not in self._kind_of]
+        for begin in range(0, len(missing), self._batch):
+            self._keep(missing[begin : begin + self._batch])
+        return [self._kind_of[place] for place in places]
+
+    def are_equal(self, places: Sequence[Place]) -> bool:
+        return len(set(self.kinds(places))) == 1
 
     def of(self, places: Sequence[Place]) -> Any:
-        """(…, programs). Raises TooMuch."""
-        missing = [row for row in dict.fromkeys(places) if row not in self._rows]
-        for begin in range(0, len(missing), self._batch):
-            part = missing[begin : begin + self._batch]
-            found = self._costs(part)
-            for n, row in enumerate(part):
-                self._rows[row] = found[..., n]
-        return np.stack([self._rows[row] for row in places], axis=-1)
+        """(…, programs)."""
+        return np.stack([self._kinds[kind] for kind in self.kinds(places)], axis=-1)
 
-    def mean(self) -> Any:
-        """Of all that were executed."""
-        return np.stack(list(self._rows.values()), axis=-1).mean(axis=-1)
+    def sum(self, places: Sequence[Place]) -> Any:
+        counts = Counter(self.kinds(places))
+        return sum(self._kinds[kind] * count for kind, count in counts.items())
+
+    def _keep(self, places: Sequence[Place]) -> None:
+        costs = self._costs(places)
+        as_first = (costs == costs[..., :1]).all(axis=tuple(range(costs.ndim - 1)))
+        for n, place in enumerate(places):
+            if n and as_first[n]:
+                self._kind_of[place] = self._kind_of[places[0]]
+                continue
+            cost = costs[..., n].copy()
+            digest = hashlib.blake2b(cost.tobytes()).digest()
+            kind = self._kind_of[place] = self._kind_of_content.setdefault(digest, len(self._kinds))
+            if kind == len(self._kinds):
+                self._kinds.append(cost)
 
 
-def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid:
-    """`batch` programs are executed at once, `most` in all. Raises TooMuch where not one can be executed."""
+def whole(costs: Costs, grid: Place, *, batch: int, most: int) -> WholeGrid | None:
+    """`batch` programs are executed at once, `most` in all. None where they differ and show no pattern.
+
+    Raises what `costs` raises.
+    """
     programs = ExecutedPrograms(costs, batch)
-    try:
-        total = _exactly(programs, grid, most)
-        if total is not None:
-            return WholeGrid(total=total, exact=True, executed=len(programs))
-    except TooMuch:
-        pass
-    return _sampled(programs, grid)
+    total = _exactly(programs, grid, most)
+    return None if total is None else WholeGrid(total=total, executed=len(programs))
 
 
 def place_of(index: int, grid: Place) -> Place:
     return index % grid[0], index // grid[0] % grid[1], index // (grid[0] * grid[1])
 
 
-def _sampled(programs: ExecutedPrograms, grid: Place) -> WholeGrid:
-    """An estimate from what was executed, and from programs at random: as many as the budget allows."""
-    places = _random(grid, _SAMPLE)
-    for begin, end in itertools.pairwise((0, 1, 3, _SAMPLE)):
-        try:
-            programs.of(places[begin:end])
-        except TooMuch:
-            if not len(programs):
-                raise
-            break
-    total = programs.mean() * math.prod(grid)
-    return WholeGrid(total=total, exact=False, executed=len(programs))
-
-
 def _exactly(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
-    """The total; None where no pattern was found and not all can be executed. Raises TooMuch."""
+    """The total; None where no pattern was found and not all can be executed."""
     count = math.prod(grid)
-    first = programs.of(_probe(grid))
-    if _all_equal(first):
-        return first[..., 0] * count
+    probe = _probe(grid)
+    if programs.are_equal(probe):
+        return programs.sum(probe[:1]) * count
     total = None if count <= 32 else _by_varying_axes(programs, grid, most)
     if total is None and count <= most:
-        total = programs.of([place_of(n, grid) for n in range(count)]).sum(axis=-1)
+        total = programs.sum([place_of(n, grid) for n in range(count)])
     return total
-
-
-def _all_equal(rows: Any) -> bool:
-    return bool((rows == rows[..., :1]).all())
 
 
 def _at(place: Place, axis: int, value: int) -> Place:
@@ -156,10 +150,8 @@ def _by_varying_axes(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
         for axis in range(3)
         for n, base in enumerate(bases)
     }
-    programs.of([place for line in lines.values() for place in line])
-    flat = [
-        axis for axis in range(3) if all(_all_equal(programs.of(lines[axis, n])) for n in range(len(bases)))
-    ]
+    programs.kinds([place for line in lines.values() for place in line])
+    flat = [axis for axis in range(3) if all(programs.are_equal(lines[axis, n]) for n in range(len(bases)))]
     varying = [axis for axis in range(3) if axis not in flat]
     middle, others = _middle(grid), math.prod(grid[axis] for axis in flat)
 
@@ -178,8 +170,8 @@ def _by_varying_axes(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
         wanted += line(progressions.points(size))
     elif (left := math.prod(grid[axis] for axis in varying)) <= min(most, 64) or left == math.prod(grid):
         wanted += _plane(grid, varying)[:64]
-    programs.of(wanted)
-    if not (programs.of(checks) == programs.of([flattened(place) for place in checks])).all():
+    programs.kinds(wanted)
+    if programs.kinds(checks) != programs.kinds([flattened(place) for place in checks]):
         return None
     if size >= progressions.LEAST:
         total = progressions.total(lambda values: programs.of(line(values)), size)
@@ -187,23 +179,10 @@ def _by_varying_axes(programs: ExecutedPrograms, grid: Place, most: int) -> Any:
             return total * others
     if math.prod(grid[axis] for axis in varying) > most:
         return None
-    return programs.of(_plane(grid, varying)).sum(axis=-1) * others
+    return programs.sum(_plane(grid, varying)) * others
 
 
 def _plane(grid: Place, varying: Sequence[int]) -> list[Place]:
     middle = _middle(grid)
     ranges = [range(grid[axis]) if axis in varying else (middle[axis],) for axis in range(3)]
     return [(x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
-
-
-def scaled(sample: WholeGrid, executed: WholeGrid, column: int) -> WholeGrid:
-    """What a sample says, for as many executions of each instruction as all programs together have.
-
-    `sample.total` and `executed.total`: (sure and beyond, columns, instructions), of which `column` has the
-    executions. What an instruction that no program of the sample executes does besides is not known.
-    """
-    ours, wanted = sample.total[:, column], executed.total[:, column]
-    factor = np.divide(wanted, ours, out=np.zeros_like(wanted, dtype=float), where=ours != 0)
-    total = sample.total * factor[:, None, :]
-    total[:, column] = wanted
-    return WholeGrid(total=total, exact=False, executed=sample.executed)

@@ -26,8 +26,6 @@ class Executed:
     tally: CostTally
     open_loops: tuple[str, ...]
     steps: int
-    overwrites: bool
-    """Whether a storage whose content the launch fixes was written to."""
     ended: bool
     """Whether all programs came to their end within the steps that were allowed."""
 
@@ -75,6 +73,5 @@ def execute(
         tally=tally,
         open_loops=tuple(executor.open_loops.values()),
         steps=executor.steps,
-        overwrites=bool(memory.overwritten),
         ended=ended,
     )

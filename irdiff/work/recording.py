@@ -10,7 +10,7 @@ from typing import Any
 
 from irdiff.counted_work import Amount, LoopWork, Work
 from irdiff.work import classes, loop_tree
-from irdiff.work.accesses import COLUMNS
+from irdiff.work.accesses import COLUMNS, LANES_OF_A_WARP
 from irdiff.work.grid import WholeGrid
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.sass import SassFunction, SassInstruction
@@ -37,6 +37,17 @@ class _Counts:
         low = float(self.sure[at, chosen].sum())
         return Amount(round(low), round(low + float(self.beyond[at, chosen].sum())))
 
+    def bounded(self, column: str, unknown: str, places: Collection[int] | None = None) -> Amount:
+        """With accesses at unknown addresses: each takes one sector or wavefront to one a lane."""
+        surely, requests = self.amount(column, places), self.amount(unknown, places)
+        return Amount(surely.low + requests.low, surely.high + LANES_OF_A_WARP * requests.high)
+
+    def sectors(self, places: Collection[int] | None = None) -> Amount:
+        return self.bounded("sectors", "unknown_requests", places)
+
+    def wavefronts(self, places: Collection[int] | None = None) -> Amount:
+        return self.bounded("wavefronts", "unknown_wavefronts", places)
+
     def grouped(
         self, name_of: Callable[[SassInstruction], str | None], column: str = "executed"
     ) -> dict[str, Amount]:
@@ -49,14 +60,7 @@ class _Counts:
         return {name: amount for name, amount in amounts.items() if amount.high}
 
 
-def work(
-    function: SassFunction,
-    facts: LaunchFacts,
-    found: WholeGrid,
-    branches: WholeGrid | None,
-    notes: tuple[str, ...],
-) -> Work:
-    """`branches`: how often each instruction executes, where that was found for all programs apart."""
+def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
     table = _Counts(function, *found.total)
     programs = math.prod(facts.grid)
 
@@ -71,12 +75,12 @@ def work(
         by_class=table.grouped(lambda ins: classes.class_of(ins.opcode)),
         by_pipe=table.grouped(lambda ins: classes.pipe_of(ins.opcode)),
         global_requests=table.amount("requests"),
-        global_sectors=table.amount("sectors"),
+        global_sectors=table.sectors(),
         least_global_sectors=table.amount("least_sectors"),
         unknown_global_requests=table.amount("unknown_requests"),
         cache_policies=table.grouped(_policy, "requests"),
-        shared_wavefronts=table.amount("wavefronts"),
-        least_shared_wavefronts=table.amount("least_wavefronts"),
+        shared_wavefronts=table.wavefronts(),
+        least_shared_wavefronts=table.bounded("least_wavefronts", "unknown_wavefronts"),
         unknown_shared_requests=table.amount("unknown_wavefronts"),
         spill_sectors=table.amount("local_sectors"),
         bytes_by_space=table.grouped(_space, "bytes"),
@@ -86,8 +90,6 @@ def work(
         waits=executed(classes.WAITS),
         atomics=executed(classes.ATOMICS),
         loops=_loops(table),
-        exact=found.exact,
-        exact_instructions=found.exact or branches is not None,
         programs_executed=found.executed,
         notes=notes,
     )
@@ -156,8 +158,8 @@ def _loops(table: _Counts) -> tuple[LoopWork, ...]:
                 iterations=iterations,
                 instructions=table.amount("executed", inside),
                 global_requests=table.amount("requests", inside),
-                global_sectors=table.amount("sectors", inside),
-                shared_wavefronts=table.amount("wavefronts", inside),
+                global_sectors=table.sectors(inside),
+                shared_wavefronts=table.wavefronts(inside),
                 spill_sectors=table.amount("local_sectors", inside),
                 matrix_instructions=executed(classes.CLASSES["matrix"]),
                 barriers=executed(classes.BARRIERS),

@@ -1,160 +1,218 @@
-"""How good the estimates of time are: against the measured times of pairs of releases.
+"""How good the expected times are: against the measured times of pairs of releases.
 
-    python -m tests.programs.cost_record estimate RUN PAIR NVDISASM >> ESTIMATES.tsv   # RUN of triton==A triton==B
-    python -m tests.programs.cost_record judge reports/samples/release-times-sm_90.tsv ESTIMATES.tsv
+    python -m tests.programs.cost_record count RUN PAIR NVDISASM >> COUNTS.tsv   # RUN of triton==A triton==B
+    python -m tests.programs.cost_record judge reports/samples/release-times-sm_90.tsv COUNTS.tsv
 
-`estimate` needs no GPU. `judge` prints for each pair what the README of `irdiff/cost` shows, and the same of
-plain baselines: instructions of the PTX, registers, code size.
+`count` needs no GPU. `judge` prints what the README of `irdiff/cost` shows: each pair with the thresholds that irdiff
+has, then each with thresholds that the other pairs choose, and plain baselines with as many cases.
 """
 
 import collections
 import csv
+import dataclasses
 import math
 import sys
-import time
-from bisect import bisect_left, bisect_right
-from multiprocessing import Pool
 from pathlib import Path
+from unittest import mock
 
-COLUMNS = ("pair", "case", "ratio", "low", "high", "confidence", "bound_base", "bound_head", "base_us", "head_us",
-           "ptx", "registers", "code", "reasons", "cpu_s")  # fmt: skip
-_BASELINES = {"ptx": "ptx.total", "registers": "registers", "code": "code_bytes"}
+from irdiff.cost import LaunchTime, expected, machine, of_launch
+from irdiff.model import Expected, Sides, Verdict
 
-
-def _one(job):
-    from irdiff import cost, work
-    from irdiff.resolve import targets
-    from irdiff.run import run_folder
-
-    pair, folder, nvdisasm, case, launches = job
-    begin = time.process_time()
-    target = targets.load(Path(__file__).parents[2] / "targets" / f"{case.target}.toml")
-    row = dict.fromkeys(COLUMNS, "") | {"pair": pair, "case": case.id}
-    for name, fact in _BASELINES.items():
-        before, after = (float(facts.get(fact) or 1) for facts in case.facts)
-        row[name] = f"{after / before:.5f}"
-    disassembler, sides = work.Disassembler(Path(nvdisasm)), []
-    for side in ("base", "head"):
-        artifact, launch = case.artifacts.of(side).get("cubin"), launches[side]
-        if artifact is None or launch is None:
-            return row | {"confidence": "no binary"}
-        binary = run_folder.artifact(Path(folder), artifact.digest)
-        compiled = work.CompiledLaunch(
-            launch=launch, metadata=case.metadata.of(side), binary=binary, arch=int(target.arch)
-        )
-        counted = work.count(compiled, disassembler)
-        if isinstance(counted, work.NotCountedWork):
-            return row | {"confidence": "not estimated", "reasons": counted.reason}
-        blocks = int(case.facts.of(side).get("blocks_per_multiprocessor") or 1)
-        sides.append(cost.of_launch(counted, launch, blocks, cost.rates(target)))
-    found = cost.estimate(*sides)
-    row |= {"base_us": f"{sides[0].microseconds:.3f}", "head_us": f"{sides[1].microseconds:.3f}",
-            "cpu_s": f"{time.process_time() - begin:.2f}"}  # fmt: skip
-    if isinstance(found, cost.NotEstimated):
-        return row | {"confidence": "not estimated", "reasons": found.reason}
-    return row | {
-        "ratio": f"{found.ratio:.5f}", "low": f"{found.low:.5f}", "high": f"{found.high:.5f}",
-        "confidence": str(found.confidence), "bound_base": found.bound_base, "bound_head": found.bound_head,
-        "reasons": "; ".join(found.reasons),
-    }  # fmt: skip
+_COUNTS = (
+    "instructions", "stall cycles", "waits on scoreboards", "waits on global loads", "latency of one warp",
+    "shared wavefronts", "global sectors", "spill sectors",
+)  # fmt: skip
+_SCALARS = ("scheduled_us", "memory_us", "blocks", "warps", "grid", "undecided")
+_BASELINES = {"PTX instructions": "ptx.total", "registers": "registers", "code size": "code_bytes"}
+COLUMNS = (
+    "pair", "case", "not counted", "is least",
+    *(f"{side} {name}" for side in ("base", "head") for name in (*_SCALARS, *_COUNTS)),
+    *(f"head / base {name}" for name in _BASELINES),
+)  # fmt: skip
+_WITHIN = math.log(1.01)
+_SCALES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4)
+_LIKELY = (0.02, 0.03, 0.05, 0.07, 0.1, 0.2)
+_DIRECTIONS = {Expected.SLOWER: 1, Expected.FASTER: -1}
 
 
-def estimate(folder: str, pair: str, nvdisasm: str, jobs: str = "2") -> None:
-    from irdiff.model import Verdict
+def count(folder: str, pair: str, nvdisasm: str) -> None:
     from irdiff.run import run_folder
 
     run = run_folder.load(Path(folder))
-    work = [
-        (
-            pair,
-            folder,
-            nvdisasm,
-            case,
-            {side: run.launches.get(key or "") for side, key in case.launches.items()},
+    print(*COLUMNS, sep="\t")
+    for case in run.cases:
+        if case.verdict is Verdict.CHANGED:
+            row = _counted(case, run, Path(folder), Path(nvdisasm))
+            print(pair, case.id, *(row.get(name, "") for name in COLUMNS[2:]), sep="\t", flush=True)
+
+
+def _counted(case, run, folder, nvdisasm):
+    from irdiff import work
+    from irdiff.resolve import targets
+    from irdiff.run import run_folder
+
+    target = targets.load(Path(__file__).parents[2] / "targets" / f"{case.target}.toml")
+    row = {}
+    for name, fact in _BASELINES.items():
+        before, after = (float(facts.get(fact) or 1) for facts in case.facts)
+        row[f"head / base {name}"] = f"{after / before:.5f}"
+    disassembler = work.Disassembler(nvdisasm)
+    for side in ("base", "head"):
+        artifact, launch = (
+            case.artifacts.of(side).get("cubin"),
+            run.launches.get(case.launches.of(side) or ""),
         )
-        for case in run.cases
-        if case.verdict is Verdict.CHANGED
-    ]
-    with Pool(int(jobs)) as pool:
-        for row in pool.imap(_one, work):
-            print(*(row[name] for name in COLUMNS), sep="\t", flush=True)
+        if artifact is None or launch is None:
+            return row | {"not counted": "no binary"}
+        compiled = work.CompiledLaunch(
+            launch=launch, metadata=case.metadata.of(side), arch=int(target.arch),
+            binary=run_folder.artifact(folder, artifact.digest),
+        )  # fmt: skip
+        counted = work.count(compiled, disassembler)
+        if isinstance(counted, work.NotCountedWork):
+            return row | {"not counted": counted.reason}
+        blocks = int(case.facts.of(side).get("blocks_per_multiprocessor") or 1)
+        row |= side_of(side, of_launch(counted, launch, blocks, machine.rates(target)))
+        row["is least"] = row.get("is least") or counted.work.is_least or ""
+    return row
 
 
-def _auc(scores, labels):
-    ordered, ups = sorted(scores), [score for score, label in zip(scores, labels, strict=True) if label]
-    n, others = len(ups), len(scores) - len(ups)
-    if not n or not others:
-        return math.nan
-    ranks = sum((bisect_left(ordered, score) + bisect_right(ordered, score) + 1) / 2 for score in ups)
-    return (ranks - n * (n + 1) / 2) / (n * others)
+def side_of(side, time):
+    """The columns of one side."""
+    scalars = {f"{side} {name}": f"{getattr(time, name):.6g}" for name in _SCALARS}
+    return scalars | {f"{side} {name}": f"{time.counts[name]:.9g}" for name in _COUNTS}
 
 
-def _ranks(values):
-    ordered = sorted(values)
-    return [(bisect_left(ordered, value) + bisect_right(ordered, value)) / 2 for value in values]
+def _time(row, side):
+    scalars = {name: float(row[f"{side} {name}"]) for name in _SCALARS}
+    return LaunchTime(**scalars, counts={name: float(row[f"{side} {name}"]) for name in _COUNTS})
 
 
-def _correlation(xs, ys):
-    x, y = _ranks(xs), _ranks(ys)
-    mx, my = sum(x) / len(x), sum(y) / len(y)
-    product = sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True))
-    return product / math.sqrt(sum((a - mx) ** 2 for a in x) * sum((b - my) ** 2 for b in y) or math.inf)
+@dataclasses.dataclass
+class _Judged:
+    row: dict
+    truth: float
+    """Logarithm of head's time over base's, as measured."""
+
+    def expected(self):
+        if self.row["not counted"] or self.row["is least"]:
+            return Expected.UNKNOWN
+        times = Sides(base=_time(self.row, "base"), head=_time(self.row, "head"))
+        works = Sides(base=mock.Mock(is_least=False), head=mock.Mock(is_least=False))
+        return expected.expected_time(times, works).expected
 
 
-def judge(measured_file: str, estimates_file: str) -> None:
+def judge(measured_file: str, counts_file: str) -> None:
     measured = {(row["pair"], row["case"]): math.log(float(row["ratio"])) for row in _rows(measured_file)}
     pairs = collections.defaultdict(list)
-    estimates = [
-        dict(zip(COLUMNS, line.split("\t"), strict=True))
-        for line in Path(estimates_file).read_text().splitlines()
-    ]
-    for row in estimates:
+    for row in _rows(counts_file):
         if (row["pair"], row["case"]) in measured:
-            pairs[row["pair"]].append((row, measured[row["pair"], row["case"]]))
-    for pair, rows in sorted(pairs.items()):
-        told = [(row, truth) for row, truth in rows if row["ratio"]]
-        print(f"{pair}: {len(rows)} timed, {len(told)} estimated")
-        # beside the baselines all cases count: what is not estimated is taken as equal
-        figures = {"estimate": [math.log(float(row["ratio"])) if row["ratio"] else 0.0 for row, _ in rows]}
-        figures |= {name: [math.log(float(row[name])) for row, _ in rows] for name in _BASELINES}
-        truths = [truth for _, truth in rows]
-        for name, scores in figures.items():
-            _print(name, scores, truths)
-        _print(
-            "estimated only", [math.log(float(row["ratio"])) for row, _ in told], [truth for _, truth in told]
+            pairs[row["pair"]].append(_Judged(row, measured[row["pair"], row["case"]]))
+    print("the thresholds of irdiff")
+    _print(pairs, {pair: _told(cases, 1, 0.05) for pair, cases in pairs.items()})
+    print(
+        "thresholds that the other pairs choose: at least 99 % within 1 %; 95 % of directions, 90 % beyond 1 %"
+    )
+    told = {}
+    for left_out in pairs:
+        others = [case for pair, cases in pairs.items() if pair != left_out for case in cases]
+        scale = max((scale for scale in _SCALES if _is_steady(_told(others, scale, 9.0))), default=0)
+        likely = min((likely for likely in _LIKELY if _is_right(_told(others, 1, likely))), default=9.0)
+        print(f"  {left_out}: {scale} times the bounds of `no change expected`, a direction from {likely} on")
+        told[left_out] = [
+            row for row in _told(pairs[left_out], scale, 9.0) if row[0] is Expected.NO_CHANGE
+        ] + [row for row in _told(pairs[left_out], 1, likely) if row[0] in _DIRECTIONS]
+    _print(pairs, told)
+    _baselines(pairs)
+
+
+def _told(cases, scale, likely):
+    """(word, truth, case) of all cases, with other thresholds."""
+    bounds = {
+        name: dataclasses.replace(bound, most={what: most * scale for what, most in bound.most.items()})
+        for name, bound in expected._STEADY.items()
+    }
+    with mock.patch.object(expected, "_STEADY", bounds), mock.patch.object(expected, "_LIKELY", likely):
+        return [(case.expected(), case.truth, case) for case in cases]
+
+
+def _steady(told):
+    chosen = [truth for word, truth, _ in told if word is Expected.NO_CHANGE]
+    return sum(abs(truth) < _WITHIN for truth in chosen), len(chosen)
+
+
+def _directions(told):
+    """With the right sign, beyond 1 % with it, beyond 1 % with the other, all."""
+    moves = [_DIRECTIONS[word] * truth for word, truth, _ in told if word in _DIRECTIONS]
+    return (
+        sum(move > 0 for move in moves),
+        sum(move > _WITHIN for move in moves),
+        sum(move < -_WITHIN for move in moves),
+        len(moves),
+    )
+
+
+def _is_steady(told):
+    within, chosen = _steady(told)
+    return chosen and within >= 0.99 * chosen
+
+
+def _is_right(told):
+    right, beyond, _, chosen = _directions(told)
+    return chosen and right >= 0.95 * chosen and beyond >= 0.9 * chosen
+
+
+def _print(pairs, told):
+    everything = [row for rows in told.values() for row in rows]
+    for pair, rows in [*told.items(), ("all", everything)]:
+        cases = pairs[pair] if pair in pairs else [case for cases in pairs.values() for case in cases]
+        within, steady = _steady(rows)
+        right, beyond, wrong, chosen = _directions(rows)
+        slow = [case for case in cases if case.truth > math.log(1.03)]
+        words = {id(case): word for word, _, case in rows}
+        named = sum(words.get(id(case)) is Expected.SLOWER for case in slow)
+        counted = sum(not case.row["not counted"] for case in cases)
+        print(
+            f"  {pair}: {len(cases)} timed, {counted} counted; no change: {within} of {steady} within 1 % "
+            f"({steady / len(cases):.1%} of the timed); directions: {right} of {chosen} right, {beyond} beyond 1 %, "
+            f"{wrong} wrong beyond 1 %; of {len(slow)} slower by 3 %, {named} were likely slower"
         )
-        for confidence in sorted({row["confidence"] for row, _ in told}):
-            chosen = [(row, truth) for row, truth in told if row["confidence"] == confidence]
-            within = sum(abs(truth) < math.log(1.01) for _, truth in chosen)
-            inside = sum(
-                math.log(float(row["low"])) <= truth <= math.log(float(row["high"])) for row, truth in chosen
-            )
-            sign = sum((math.log(float(row["ratio"])) > 0) == (truth > 0) for row, truth in chosen)
-            print(f"  {confidence}: {len(chosen)} ({len(chosen) / len(rows):.1%} of the timed), {within} within 1 %, "
-                  f"{inside} in their range, {sign} with this sign")  # fmt: skip
-        for row, truth in told:
-            if row["confidence"] == "no change expected" and abs(truth) >= math.log(1.01):
-                print(f"    not so: {row['case']} {(math.exp(truth) - 1) * 100:+.1f} %")
+    for word, truth, case in everything:
+        off = word is Expected.NO_CHANGE and abs(truth) >= _WITHIN
+        if off or _DIRECTIONS.get(word, 0) * truth < 0:
+            print(f"    not so: {case.row['pair']} {case.row['case']}: {word}, {math.expm1(truth):+.1%}")
 
 
-def _print(name, scores, truths) -> None:
-    big = [(s, t) for s, t in zip(scores, truths, strict=True) if abs(t) > math.log(1.1)]
-    right = [(s, t) for s, t in big if s * t > 0]
-    factor = sum(0.5 <= s / t <= 2 for s, t in right)
-    first = sorted(range(len(scores)), key=lambda n: -scores[n])[: max(1, len(scores) // 4)]
-    slow = {n for n, truth in enumerate(truths) if truth > math.log(1.03)}
-    print(f"  {name:14s} AUC slower by 2 % {_auc(scores, [t > math.log(1.02) for t in truths]):.2f}, "
-          f"by 1 % {_auc(scores, [t > math.log(1.01) for t in truths]):.2f}, "
-          f"faster by 1 % {_auc([-s for s in scores], [t < -math.log(1.01) for t in truths]):.2f}, "
-          f"rank correlation {_correlation(scores, truths):+.2f}, "
-          f"beyond 10 %: sign {len(right)} of {len(big)}, factor two {factor}, "
-          f"first quarter finds {len(slow & set(first))} of {len(slow)} slower by 3 %")  # fmt: skip
+def _baselines(pairs):
+    """The cases of each pair that moved farthest by a plain figure, as many as have a direction."""
+    for name in (*_BASELINES, "instructions executed"):
+        sums = [0, 0, 0]
+        for cases in pairs.values():
+            most = sorted(((_plain(case, name), case.truth) for case in cases), key=lambda row: -abs(row[0]))
+            chosen = most[: _directions(_told(cases, 1, 0.05))[3]]
+            moves = [truth if move > 0 else -truth for move, truth in chosen if move]
+            for n, figure in enumerate(
+                (sum(m > 0 for m in moves), sum(m > _WITHIN for m in moves), len(chosen))
+            ):
+                sums[n] += figure
+        print(f"baseline {name}: {sums[0]} of {sums[2]} right, {sums[1]} beyond 1 %")
+    for name in _BASELINES:
+        same = [case.truth for cases in pairs.values() for case in cases if not _plain(case, name)]
+        print(f"baseline, equal {name}: {sum(abs(t) < _WITHIN for t in same)} of {len(same)} within 1 %")
+
+
+def _plain(case, name):
+    if name in _BASELINES:
+        return math.log(float(case.row[f"head / base {name}"]))
+    if case.row["not counted"]:
+        return 0.0
+    return math.log(float(case.row["head instructions"]) / float(case.row["base instructions"]))
 
 
 def _rows(file):
     with Path(file).open(newline="") as lines:
-        yield from csv.DictReader(lines, delimiter="\t")
+        yield from (row for row in csv.DictReader(lines, delimiter="\t") if row["pair"] != "pair")
 
 
 if __name__ == "__main__":
-    {"estimate": estimate, "judge": judge}[sys.argv[1]](*sys.argv[2:])
+    {"count": count, "judge": judge}[sys.argv[1]](*sys.argv[2:])

@@ -310,7 +310,6 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
         if words:
             unknown = found.unknown_global_requests.high + found.unknown_shared_requests.high
             why = [*found.notes, *([f"data decide the addresses of {unknown:,} accesses"] if unknown else [])]
-            why += [] if found.exact else [f"estimated from {found.programs_executed} programs"]
             print(f"{case.id}: {'; '.join(words)} ({'; '.join(why) or 'nothing that was noticed'})")
     for figure in _FIGURES:
         print(f"{figure}: {agree[figure]} of {len(lines)} agree ({agree[figure] / len(lines):.1%}), "

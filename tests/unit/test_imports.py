@@ -27,7 +27,7 @@ STDLIB_ONLY = {"model", "errors", "case_ids", "counted_work"}
 PURE = {"ir", "texts", "backends", "effects", "group", "work", "cost"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py",
-    "work/disassembler.py", "work/changed_cases.py",
+    "work/disassembler.py", "cost/changed_cases.py",
 }  # fmt: skip
 """LLVM may die of a text, so it is asked in another process; nvdisasm is another program; descriptions are
 kept in the store."""

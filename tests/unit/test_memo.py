@@ -10,11 +10,11 @@ from irdiff.capture import catalogs
 from irdiff.codegen import generator
 from irdiff.compare import comparer
 from irdiff.compile import launch_compiler
+from irdiff.cost import changed_cases
 from irdiff.group import describer
 from irdiff.recheck import rechecker
 from irdiff.store import Store, code
 from irdiff.store.memo import MemoStep
-from irdiff.work import changed_cases
 from tests.unit.test_imports import NAMES, in_worker
 
 STEPS = {
@@ -47,6 +47,7 @@ EDITS = {
     "effects/lanes.py": {"judged"},
     "recheck/rechecker.py": {"rechecked"},
     "work/counting.py": {"work"},
+    "cost/machine.py": {"work"},
     "pipeline.py": set(),
     "report/html.py": set(),
     "cli/options.py": set(),

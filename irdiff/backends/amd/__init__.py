@@ -11,7 +11,7 @@ from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
 from irdiff.backends.binary_kind import BinaryKind
-from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic
 from irdiff.ir import Ir, amdgcn
 from irdiff.model import Component, Fact
 from irdiff.stages import Stage
@@ -54,7 +54,7 @@ HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 
 _NOTES, _METADATA = "notes of the code object", "Triton's metadata"
-_LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
+_LIMITS = "resources and the limits of the target"
 _OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
 # fmt: off
 STATISTICS: tuple[Statistic, ...] = (
@@ -68,7 +68,7 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.REGISTERS, "VGPRs", "", _LESS, ("vgprs",), _NOTES),
     Statistic(_OF.REGISTERS, "AGPRs", "", _NEITHER, ("agprs",), _NOTES),
     Statistic(_OF.REGISTERS, "SGPRs", "", _NEITHER, ("sgprs",), _NOTES),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("amdgcn.total",), _TEXT),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("amdgcn.total",), OF_TEXT),
     Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
 )
 # fmt: on

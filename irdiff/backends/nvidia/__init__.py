@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.nvidia.cubin import entry, read
 from irdiff.backends.nvidia.occupancy import occupancy
-from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic
 from irdiff.ir import Ir, ptx, sass
 from irdiff.model import Component, Fact
 from irdiff.stages import Stage
@@ -53,7 +53,7 @@ HAS_TENSOR_MAPS = True
 
 _LOG, _CUBIN, _METADATA = "ptxas -v", "attributes of the cubin", "Triton's metadata"
 _COUNTED = "counted over the whole launch (irdiff/work)"
-_LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
+_LIMITS = "resources and the limits of the target"
 _OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
 # fmt: off
 STATISTICS: tuple[Statistic, ...] = (
@@ -75,7 +75,7 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.WORK, "barriers executed", "", _LESS, ("executed_barriers",), _COUNTED),
     Statistic(_OF.WORK, "atomics executed", "", _LESS, ("executed_atomics",), _COUNTED),
     Statistic(_OF.WORK, "matrix operations", "", _NEITHER, ("matrix_operations",), _COUNTED),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), _TEXT),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), OF_TEXT),
     Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
 )
 # fmt: on

@@ -32,7 +32,6 @@ def known(number):
 def test_sectors_are_those_that_an_h100_counts(stride, sectors):
     """`hardware-counters.md`: 64 programs of 128 elements, contiguous and each lane in a sector of its own."""
     work = counted(COPY.replace("STRIDE", stride), facts(X, Y, 64 * 128, grid=(64, 1, 1), warps=4))
-    assert work.exact
     assert work.instructions == known(64 * 4 * 11)
     assert work.global_requests == known(2 * 256)
     assert work.global_sectors == known(2 * sectors)
@@ -41,7 +40,6 @@ def test_sectors_are_those_that_an_h100_counts(stride, sectors):
 
 def test_only_the_last_program_is_masked():
     work = counted(COPY.replace("STRIDE", "0x4"), facts(X, Y, 9_999 * 128 + 40, grid=(10_000, 1, 1), warps=4))
-    assert work.exact
     assert work.programs_executed < 60
     assert work.global_sectors == known(2 * (9_999 * 16 + 5))
     assert work.global_requests == known(2 * (9_999 * 4 + 2))
@@ -247,7 +245,7 @@ def test_a_loop_whose_end_cannot_be_foreseen():
         @P0 BRA `(.L_x_0)
         EXIT
     """
-    assert reason(lines) == "more than 40,000 instructions would have to be executed"
+    assert reason(lines) == "too long: more than 8,000 steps"
 
 
 def test_a_huge_grid():

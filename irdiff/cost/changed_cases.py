@@ -1,0 +1,210 @@
+"""The step `count`: what changed cases execute on both sides, and what that says of their time.
+
+What was counted is kept in the store, under the machine code and the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irdiff.backends import nvidia
+from irdiff.compare import machine_code_text
+from irdiff.cost import launch_time, machine
+from irdiff.cost.expected import expected_time
+from irdiff.cost.launch_time import LaunchTime
+from irdiff.counted_work import NotCountedWork, Work, facts_of
+from irdiff.errors import IrdiffError
+from irdiff.model import (
+    ComparedCase,
+    Expected,
+    ExpectedTime,
+    Fact,
+    Launch,
+    Sides,
+    Target,
+    Verdict,
+)
+from irdiff.parallel import Progress, Report
+from irdiff.store import Store
+from irdiff.store.memo import Memo, MemoStep
+from irdiff.work import counting, encodings
+from irdiff.work.compiled_launch import CompiledLaunch
+from irdiff.work.disassembler import Disassembler
+
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
+
+_COUNTED_ARCHITECTURES = frozenset({90})
+"""Those whose counts were checked against hardware counters, and expected against measured times."""
+_BLOCKS = "blocks_per_multiprocessor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedSide:
+    work: Work
+    time: LaunchTime | None
+    """None for a target that does not state its throughputs."""
+
+
+STEP: MemoStep[CountedSide | NotCountedWork] = MemoStep("work", __name__, CountedSide | NotCountedWork)
+WorkOfCase = Sides[Work | NotCountedWork | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseCost:
+    """What a changed case executes, and what is expected of its time."""
+
+    work: WorkOfCase
+    expected: ExpectedTime | None
+
+
+NO_COST = CaseCost(work=Sides(base=None, head=None), expected=None)
+CountedCases = Mapping[str, CaseCost]
+"""By case."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchToCount:
+    memo: Memo[CountedSide | NotCountedWork]
+    compiled: CompiledLaunch
+    blocks_at_once: int
+    """That a multiprocessor holds."""
+    target: Target
+
+
+SideToCount = LaunchToCount | NotCountedWork | None
+Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
+
+
+def disassembler_of(sides: Sides[Side]) -> Path | None:
+    """The nvdisasm of head's toolchain, else base's; None where none has one."""
+    found = machine_code_text.programs(side.toolchain.root for side in sides)
+    return found[-1] if found else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchCounter:
+    store: Store
+    nvdisasm: Path | None
+    targets: Sequence[Target]
+    report: Report
+
+    def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedCases:
+        """Of each changed case."""
+        targets = {target.name: target for target in self.targets}
+        changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+        by_case = {
+            case.id: Sides(
+                base=self._launch(case, "base", launches, targets[case.target]),
+                head=self._launch(case, "head", launches, targets[case.target]),
+            )
+            for case in changed
+        }
+        counts = self._counting([launch for sides in by_case.values() for launch in sides])
+        counted: dict[str, CaseCost] = {}
+        for number, (case_id, sides) in enumerate(by_case.items()):
+            self.report(Progress(phase="count", done=number, total=len(by_case), detail=case_id))
+            counted[case_id] = _cost(_both(sides, counts))
+        return counted
+
+    def _launch(
+        self, case: ComparedCase, side: str, launches: Mapping[str, Launch], target: Target
+    ) -> SideToCount:
+        if target.backend != nvidia.NAME:
+            return None
+        artifact, key = case.artifacts.of(side).get(nvidia.CUBIN), case.launches.of(side)
+        launch = launches.get(key) if key else None
+        if artifact is None or launch is None:
+            return None
+        if target.arch not in _COUNTED_ARCHITECTURES:
+            return NotCountedWork(reason=f"machine code of {case.target} is not counted yet")
+        if self.nvdisasm is None:
+            return NotCountedWork(reason="no installed toolchain has nvdisasm")
+        content = self.store.get(artifact.digest)
+        if content is None:
+            return NotCountedWork(reason="its machine code is not in the store any more")
+        metadata = case.metadata.of(side)
+        blocks = int(case.facts.of(side).get(_BLOCKS) or 1)
+        memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata, blocks, dict(target.facts)])
+        compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(target.arch))
+        return LaunchToCount(memo=memo, compiled=compiled, blocks_at_once=blocks, target=target)
+
+    def _counting(self, launches: Sequence[SideToCount]) -> Counting:
+        """Counts one launch; before, the new instructions of all are disassembled together."""
+        disassembler = Disassembler(self.nvdisasm or Path())
+        new = [each for each in launches if isinstance(each, LaunchToCount) and each.memo.get() is None]
+        for arch in {launch.compiled.arch for launch in new}:
+            disassembler.prepare(arch, _codes(new, arch))
+
+        def count(launch: LaunchToCount) -> CountedSide | NotCountedWork:
+            if (kept := launch.memo.get()) is not None:
+                return kept
+            counted = _counted(launch, disassembler)
+            launch.memo.keep(counted)
+            return counted
+
+        return count
+
+
+def _counted(launch: LaunchToCount, disassembler: Disassembler) -> CountedSide | NotCountedWork:
+    counted = counting.count(launch.compiled, disassembler)
+    if isinstance(counted, NotCountedWork):
+        return counted
+    rates = machine.rates(launch.target)
+    if rates is None:
+        return CountedSide(work=counted.work, time=None)
+    time = launch_time.of_launch(counted, launch.compiled.launch, launch.blocks_at_once, rates)
+    return CountedSide(work=counted.work, time=time)
+
+
+def _both(launches: Sides[SideToCount], count: Counting) -> Sides[CountedSide | NotCountedWork | None]:
+    """Head is counted only where base was: figures of one side compare with nothing, and cost as much."""
+    base = count(launches.base) if isinstance(launches.base, LaunchToCount) else launches.base
+    if isinstance(base, NotCountedWork) and isinstance(launches.head, LaunchToCount):
+        return Sides(base=base, head=NotCountedWork(reason="there is nothing to compare it with"))
+    head = count(launches.head) if isinstance(launches.head, LaunchToCount) else launches.head
+    return Sides(base=base, head=head)
+
+
+def _cost(sides: Sides[CountedSide | NotCountedWork | None]) -> CaseCost:
+    work = sides.map(lambda side: side.work if isinstance(side, CountedSide) else side)
+    return CaseCost(work=work, expected=_expected(sides))
+
+
+def _expected(sides: Sides[CountedSide | NotCountedWork | None]) -> ExpectedTime:
+    base, head = sides
+    if isinstance(base, CountedSide) and isinstance(head, CountedSide):
+        if base.time and head.time:
+            works = Sides(base=base.work, head=head.work)
+            return expected_time(Sides(base=base.time, head=head.time), works)
+        return ExpectedTime(expected=Expected.UNKNOWN, why="the target states no throughputs")
+    reasons = [side.reason for side in sides if isinstance(side, NotCountedWork)]
+    why = f"not counted: {reasons[0]}" if reasons else "not counted on this target"
+    return ExpectedTime(expected=Expected.UNKNOWN, why=why)
+
+
+def _codes(launches_to_count: Sequence[LaunchToCount], arch: int) -> list[bytes]:
+    found = []
+    for launch in launches_to_count:
+        if launch.compiled.arch == arch:
+            try:
+                found.append(encodings.code_of(launch.compiled.binary, launch.compiled.kernel))
+            except IrdiffError:  # counting it says so
+                continue
+    return found
+
+
+def _figures(work: Work | NotCountedWork | None) -> Mapping[str, Fact]:
+    return facts_of(work) if isinstance(work, Work) else {}
+
+
+def with_figures(facts: Sides[Mapping[str, Fact]], work: WorkOfCase) -> Sides[Mapping[str, Fact]]:
+    """The facts of both sides with the figures that were counted on both."""
+    figures = work.map(_figures)
+    both = figures.base.keys() & figures.head.keys()
+    return facts.zip(figures).map(
+        lambda side: {**side[0], **{name: figure for name, figure in side[1].items() if name in both}}
+    )

@@ -1,0 +1,122 @@
+"""What a change is expected to do to the time of a launch, from what both sides execute. Pure.
+
+`no change expected`: all counts and the schedule are nearly the same, or the memory bounds both sides and its
+traffic is. `likely slower` and `likely faster`: the memory bounds no side, and both the simulated
+multiprocessor and a warp alone on it take longer, or less. All else is not known. `RECORD` says how often
+that was right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from irdiff.cost.launch_time import LaunchTime
+from irdiff.counted_work import Work
+from irdiff.model import Expected, ExpectedTime, Sides
+
+_MOST_UNDECIDED = 0.01
+"""Share of the instructions that data may decide."""
+_LIKELY = 0.05
+"""Logarithm of the ratio from which on a simulated time says the direction."""
+_MEMORY_BOUND = 1.2
+"""Time of the memory over that of the simulated schedulers, from which on the memory is what bounds."""
+EVIDENCE = "six pairs of releases, timed on an H100"
+RECORD: Mapping[Expected, str] = {
+    Expected.NO_CHANGE: "was within 1 % in 247 of 248 cases",
+    Expected.SLOWER: "moved in that direction in 98 of 101 cases",
+    Expected.FASTER: "moved in that direction in 98 of 101 cases",
+}
+"""See the README: how each was found, and what it is with a pair left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SteadyBounds:
+    """Moves, as absolute logarithms of head over base, up to which nothing that moves time has moved."""
+
+    most: Mapping[str, float]
+    memory_us: float = 0.0
+    """The least time for which the memory must be busy on both sides."""
+    memory_share: float = 0.0
+    """And over the time of the simulated schedulers."""
+
+
+_TRAFFIC = {"global sectors": 0.01, "spill sectors": 0.001}
+_STEADY = {
+    "all counts and the schedule": _SteadyBounds(
+        most=_TRAFFIC
+        | {
+            "schedule": 0.003,
+            "instructions": 0.015,
+            "stall cycles": 0.015,
+            "waits on scoreboards": 0.05,
+            "waits on global loads": 0.05,
+            "shared wavefronts": 0.03,
+            "latency of one warp": 0.03,
+        }
+    ),
+    "the traffic of the memory, which bounds both sides,": _SteadyBounds(
+        most=_TRAFFIC | {"schedule": 0.012, "instructions": 0.1, "shared wavefronts": 0.5},
+        memory_us=9.0,
+        memory_share=_MEMORY_BOUND,
+    ),
+}
+"""By what is nearly the same."""
+
+
+def expected_time(times: Sides[LaunchTime], work: Sides[Work]) -> ExpectedTime:
+    if any(side.is_least for side in work):
+        return _unknown("data decide how often a loop runs")
+    undecided = max(side.undecided for side in times)
+    if undecided > _MOST_UNDECIDED:
+        return _unknown(f"data decide {undecided:.0%} of the instructions")
+    for what, steady in _STEADY.items():
+        if _is_steady(times, steady):
+            return ExpectedTime(expected=Expected.NO_CHANGE, why=f"{what} is nearly the same")
+    return _by_direction(times)
+
+
+def _unknown(why: str) -> ExpectedTime:
+    return ExpectedTime(expected=Expected.UNKNOWN, why=why)
+
+
+def _is_steady(times: Sides[LaunchTime], steady: _SteadyBounds) -> bool:
+    base, head = times
+    if (base.blocks, base.warps, base.grid) != (head.blocks, head.warps, head.grid):
+        return False
+    if min(side.memory_us for side in times) < steady.memory_us:
+        return False
+    if min(side.memory_us / side.scheduled_us for side in times) < steady.memory_share:
+        return False
+    moves = dict(_moves(times))
+    return all(abs(moves[name]) <= most for name, most in steady.most.items())
+
+
+def _moves(times: Sides[LaunchTime]) -> Iterator[tuple[str, float]]:
+    base, head = times
+    yield "schedule", math.log(head.scheduled_us / base.scheduled_us)
+    for name, before in base.counts.items():
+        # a few wavefronts more do not matter beside all instructions
+        floor = 1.0 + (base.counts["instructions"] / 50 if name == "shared wavefronts" else 0.0)
+        yield name, math.log((head.counts[name] + floor) / (before + floor))
+
+
+def _by_direction(times: Sides[LaunchTime]) -> ExpectedTime:
+    if any(side.memory_us >= _MEMORY_BOUND * side.scheduled_us for side in times):
+        return _unknown("the memory bounds a side, and the rest moved")
+    moves = dict(_moves(times))
+    schedule, latency = moves["schedule"], moves["latency of one warp"]
+    if min(abs(schedule), abs(latency)) <= _LIKELY or schedule * latency < 0:
+        return _unknown(
+            "the simulated schedule moved by too little to tell, or its warps did not move with it"
+        )
+    expected = Expected.SLOWER if schedule > 0 else Expected.FASTER
+    farthest = sorted(times.base.counts, key=lambda name: -abs(moves[name]))[:2]
+    return ExpectedTime(expected=expected, why="; ".join(_shown(times, name) for name in farthest))
+
+
+def _shown(times: Sides[LaunchTime], name: str) -> str:
+    before, after = (side.counts[name] for side in times)
+    change = f" ({(after / before - 1) * 100:+.0f} %)" if before else ""
+    return f"{name} {before:,.0f} → {after:,.0f}{change}"

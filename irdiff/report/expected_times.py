@@ -1,0 +1,67 @@
+"""What is expected of the time of changed cases, beside what was measured. Pure.
+
+A measured case is no longer expected to be anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from irdiff.cost.expected import EVIDENCE, RECORD
+from irdiff.model import Case, Expected, ExpectedTime, Run
+from irdiff.words import counted
+
+_DIRECTIONS = (Expected.SLOWER, Expected.FASTER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LikelyRow:
+    """A case whose time is likely to move."""
+
+    case_id: str
+    words: str
+    """`likely slower: instructions 10 → 20 (+100 %)`."""
+
+
+def headline(run: Run, measured: Collection[str] = ()) -> str:
+    """How many changed cases are expected to be what, with how often such words were right."""
+    expected = [found for _, found in _not_measured(run, measured)]
+    counts = Counter(found.expected for found in expected)
+    if not counts:
+        return ""
+    words = ", ".join(f"{counts[word]} {word}" for word in Expected if counts[word])
+    return f"Time of {counted(len(expected), 'changed case')}, not measured: {words}. {_records(counts)}"
+
+
+def _records(words: Collection[Expected]) -> str:
+    by_record: dict[str, list[str]] = {}
+    for word, record in RECORD.items():
+        if word in words:
+            by_record.setdefault(record, []).append(f"`{word}`")
+    if not by_record:
+        return "irdiff expects nothing where it did not count: it counts short launches of sm_90."
+    said = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
+    return f"Of {EVIDENCE}: {said}."
+
+
+def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
+    """Slower ones first."""
+    found = [(case, time) for case, time in _not_measured(run, measured) if time.expected in _DIRECTIONS]
+    rows = sorted(found, key=lambda row: (_DIRECTIONS.index(row[1].expected), row[0].id))
+    return [LikelyRow(case_id=case.id, words=f"{time.expected}: {time.why}") for case, time in rows]
+
+
+def of_case(case: Case) -> Iterator[str]:
+    """What is expected, why, and how often that was right."""
+    if case.expected is not None:
+        yield f"{case.expected.expected}: {case.expected.why}"
+        if record := RECORD.get(case.expected.expected):
+            yield f"of {EVIDENCE}, what was called so {record}"
+
+
+def _not_measured(run: Run, measured: Collection[str]) -> Iterator[tuple[Case, ExpectedTime]]:
+    for case in run.cases:
+        if case.expected is not None and case.id not in measured:
+            yield case, case.expected
