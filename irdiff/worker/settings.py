@@ -9,6 +9,7 @@ than the worker began with is compiled each time.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -71,6 +72,7 @@ class Settings:
         self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
         self._code = _code()
 
+    @functools.cached_property
     def changed(self):
         """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
         before, now = _at_first[0]._all(), self._all()

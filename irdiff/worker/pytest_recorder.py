@@ -1,0 +1,160 @@
+"""Records what each test of a pytest session launches: a plugin of pytest, and the sink of its launches.
+
+Each test is a line of JSON, written as it ends. A launch that gives the compiler other inputs than all before
+it is written once (`recorded_ir`). Why a test is not wholly followed are its `doubts`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+import pytest
+
+from . import describe, intercept, launching, noted, recorded_ir, storages
+from .texts import sha256
+
+_MOST_REASON = 300
+
+
+class TestRecorder:
+    """Takes the launches of one session, and writes them below a folder."""
+
+    __test__ = False
+
+    def __init__(self, folder, lines, target, selected, configs, timeout_s):
+        self.folder, self.lines, self.target = folder, lines, target
+        """`lines`: the file that the tests are written to."""
+        self.selected, self.configs, self.timeout_s = selected, configs, timeout_s
+        self._test = _Test("")
+
+    def pytest_collection_modifyitems(self, config, items):
+        left = [item for item in items if name_of(item) not in self.selected]
+        items[:] = [item for item in items if name_of(item) in self.selected]
+        config.hook.pytest_deselected(items=left)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        self._test = test = _Test(name_of(item))
+        noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
+        storages.begin_entry(())
+        _seed()
+        signal.alarm(self.timeout_s)  # which ends this process: the next one goes on with the next test
+        try:
+            with intercept.intercepted(self.target, self, self.configs, left_out=test.left_out):
+                return (yield)
+        finally:
+            signal.alarm(0)
+            noted.listener = noted.compiled_text = None
+            write_line(self.lines, test.row())
+
+    def pytest_runtest_logreport(self, report):
+        self._test.report(report)
+
+    def append(self, captured):
+        """A launch was intercepted."""
+        made, test = captured.made, self._test
+        try:
+            digest = recorded_ir.digest_of(captured)
+            path = os.path.join(self.folder, digest[:32])
+            if not os.path.exists(path + ".json"):
+                for suffix, text in recorded_ir.texts_of(captured, describe.of_captured(captured)).items():
+                    _write_whole(path + suffix, text)
+            made.path = path
+            test.launched.append((digest[:32], captured))
+        except recorded_ir.Unrecordable as error:
+            test.doubt(str(error))
+        made.module = made.settings = None  # a megabyte each
+
+    def compiled_text(self, reached, stage):
+        """What the compiler makes of a launch, for a test that asks; None where it is not recorded."""
+        path = getattr(reached.made, "path", "")
+        text = (path or None) and recorded_ir.artifact_of(path + ".json", reached.target, stage)
+        if text is not None:
+            self._test.reads.append([os.path.basename(path), stage, sha256(text)[:16]])
+        return text
+
+    def failed(self, error):
+        """The frontend raises it to the test."""
+        self._test.errors.append(_one_line(f"{type(error).__name__}: {error}"))
+
+
+class _Test:
+    """What one test does."""
+
+    def __init__(self, name):
+        self.name, self.began = name, time.monotonic()
+        self.launched: list = []
+        self.errors: list = []
+        self.reads: list = []
+        """[launch, stage, digest of the text] that the test looks at."""
+        self.left_out: dict = {}
+        self.doubts: dict = {}
+        self.outcome, self.reason = "passed", ""
+
+    def doubt(self, what):
+        self.doubts[what] = None
+
+    def report(self, report):
+        if report.outcome != "passed" and self.outcome != "failed":
+            crash = getattr(report.longrepr, "reprcrash", None)
+            text = crash.message if crash else str(report.longrepr[-1] if report.skipped else report.longrepr)
+            self.outcome, self.reason = report.outcome, _one_line(text)
+
+    def row(self):
+        if self.left_out:
+            self.doubt(f"leaves out {sum(self.left_out.values())} configs of autotuners")
+        calls, kernels = launching.Calls(), {}
+        texts: dict = {}
+        for digest, captured in self.launched:
+            kernels[digest] = describe.kernel_name(captured)
+            lines = [*captured.tuner, *calls.lines(captured, (digest,))]
+            texts.setdefault(digest, []).append(lines)
+        return {
+            "test": self.name,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "calls": len(self.launched),
+            "launches": [
+                [digest, kernels[digest], sha256(launching.text(each))[:16]] for digest, each in texts.items()
+            ],
+            "errors": self.errors,
+            "reads": self.reads,
+            "doubts": list(self.doubts),
+            "seconds": round(time.monotonic() - self.began, 3),
+        }
+
+
+def name_of(item):
+    """`tests/test_norm.py::test_rms[bf16]`, from the current folder: as pytest takes it there."""
+    _, _, inner = item.nodeid.partition("::")
+    return f"{os.path.relpath(item.path)}::{inner}"
+
+
+def write_line(path, row):
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def _write_whole(path, text):
+    part = f"{path}.{os.getpid()}"
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def _seed():
+    """A test draws the same numbers whatever ran before it."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+def _one_line(text):
+    return " ".join(text.split())[:_MOST_REASON]
