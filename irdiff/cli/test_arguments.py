@@ -32,8 +32,8 @@ class TestArguments:
 
     tests: tuple[str, ...]
     sample: int | None
-    tests_changed: Path | None
-    tests_unchanged: Path | None
+    tests_changed: Path | None = None
+    tests_unchanged: Path | None = None
 
     @property
     def are_given(self) -> bool:
@@ -66,6 +66,7 @@ sample_option = click.option(
     type=click.IntRange(min=1),
     help="Run N of the tests, the same ones each time, of all functions.",
 )
+chosen = options.gathered("tests", TestArguments, tests_option, sample_option)
 given = options.gathered(
     "tests",
     TestArguments,

@@ -8,6 +8,7 @@ there is the same.
 from __future__ import annotations
 
 import re
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,13 +52,15 @@ def paired(recordings: Sides[Recording], target: Target) -> TestCases:
     for name in sorted(base.keys() & head.keys()):
         rows = list(_aligned(base[name].launches, head[name].launches))
         cases[name] = tuple(_id(name, place, pair, ids) for place, pair in enumerate(rows))
-    for side, tests in enumerate((base, head)):
+    for side, (tests, others) in enumerate(((base, head), (head, base))):
         known = {pair[side]: launch_id for pair, launch_id in reversed(ids.items()) if pair[side]}
+        on_other_side = {launch.recording for test in others.values() for launch in test.launches}
         for name in sorted(tests.keys() - cases.keys()):
             found = []
             for place, launch in enumerate(tests[name].launches):
-                alone = (launch, None) if side == 0 else (None, launch)
-                found.append(known.get(launch.recording) or _id(name, place, alone, ids))
+                other = launch if launch.recording in on_other_side else None
+                pair = (launch, other) if side == 0 else (other, launch)
+                found.append(known.get(launch.recording) or _id(name, place, pair, ids))
             cases[name] = tuple(found)
     pairs = {launch_id: pair for pair, launch_id in ids.items()}
     return TestCases(target=target, recordings=recordings, cases=cases, pairs=pairs)
@@ -92,13 +95,19 @@ def _module(file: str) -> str:
     return re.sub(r"\W+", "_", file.removesuffix(".py")).strip("_")
 
 
-def corpus(cases: Sequence[TestCases], side: str, root: Path) -> Corpus:
-    """Writes the corpus of one side: its workloads, and links to what was recorded."""
+def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = False) -> Corpus:
+    """Writes the corpus of one side: its workloads, and copies of what was recorded, or links to it."""
     rows: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for found in cases:
         recording = found.recordings.of(side)
         (root / found.target.name).parent.mkdir(parents=True, exist_ok=True)
-        (root / found.target.name).symlink_to(recording.folder)
+        if copied:
+            launches = [path for suffix in ("json", "mlir") for path in recording.folder.glob(f"*.{suffix}")]
+            (root / found.target.name).mkdir()
+            for path in launches:
+                shutil.copy(path, root / found.target.name)
+        else:
+            (root / found.target.name).symlink_to(recording.folder)
         for launch_id, pair in found.pairs.items():
             name = pair[0] if side == "base" else pair[1]
             workload, _, label = launch_id.partition(":")

@@ -70,13 +70,7 @@ def resolve(
     say: Callable[[str], None],
 ) -> TestSides:
     """Runs the tests of both sides, and pairs what they launch. Raises UsageError, ToolchainError."""
-    store = repository.open_store(options.repo or Path.cwd(), config)
-    specs, _ = sides.named(base, head, options, config)
-    here = remote_repositories.snapshot(repository.WORKING_TREE, store, config)
-    if checkout.is_triton(here, config):
-        plain, sessions = _of_triton(specs, store, wanted, options, config)
-    else:
-        plain, sessions = _of_kernels(specs, wanted, options, config)
+    plain, sessions = _sessions(base, head, wanted, options, config)
     found = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
     root = Path(tempfile.mkdtemp(prefix="irdiff-tests-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
@@ -89,6 +83,26 @@ def resolve(
     )
 
 
+def recorded(
+    spec: str, wanted: TestOptions, options: SideOptions, config: Config, say: Callable[[str], None]
+) -> tuple[TestCases, ...]:
+    """The tests of one side, for each target: both sides of its cases are the same."""
+    _, both = _sessions(spec, spec, wanted, options, config)
+    sessions = Sides(base=both.base, head=both.base)
+    return tuple(_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets)
+
+
+def _sessions(
+    base: str | None, head: str | None, wanted: TestOptions, options: SideOptions, config: Config
+) -> tuple[Sides[Side], Sides[TestSession]]:
+    store = repository.open_store(options.repo or Path.cwd(), config)
+    specs, _ = sides.named(base, head, options, config)
+    here = remote_repositories.snapshot(repository.WORKING_TREE, store, config)
+    if checkout.is_triton(here, config):
+        return _of_triton(specs, store, wanted, options, config)
+    return _of_kernels(specs, wanted, options, config)
+
+
 def _cases(
     sessions: Sides[TestSession],
     target: Target,
@@ -99,7 +113,7 @@ def _cases(
     collections = sessions.map(lambda session: recorded_tests.collected(session, target, config))
     every = {name for collection in collections for name in collection.names}
     chosen = set(recorded_tests.sample(every, sample))
-    say(f"{target.name}: running {len(chosen):,} of {len(every):,} tests without a GPU, on both sides")
+    say(f"{target.name}: running {len(chosen):,} of {len(every):,} tests without a GPU")
     recordings = sessions.zip(collections).map(
         lambda side: recorded_tests.record(side[0], target, side[1].within(chosen), config)
     )

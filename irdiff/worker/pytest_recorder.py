@@ -19,6 +19,8 @@ from . import describe, intercept, launching, noted, recorded_ir, storages
 from .texts import sha256
 
 _MOST_REASON = 300
+BEGUN = ".begun"
+"""Ends the name of the file that names the last test that began."""
 
 
 class TestRecorder:
@@ -43,6 +45,7 @@ class TestRecorder:
         noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
         storages.begin_entry(())
         _seed()
+        _write_whole(self.lines + BEGUN, test.name)
         signal.alarm(self.timeout_s)  # which ends this process: the next one goes on with the next test
         try:
             with intercept.intercepted(self.target, self, self.configs, left_out=test.left_out):
@@ -75,12 +78,13 @@ class TestRecorder:
         path = getattr(reached.made, "path", "")
         text = (path or None) and recorded_ir.artifact_of(path + ".json", reached.target, stage)
         if text is not None:
-            self._test.reads.append([os.path.basename(path), stage, sha256(text)[:16]])
+            seen = _without_places(text) if isinstance(text, str) else text
+            self._test.reads.append([os.path.basename(path), stage, sha256(seen)[:16]])
         return text
 
     def failed(self, error):
         """The frontend raises it to the test."""
-        self._test.errors.append(_one_line(f"{type(error).__name__}: {error}"))
+        self._test.errors.append(_one_line(_without_places(f"{type(error).__name__}: {error}")))
 
 
 class _Test:
@@ -154,6 +158,12 @@ def _seed():
         sys.modules["numpy"].random.seed(0)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+def _without_places(text):
+    """Where the toolchain and the repository lie is another place on each side."""
+    root = os.path.join(os.path.realpath("."), "")
+    return text.replace(describe.TRITON_ROOT, "<triton>").replace(root, "")
 
 
 def _one_line(text):

@@ -105,9 +105,9 @@ def _run(waiting, out, arguments):
         path, names, lines = running.pop(pid)
         left = _left(names, lines)
         if left:
-            _note_end(left[0], status, lines)
-            if left[1:]:
-                rows.insert(0, (path, left[1:]))
+            ended = _note_end(left, status, lines)
+            if rest := [name for name in left if name != ended]:
+                rows.insert(0, (path, rest))
 
 
 def _run_file(path, names, out, lines, arguments):
@@ -132,12 +132,19 @@ def _left(names, lines):
     return [name for name in names if name not in done]
 
 
-def _note_end(name, status, lines):
-    from .pytest_recorder import write_line
+def _note_end(left, status, lines):
+    """The test that ended its process."""
+    from .pytest_recorder import BEGUN, write_line
 
+    begun = ""
+    if os.path.exists(lines + BEGUN):
+        with open(lines + BEGUN, encoding="utf-8") as file:
+            begun = file.read()
+    name = begun if begun in left else left[0]  # else no test began: pytest itself ended
     how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.WEXITSTATUS(status)}"
     nothing: dict = {"calls": 0, "launches": [], "errors": [], "reads": [], "doubts": [], "seconds": 0.0}
     write_line(lines, {"test": name, "outcome": "died", "reason": f"its process ended: {how}", **nothing})
+    return name
 
 
 def _in_child(work):
