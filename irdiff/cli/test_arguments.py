@@ -19,7 +19,7 @@ from irdiff.resolve import test_sides
 from irdiff.resolve.sides import Side, SideOptions
 from irdiff.resolve.test_sides import TestOptions, TestSides
 
-_ALL = "all of them"
+_ALL = "."
 FILE = "tests.json"
 """In a run folder."""
 
@@ -56,10 +56,8 @@ class TestArguments:
 tests_option = click.option(
     "--tests",
     multiple=True,
-    is_flag=False,
-    flag_value=_ALL,
-    metavar="[PATH]",
-    help="Compare what the repository's tests launch, and say which tests the change can touch; repeatable.",
+    metavar="PATH",
+    help="Record, without a GPU, what the repository's tests in PATH launch (`.`: all); repeatable.",
 )
 sample_option = click.option(
     "--sample",

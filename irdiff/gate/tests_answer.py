@@ -76,7 +76,6 @@ def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
 
 
 def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterator[TestAnswer]:
-    edited = _edited_files(found)
     for name, launch_ids in sorted(found.cases.items()):
         base, head = (side.tests.get(name) for side in found.recordings)
         tests = Sides(base=base, head=head)
@@ -86,7 +85,7 @@ def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterato
         reason = _changed(tests, changed)
         status = TestStatus.CHANGED
         if reason is None:
-            reason = next(_voids(run, tests, compared, edited), "")
+            reason = next(_voids(run, found, tests, compared), "")
             status = TestStatus.NOT_KNOWN if reason else TestStatus.UNCHANGED
         yield TestAnswer(
             name=name, target=found.target.name, status=status, reason=reason or "", cases=changed
@@ -110,7 +109,7 @@ def _changed(tests: Sides[RecordedTest | None], changed: Sequence[str]) -> str |
 
 
 def _voids(
-    run: Run, tests: Sides[RecordedTest | None], cases: Sequence[Case | None], edited: Mapping[str, str]
+    run: Run, found: TestCases, tests: Sides[RecordedTest | None], cases: Sequence[Case | None]
 ) -> Iterator[str]:
     """Why a test may not be said to be unchanged."""
     for side, test in tests.items():
@@ -127,22 +126,19 @@ def _voids(
             yield "a launch was not compared"
         elif case.verdict not in _SAME:
             yield f"a launch does not compile: {case.id}"
-    files = {test.file for test in tests if test}
-    yield from (f"its tests read {edited[file]}, which differs" for file in files & edited.keys())
+    if differing := _differing(found, tests):
+        yield f"it reads {differing}, which differs"
     if run.runtime:
         yield f"the runtime differs: {run.runtime[0].path}"
 
 
-def _edited_files(found: TestCases) -> dict[str, str]:
-    """By file of tests, one file that its session read and that is another on both sides."""
+def _differing(found: TestCases, tests: Sides[RecordedTest | None]) -> str | None:
+    """A file that a test read and that is another on both sides; its own, if that is one."""
     base, head = found.recordings
-    edited = {}
-    for file in base.read.keys() | head.read.keys():
-        names = {*base.read.get(file, ()), *head.read.get(file, ())}
-        differing = sorted(name for name in names if base.files.get(name) != head.files.get(name))
-        if differing:
-            edited[file] = file if file in differing else differing[0]
-    return edited
+    names = {name for test in tests if test for name in test.read}
+    differing = sorted(name for name in names if base.files.get(name) != head.files.get(name))
+    own = {test.name.partition("::")[0] for test in tests if test}
+    return next((name for name in differing if name in own), next(iter(differing), None))
 
 
 def sentences(found: TestsAnswer) -> Iterator[str]:

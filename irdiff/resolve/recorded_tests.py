@@ -91,11 +91,9 @@ class RecordedTest:
     """Recording, stage and digest of each text of compiled code that the test looks at."""
     doubts: tuple[str, ...]
     """Why more may be launched on a GPU than here."""
+    read: tuple[str, ...]
+    """Files of the tree that were opened until it ended: its own, `conftest.py`, what they import."""
     seconds: float
-
-    @property
-    def file(self) -> str:
-        return self.name.partition("::")[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,16 +102,14 @@ class Recording:
 
     folder: Path
     tests: Mapping[str, RecordedTest]
-    read: Mapping[str, tuple[str, ...]]
-    """By file of tests, the files of the tree that running it opened."""
     uncollected: Mapping[str, str]
     """By file, why pytest could not collect its tests."""
     tree: Path
 
     @cached_property
     def files(self) -> Mapping[str, str]:
-        """Digest of each file that a session read."""
-        names = {name for of_file in self.read.values() for name in of_file}
+        """Digest of each file that a test read."""
+        names = {name for test in self.tests.values() for name in test.read}
         return {
             name: sha256((self.tree / name).read_bytes()) for name in names if (self.tree / name).is_file()
         }
@@ -163,7 +159,7 @@ def record(session: TestSession, target: Target, chosen: Collection, config: Con
         words += ["--timeout", str(int(config.limits.timeout_s))]
         _run(session, target, words, folder, config)
         (folder / _DONE).touch()
-    return _read(folder, session.tree, chosen.errors)
+    return _read(folder, session.tree, chosen)
 
 
 def sample(names: Iterable[str], count: int | None) -> list[str]:
@@ -210,17 +206,16 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
-def _read(folder: Path, tree: Path, errors: Mapping[str, str]) -> Recording:
-    tests: dict[str, RecordedTest] = {}
-    read: dict[str, set[str]] = defaultdict(set)
-    for path in sorted(folder.glob("tests-*.jsonl")):
-        for row in _lines(path):
-            if "test" in row:
-                tests[row["test"]] = _test(row)
-            else:
-                read[row["file"]].update(row["read"])
-    opened = {file: tuple(sorted(names)) for file, names in read.items()}
-    return Recording(folder=folder, tests=tests, read=opened, uncollected=errors, tree=tree)
+def _read(folder: Path, tree: Path, chosen: Collection) -> Recording:
+    rows = {row["test"]: row for path in folder.glob("tests-*.jsonl") for row in _lines(path)}
+    tests = {name: _test(rows[name]) if name in rows else _lost(name) for name in chosen.names}
+    return Recording(folder=folder, tests=tests, uncollected=chosen.errors, tree=tree)
+
+
+def _lost(name: str) -> RecordedTest:
+    nothing: dict[str, Any] = dict.fromkeys(("launches", "errors", "reads", "doubts", "read"), ())
+    why = "its file was not run to its end"
+    return RecordedTest(name=name, outcome="died", reason=why, calls=0, seconds=0.0, **nothing)
 
 
 def _test(row: Mapping[str, Any]) -> RecordedTest:
@@ -233,5 +228,6 @@ def _test(row: Mapping[str, Any]) -> RecordedTest:
         errors=tuple(row["errors"]),
         reads=tuple((recording, stage, text) for recording, stage, text in row["reads"]),
         doubts=tuple(row["doubts"]),
+        read=tuple(row["read"]),
         seconds=row["seconds"],
     )

@@ -6,6 +6,7 @@ it is written once (`recorded_ir`). Why a test is not wholly followed are its `d
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -14,49 +15,86 @@ import sys
 import time
 
 import pytest
+from _pytest.runner import runtestprotocol
 
-from . import describe, intercept, launching, noted, recorded_ir, storages
+from . import describe, intercept, launching, noted, recorded_ir, settings, storages
 from .texts import sha256
 
 _MOST_REASON = 300
-BEGUN = ".begun"
-"""Ends the name of the file that names the last test that began."""
 
 
 class TestRecorder:
-    """Takes the launches of one session, and writes them below a folder."""
+    """Takes the launches of one session, and writes them below a folder.
+
+    Each test runs in a process of its own, forked once the tests are collected. So what a test depends on, it
+    does itself: no fixture, cache or global has seen another test.
+    """
 
     __test__ = False
 
-    def __init__(self, folder, lines, target, selected, configs, timeout_s):
+    def __init__(self, folder, lines, target, names, options):
         self.folder, self.lines, self.target = folder, lines, target
         """`lines`: the file that the tests are written to."""
-        self.selected, self.configs, self.timeout_s = selected, configs, timeout_s
+        self.names, self.options = names, options
+        self._running: dict = {}
+        """{process id: name of its test}"""
         self._test = _Test("")
 
     def pytest_collection_modifyitems(self, config, items):
-        left = [item for item in items if name_of(item) not in self.selected]
-        items[:] = [item for item in items if name_of(item) in self.selected]
-        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if name_of(item) in self.names]
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
+        while len(self._running) >= self.options.jobs:
+            self._wait()
+        pid = os.fork()
+        if pid == 0:
+            self._run_in_child(item)
+        self._running[pid] = name_of(item)
+        return True
+
+    def pytest_collection_finish(self):
+        """What is worked out here is so for every test."""
+        settings.Settings().changed  # noqa: B018
+        gc.collect()
+        gc.freeze()
+
+    def pytest_sessionfinish(self):
+        while self._running:
+            self._wait()
+
+    def _wait(self):
+        pid, status = os.wait()
+        test = _Test(self._running.pop(pid))
+        if status:
+            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
+            late = number == signal.SIGALRM
+            test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
+            write_line(self.lines, test.row())
+
+    def _run_in_child(self, item):
+        code = 70
+        try:
+            signal.alarm(self.options.timeout)
+            self._record(item)
+            code = 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _record(self, item):
         self._test = test = _Test(name_of(item))
         noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
         storages.begin_entry(())
         _seed()
-        _write_whole(self.lines + BEGUN, test.name)
-        signal.alarm(self.timeout_s)  # which ends this process: the next one goes on with the next test
-        try:
-            with intercept.intercepted(self.target, self, self.configs, left_out=test.left_out):
-                return (yield)
-        finally:
-            signal.alarm(0)
-            noted.listener = noted.compiled_text = None
-            write_line(self.lines, test.row())
-
-    def pytest_runtest_logreport(self, report):
-        self._test.report(report)
+        with intercept.intercepted(self.target, self, self.options.configs, left_out=test.left_out):
+            for report in runtestprotocol(item, log=False, nextitem=None):
+                test.report(report)
+        noted.listener = noted.compiled_text = None
+        test.read = noted.end_files()
+        write_line(self.lines, test.row())
 
     def append(self, captured):
         """A launch was intercepted."""
@@ -96,6 +134,8 @@ class _Test:
         self.errors: list = []
         self.reads: list = []
         """[launch, stage, digest of the text] that the test looks at."""
+        self.read: list = []
+        """Files of the repository that were opened until it ended."""
         self.left_out: dict = {}
         self.doubts: dict = {}
         self.outcome, self.reason = "passed", ""
@@ -129,6 +169,7 @@ class _Test:
             "errors": self.errors,
             "reads": self.reads,
             "doubts": list(self.doubts),
+            "read": self.read,
             "seconds": round(time.monotonic() - self.began, 3),
         }
 
@@ -140,8 +181,10 @@ def name_of(item):
 
 
 def write_line(path, row):
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    """In one piece: other processes write to the file, too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, json.dumps(row).encode() + b"\n")
+    os.close(descriptor)
 
 
 def _write_whole(path, text):

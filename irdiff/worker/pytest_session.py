@@ -1,7 +1,7 @@
 """Runs the tests of a repository without a GPU, and records what each launches: what `--tests` starts.
 
-The tests are collected once. Each file then runs in a process of its own, forked from this one, which has
-imported Triton and torch. Where a test ends its process, another goes on with the next test.
+The tests are collected once. Each file is then imported in a process of its own, forked from this one, which
+has imported Triton and torch, and each of its tests runs in a process forked from that (`pytest_recorder`).
 """
 
 from __future__ import annotations
@@ -88,63 +88,23 @@ def _by_file(names):
     return found
 
 
-def _run(waiting, out, arguments):
-    """Runs the tests of each file, a few files at a time, the one with most tests first."""
-    rows = sorted(waiting.items(), key=lambda row: -len(row[1]))
-    running: dict = {}
-    number = 0
-    while rows or running:
-        while rows and len(running) < arguments.jobs:
-            path, names = rows.pop(0)
-            number += 1
-            lines = os.path.join(out, f"tests-{number}.jsonl")
-            work = functools.partial(_run_file, path, names, out, lines, arguments)
-            pid = os.fork() or _in_child(work)
-            running[pid] = path, names, lines
-        pid, status = os.wait()
-        path, names, lines = running.pop(pid)
-        left = _left(names, lines)
-        if left:
-            ended = _note_end(left, status, lines)
-            if rest := [name for name in left if name != ended]:
-                rows.insert(0, (path, rest))
+def _run(files, out, arguments):
+    for number, (path, names) in enumerate(files.items(), 1):
+        lines = os.path.join(out, f"tests-{number}.jsonl")
+        work = functools.partial(_run_file, path, set(names), out, lines, arguments)
+        _ended(os.fork() or _in_child(work))
 
 
 def _run_file(path, names, out, lines, arguments):
     import pytest
 
     from . import pytest_assertions
-    from .pytest_recorder import TestRecorder, write_line
+    from .pytest_recorder import TestRecorder
 
     pytest_assertions.turn_off()
     noted.begin_files(os.getcwd())
-    recorder = TestRecorder(out, lines, arguments.target, set(names), arguments.configs, arguments.timeout)
+    recorder = TestRecorder(out, lines, arguments.target, names, arguments)
     pytest.main([*_QUIET, path], plugins=[recorder])
-    write_line(lines, {"file": path, "read": noted.end_files()})
-
-
-def _left(names, lines):
-    """The tests that did not run."""
-    done = set()
-    if os.path.exists(lines):
-        with open(lines, encoding="utf-8") as file:
-            done = {json.loads(line).get("test") for line in file}
-    return [name for name in names if name not in done]
-
-
-def _note_end(left, status, lines):
-    """The test that ended its process."""
-    from .pytest_recorder import BEGUN, write_line
-
-    begun = ""
-    if os.path.exists(lines + BEGUN):
-        with open(lines + BEGUN, encoding="utf-8") as file:
-            begun = file.read()
-    name = begun if begun in left else left[0]  # else no test began: pytest itself ended
-    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit code {os.WEXITSTATUS(status)}"
-    nothing: dict = {"calls": 0, "launches": [], "errors": [], "reads": [], "doubts": [], "seconds": 0.0}
-    write_line(lines, {"test": name, "outcome": "died", "reason": f"its process ended: {how}", **nothing})
-    return name
 
 
 def _in_child(work):

@@ -75,7 +75,7 @@ class Settings:
     @functools.cached_property
     def changed(self):
         """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
-        before, now = _at_first[0]._all(), self._all()
+        before, now = _at_first[0]._all, self._all
         names = (name for name in sorted({*before, *now}) if not _same(before, now, name))
         return [(name, now.get(name)) for name in names]
 
@@ -95,6 +95,7 @@ class Settings:
             if before is not (found.holder if isinstance(found, _Held) else found):
                 _put(place, before)
 
+    @functools.cached_property
     def _all(self):
         rows = {".".join(place): value for place, value in self._code.items()}
         rows |= {name: value for name, value in self._variables.items() if not _is_neutral(name)}

@@ -84,5 +84,22 @@ def test_a_test_whose_file_changed_is_not_said_to_be_unchanged(irdiff, repositor
     found = statuses(tmp_path / "run")
     assert len(found) == 9
     assert "unchanged" not in {status for status, _ in found.values()}
-    assert found["test_scale"] == ("not known", "its tests read tests/test_ops.py, which differs")
+    assert found["test_scale"] == ("not known", "it reads tests/test_ops.py, which differs")
     assert found["test_add[dtype1]"] == ("changed", "passes other grids or arguments to its launches")
+
+
+@pytest.mark.wide
+def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
+    out = tmp_path / "recorded"
+    words = ("--toolchain", "triton==3.9.0", "--tests", "tests", "--target", "sm_90", "--out", str(out))
+    done = irdiff("capture", *words, cwd=repository)
+    assert done.code == 0, done.stderr
+    assert "15 tests (12 passed, 1 died, 1 failed, 1 skipped), 7 wholly followed; " in done.stdout
+    tests = {row["name"].partition("::")[2]: row for row in json.loads((out / "tests.json").read_text())}
+    assert tests["test_fails"]["launches"] == tests["test_scale"]["launches"] != []
+    assert tests["test_expects_an_error"]["errors"][0].startswith("CompileTimeAssertionFailure")
+
+    words = ("--corpus", str(out), "--target", "sm_90", "--no-recheck", "--no-attribute")
+    compared = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words)
+    assert compared.verdicts() == {"unchanged": 3}
+    assert {case["kernel"] for case in compared.run["cases"]} == {"add", "scale"}

@@ -23,18 +23,15 @@ TEST = RecordedTest(
     errors=(),
     reads=(),
     doubts=(),
+    read=(),
     seconds=0.1,
 )
 
 
 def recording(*tests, files=None):
-    made = Recording(
-        folder=Path("/recorded"),
-        tests={test.name: test for test in tests},
-        read={"tests/test_ops.py": tuple(files or ())},
-        uncollected={},
-        tree=Path("/tree"),
-    )
+    """files: {path: digest} of what every test read."""
+    rows = {test.name: replace(test, read=tuple(files or ())) for test in tests}
+    made = Recording(folder=Path("/recorded"), tests=rows, uncollected={}, tree=Path("/tree"))
     vars(made)["files"] = files or {}
     return made
 
@@ -129,7 +126,7 @@ def test_a_test_whose_files_differ_is_not_known(file):
     (test,) = answered(base, head).tests
     assert (test.status, test.reason) == (
         TestStatus.NOT_KNOWN,
-        f"its tests read {file}, which differs",
+        f"it reads {file}, which differs",
     )
 
 

@@ -19,7 +19,7 @@ test_of.__test__ = False
 
 def recording(*tests, folder="/recorded"):
     rows = {test.name: test for test in tests}
-    return Recording(folder=Path(folder), tests=rows, read={}, uncollected={}, tree=Path("/tree"))
+    return Recording(folder=Path(folder), tests=rows, uncollected={}, tree=Path("/tree"))
 
 
 def paired(base, head):
