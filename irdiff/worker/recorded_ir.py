@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import pickle
+import tempfile
 
 import triton.backends.compiler
 import triton.compiler.compiler as tc
@@ -88,14 +90,31 @@ class _Until(staged_compile.Watcher):
 def artifact_of(path, gpu, stage):
     """What the compiler makes of a recorded launch at a stage, text or bytes; None where it has none.
 
-    Raises what the compiler raises.
+    Raises RuntimeError where the compiler fails.
     """
-    launch = RecordedLaunch(path, gpu)
+    with tempfile.NamedTemporaryFile() as result:
+        pid = os.fork()  # what a compiler leaves behind in its process is no setting of the test
+        if pid == 0:
+            _compile_in_child(path, gpu, stage, result.name)
+        _, status = os.waitpid(pid, 0)
+        kind, artifact = pickle.loads(result.read() or pickle.dumps(("died", f"of status {status}")))
+    if kind in ("died", "raised"):
+        raise RuntimeError(f"irdiff: the compiler {kind} {artifact}")
+    return artifact
+
+
+def _compile_in_child(path, gpu, stage, result):
+    kind, artifact = "made", None
     try:
+        launch = RecordedLaunch(path, gpu)
         staged_compile.compile_launch(launch.src, gpu, launch.options, _Until(stage))
     except _Made as made:
-        return made.artifact if isinstance(made.artifact, bytes) else str(made.artifact)
-    return None
+        artifact = made.artifact if isinstance(made.artifact, bytes) else str(made.artifact)
+    except Exception as error:
+        kind, artifact = "raised", f"{type(error).__name__}: {error}"
+    with open(result, "wb") as file:
+        file.write(pickle.dumps((kind, artifact)))
+    os._exit(0)
 
 
 def digest_of(captured):

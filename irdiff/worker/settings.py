@@ -32,6 +32,7 @@ BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
 _OF_EACH_CLASS = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"}
     | {"__slotnames__"}  # which `copy` leaves behind
+    | {"_torch_available"}  # of AMD's backend: its frontend asks at the first launch, and keeps the answer
 )
 _UNSET = object()
 _at_first: list = []

@@ -67,7 +67,7 @@ def test_a_function_called_assert_is_an_assertion(in_one):
     ],
 )
 def test_a_value_of_a_computed_array_is_noted_as_it_is_read(doubts, of, calculate, read):
-    value = calculate(of(numpy.array([1])))
+    value = calculate(of(numpy.array([1.0])))
     before = [*doubts]
     read(value.astype(int))
     assert before == [] and doubts
