@@ -98,30 +98,38 @@ class TestRecorder:
 
     def append(self, captured):
         """A launch was intercepted."""
-        made, test = captured.made, self._test
-        try:
-            digest = recorded_ir.digest_of(captured)
-            path = os.path.join(self.folder, digest[:32])
-            if not os.path.exists(path + ".json"):
-                for suffix, text in recorded_ir.texts_of(captured, describe.of_captured(captured)).items():
-                    _write_whole(path + suffix, text)
-            made.path = path
-            test.launched.append((digest[:32], captured))
-        except recorded_ir.Unrecordable as error:
-            test.doubt(str(error))
-        made.module = made.settings = None  # a megabyte each
+        made = captured.made
+        if not hasattr(made, "recording"):  # a kernel that is there is launched again
+            try:
+                made.recording = self._recorded(captured)
+            except recorded_ir.Unrecordable as error:
+                made.recording = ""
+                self._test.doubt(str(error))
+            made.module = made.settings = None  # a megabyte each
+        if made.recording:
+            self._test.launched.append((made.recording, captured))
+
+    def _recorded(self, captured):
+        """The name of the recording of a launch. Raises recorded_ir.Unrecordable."""
+        name = recorded_ir.digest_of(captured)[:32]
+        path = os.path.join(self.folder, name)
+        if not os.path.exists(path + ".json"):
+            for suffix, text in recorded_ir.texts_of(captured, describe.of_captured(captured)).items():
+                _write_whole(path + suffix, text)
+        return name
 
     def compiled_text(self, reached, stage):
         """What the compiler makes of a launch, for a test that asks; None where it is not recorded."""
-        path = getattr(reached.made, "path", "")
+        name = getattr(reached.made, "recording", "")
+        path = os.path.join(self.folder, name) + ".json"
         noted.listener = None  # it starts a process of ours
         try:
-            text = (path or None) and recorded_ir.artifact_of(path + ".json", reached.target, stage)
+            text = recorded_ir.artifact_of(path, reached.target, stage) if name else None
         finally:
             noted.listener = self._test.doubt
         if text is not None:
             seen = _without_places(text) if isinstance(text, str) else text
-            self._test.reads.append([os.path.basename(path), stage, sha256(seen)[:16]])
+            self._test.reads.append([name, stage, sha256(seen)[:16]])
         return text
 
     def failed(self, error):

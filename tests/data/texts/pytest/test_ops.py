@@ -82,6 +82,13 @@ def test_reads_figures():
     assert kernel.n_regs < 255
 
 
+def test_launches_a_kernel_again():
+    x = torch.ones(256, device="cuda")
+    kernel = scale.warmup(x, x, 2.0, BLOCK=256, grid=(1,))
+    for _ in range(3):
+        kernel[(1, 1, 1)](x, x, 2.0, 256)
+
+
 def test_expects_an_error():
     with pytest.raises(triton.CompilationError):
         wrong[(1,)](torch.empty(1, device="cuda"))
