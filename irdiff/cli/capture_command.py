@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from irdiff.capture import record_program
-from irdiff.cli import init_toml, options, screen
+from irdiff.cli import capture_tests, init_toml, options, screen, test_arguments
 from irdiff.cli.options import CaseArguments
+from irdiff.cli.test_arguments import TestArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.report import commands
@@ -32,6 +33,7 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 @options.packages_option
 @click.option("--target", "target_name", default="sm_90", help="The target to record for if there is no GPU.")
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
+@test_arguments.chosen
 @options.gathered("selection", CaseArguments, options.targets_folder_option)
 @options.configured
 @options.json_option
@@ -44,6 +46,7 @@ def capture_command(
     packages: tuple[str, ...],
     target_name: str,
     no_gpu: bool,
+    tests: TestArguments,
     selection: CaseArguments,
     config: Config,
     json_path: Path | None,
@@ -54,12 +57,17 @@ def capture_command(
     In a git repository the workloads import the repository's kernels, so that each revision launches its
     own. Every Triton launch is recorded once. With a GPU the launch then goes on as without irdiff. Without
     a GPU kernels compute nothing: torch's tensors lie on the CPU, and an autotuned kernel gives a launch
-    for each config. If the program fails, its exit code is returned. Compare the corpus with `irdiff
-    compare --corpus`. An archive (--out FILE.tar.gz) holds copies of the kernels: it travels.
+    for each config. --tests records what the repository's tests launch, as IR and without a GPU. If the
+    program fails, its exit code is returned. Compare the corpus with `irdiff compare --corpus`. An archive
+    (--out FILE.tar.gz) holds copies of the kernels: it travels.
     """
-    if not program:
-        raise UsageError("nothing to record", hint="irdiff capture script.py")
+    if bool(program) == tests.are_given:
+        hint = "irdiff capture script.py, or --tests PATH"
+        raise UsageError("one thing is recorded: a program, or tests", hint=hint)
     (target,) = replace(selection, target_names=(target_name,)).targets(config)
+    if tests.are_given:
+        side = f"python:{Path(python).absolute()}" if python else spec or _DEFAULT_TOOLCHAIN
+        return capture_tests.capture(tests, side, packages, target, out or _DEFAULT_FOLDER, config)
     root = _repository_root(config)
     plan = kernel_repository.plan_above(root) if root else None
     out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)

@@ -15,10 +15,19 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.cli import options, report_command, run_argument, screen, sections, tool_sides
+from irdiff.cli import (
+    options,
+    report_command,
+    run_argument,
+    screen,
+    sections,
+    test_arguments,
+    tool_sides,
+)
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.test_arguments import ComparedTests, TestArguments
 from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
@@ -49,6 +58,7 @@ class CompareArguments:
     python: str | None
     packages: tuple[str, ...]
     programs: tuple[str, ...]
+    tests: TestArguments
     configs: int | None
     stages: str | None
     no_cache: bool
@@ -104,6 +114,7 @@ _SECTIONS = {
     multiple=True,
     help="Compare what a program of the repository launches; repeatable.",
 )
+@test_arguments.given
 @click.option("--configs", type=click.IntRange(min=1), help="Take the first N configs of each autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
 @click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
@@ -137,7 +148,7 @@ def compare_command(**given: Any) -> int:
     arguments = CompareArguments(**given)
     config, outputs = arguments.config, arguments.outputs
     if arguments.out:
-        options.check_outside(arguments.out, outputs.files)
+        options.check_outside(arguments.out, (*outputs.files, *arguments.tests.files))
     run_place.prepare(arguments.out or config.runs / "new")
     console = Console(stderr=True, quiet=outputs.quiet)
 
@@ -151,8 +162,9 @@ def compare_command(**given: Any) -> int:
                 say(sentence)
 
     earlier = report_command.earlier_of(arguments.known, config)
+    tests = ComparedTests(arguments.tests, say) if arguments.tests.are_given else None
     with screen.status_line(console):
-        comparison = pipeline.resolved(_of_pipeline(arguments), config, say_edited)
+        comparison = pipeline.resolved(_of_pipeline(arguments, tests), config, say_edited)
     with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
     try:
@@ -167,12 +179,14 @@ def compare_command(**given: Any) -> int:
         say(line)
     if "-" not in map(str, outputs.files):
         report_command.print_report(part, made, outputs)
+    if tests:
+        tests.report(run, folder)
     if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
-def _of_pipeline(given: CompareArguments) -> pipeline.Arguments:
+def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Arguments:
     base, head, config, checkout = given.base, given.head, given.config, given.checkout
     if checkout.triton and given.python:
         raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
@@ -181,6 +195,7 @@ def _of_pipeline(given: CompareArguments) -> pipeline.Arguments:
     wanted = checkout.side_options(
         given.selection, packages=given.packages, exercised=given.exercised, programs=given.programs
     )
+    targets = given.selection.targets(config, given.checkout.repo or Path.cwd())
     made: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):
         texts = tool_sides.ToolSides(origin=given.origin, ptxas=given.ptxas, wanted=wanted)
@@ -191,11 +206,15 @@ def _of_pipeline(given: CompareArguments) -> pipeline.Arguments:
             raise UsageError("--ir needs two files", hint=hint)
         paths = Sides(base=Path(base), head=Path(head))
         made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)
+    elif tests:
+        if given.stages:
+            raise UsageError("--tests compares all stages", hint="leave out --stages")
+        made = partial(tests.resolve, (base, head), wanted, targets, config)
     return pipeline.Arguments(
         base=base,
         head=head,
         sides=wanted,
-        targets=given.selection.targets(config, given.checkout.repo or Path.cwd()),
+        targets=targets,
         options=Options(
             cases=given.selection.cases,
             tiers=given.selection.tiers,

@@ -92,14 +92,14 @@ def _kernels(revision: Revision) -> str:
 
 KEPT = {
     "--repo", "--targets-dir", "--corpus", "--pack", "--with", "--program", "--configs", "--option",
-    "--from", "--ptxas", "--stages",
+    "--from", "--ptxas", "--stages", "--tests", "--sample",
 }  # fmt: skip
 """With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
 KEPT_FLAGS = {"--ir"}
 DROPPED = {
     "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--known", "--limit",
     "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
-    "--memory",
+    "--memory", "--tests-changed", "--tests-unchanged",
 }  # fmt: skip
 """With a value: the report names the case, the target and the compiler; the others depend on the machine."""
 DROPPED_FLAGS = {

@@ -2,6 +2,7 @@
 
 identify         prints which files make this toolchain what it is (`loaded`)
 serve [PACKAGES] captures and compiles until its input is closed (`server`); PACKAGES: `extra_packages.add`
+tests WORDS      runs tests and records what each launches (`pytest_session`)
 record WORDS     runs a user's program and writes its launches as a corpus (`program`)
 verify WORDS     runs a corpus on this machine's GPU (`verify`)
 """
@@ -40,7 +41,11 @@ def main():
         return _NO_TRITON
     load_package()
     module = importlib.import_module(
-        {"record": "irdiff_worker.program", "verify": "irdiff_worker.verify"}[command]
+        {
+            "record": "irdiff_worker.program",
+            "tests": "irdiff_worker.pytest_session",
+            "verify": "irdiff_worker.verify",
+        }[command]
     )
     return module.main(sys.argv[2:])
 

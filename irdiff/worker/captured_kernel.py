@@ -33,7 +33,7 @@ class CapturedKernel:
             None,
         )
         self.name = reached.src.fn.fn.__name__
-        self.asm = _Asm()
+        self.asm = _Asm(reached)
         self.metadata = _Metadata(
             {**(reached.options or {}), "name": self.name, "target": reached.target, "hash": self.hash}
         )
@@ -92,8 +92,33 @@ class CapturedKernel:
 
 
 class _Asm(dict):
+    """Texts by stage. A test that is recorded gets those of this side's compiler."""
+
+    def __init__(self, reached):
+        super().__init__()
+        self._reached = reached
+
     def __missing__(self, stage):
-        return _made_up(f"asm[{stage!r}]", "")
+        text = None if noted.compiled_text is None else noted.compiled_text(self._reached, stage)
+        return _made_up(f"asm[{stage!r}]", "") if text is None else text
+
+    def get(self, stage, default=None):
+        return self[stage]
+
+    def __contains__(self, stage):
+        return bool(self[stage])
+
+    def __iter__(self):
+        return iter(_made_up("the stages of asm", ()))
+
+    def keys(self):
+        return list(self)
+
+    def items(self):
+        return list(self)
+
+    def values(self):
+        return list(self)
 
 
 class _Metadata(types.SimpleNamespace):

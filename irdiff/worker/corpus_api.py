@@ -392,6 +392,14 @@ class FileEntry(LaunchEntry):
         self.options = options
 
 
+class RecordedEntry(LaunchEntry):
+    """One row of `LAUNCHES`: a launch that was recorded as the IR of it."""
+
+    def __init__(self, paths, facts):
+        super().__init__(None, (), {}, facts)
+        self.paths = paths
+
+
 def _bound(bound, target_name):
     """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
@@ -482,6 +490,14 @@ def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)
+
+
+def recorded(**paths):
+    """A launch that was recorded for one target or several: `recorded(sm_90="launches/1a2b.json")`.
+
+    Paths count from the root of the corpus. The toolchain that recorded it reads it (`recorded_ir`).
+    """
+    return RecordedEntry(paths, _facts("core", tuple(paths)))
 
 
 def program(*words, tier="core", targets=("*",), since=None, until=None, configs=None):

@@ -23,9 +23,8 @@ def kernel_name(captured):
 
 def describe(captured, launch_id, label, target, entry):
     """The launch as JSON: `irdiff.model.Launch`, field by field."""
-    row = _described_file(captured.src) if captured.function is None else _described(captured)
     return {
-        **row,
+        **_facts_of(captured),
         "id": launch_id,
         "workload": launch_id.split(":", 1)[0],
         "label": label,
@@ -40,6 +39,17 @@ def describe(captured, launch_id, label, target, entry):
         "min_bytes": entry.facts["min_bytes"],
         "tolerance": None if entry.facts["rtol"] is None else [entry.facts["rtol"], entry.facts["atol"]],
     }
+
+
+def _facts_of(captured):
+    if hasattr(captured, "described"):  # it is recorded
+        return captured.described
+    return _described_file(captured.src) if captured.function is None else _described(captured)
+
+
+def of_captured(captured):
+    """What a recording says of a launch: the part of `describe` that is the same wherever it is launched."""
+    return {**_described(captured), "options": _options(captured)}
 
 
 def _described_file(src):

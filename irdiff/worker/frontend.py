@@ -104,7 +104,7 @@ def _digest_of(ir_digest, first_stage, options, target, settings):
     try:
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
-        changed = [(name, _of_setting(name, value)) for name, value in settings.changed()]
+        changed = [(name, _of_setting(name, value)) for name, value in settings.changed]
         return sha256(repr(("input/4", first_stage, rows, gpu, changed, ir_digest)))
     except (Undigestible, OSError):
         return None

@@ -32,6 +32,7 @@ from . import (
     frontend,
     launching,
     noted,
+    recorded_ir,
     run_program,
     settings,
     staged_compile,
@@ -216,6 +217,9 @@ class _Interception:
             try:
                 made = frontend.run(src, target, options)
             except Exception as raised:
+                if hasattr(self.sink, "failed"):  # a test may expect it
+                    self.sink.failed(raised)
+                    raise
                 error = raised
         else:  # which says what it compiles
             noted.note(src.fn.fn.__code__)
@@ -390,6 +394,10 @@ def launches_of(entry, target, with_frontend, configs=None):
     """The `Launches` of one entry. configs: the most configs of an autotuner that count; None: all."""
     if isinstance(entry, corpus_api.FileEntry):
         return Launches([("", _file_of(entry, stub_driver.gpu_of(target)))])
+    if isinstance(entry, corpus_api.RecordedEntry):
+        path = entry.paths.get(target["name"])
+        gpu = stub_driver.gpu_of(target)
+        return Launches([("", recorded_ir.RecordedLaunch(path, gpu))] if path else [])
     sink: list = []
     left_out: dict = {}
     ended = None
@@ -434,7 +442,7 @@ def _kept(sink):
         made = captured.made
         key = [captured.reached.specialization, captured.digest, made.ir_digest if made else None]
         if made and captured.digest is None:  # what sets it apart may have no digest
-            key += [(name, settings.identity(value)) for name, value in made.settings.changed()]
+            key += [(name, settings.identity(value)) for name, value in made.settings.changed]
         _, places, texts = kept.setdefault(tuple(key), (captured, [], []))
         places.append(place)
         texts.append([*captured.tuner, *calls.lines(captured, tuple(key))])

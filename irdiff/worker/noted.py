@@ -14,10 +14,12 @@ import re
 import sys
 import threading
 import types
+import typing
 import unittest.mock
 
 import triton.runtime.jit
 
+from . import pytest_assertions
 from .loaded import is_standard
 
 _codes: dict = {}
@@ -37,6 +39,10 @@ _caveats: dict = {}
 """{(path, line, what): None}; without a place the path is empty and the line 0."""
 has_launched = False
 """Whether a kernel was launched, and so not run."""
+listener: typing.Any = None
+"""Is told each caveat, where a test is recorded: its own lines have no relative paths."""
+compiled_text: typing.Any = None
+"""Gives what this side's compiler makes of a launch at a stage, where a test is recorded and asks for it."""
 _NOT_NOTED = (
     (importlib.machinery.SourceFileLoader, "exec_module"),  # `workloads` loads the corpus with one of its own
     (triton.runtime.jit.JITFunction, "__init__"),
@@ -177,6 +183,9 @@ def caveat(what):
 
     Inductor's own questions belong to no line.
     """
+    if listener is not None:
+        listener(what)
+        return
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
         path = frame.f_code.co_filename
@@ -184,6 +193,17 @@ def caveat(what):
             add_caveat(what, path, frame.f_lineno)
             return
         frame = frame.f_back
+
+
+def value_read(what="reads a value after a launch: no kernel computed it, a GPU may give another"):
+    """A program reads what a kernel would have computed; in an assertion that decides nothing else."""
+    if has_launched and not is_checked():
+        caveat(what)
+
+
+def is_checked():
+    """Whether an assertion of a test that is recorded asks."""
+    return listener is not None and pytest_assertions.in_one()
 
 
 def add_caveat(what, path="", line=0):

@@ -208,7 +208,9 @@ def _add_what_is_loaded(rows):
     except OSError:
         found = None
     for captured in _captured_in(rows) if found != [] else ():
-        if captured.digest is not None:
+        if (
+            captured.digest is not None and captured.made is not None
+        ):  # what is recorded has all of its inputs
             captured.made.digest = sha256(repr((captured.digest, found))) if found else None
 
 

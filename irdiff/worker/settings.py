@@ -9,6 +9,7 @@ than the worker began with is compiled each time.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -31,6 +32,7 @@ BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
 _OF_EACH_CLASS = frozenset(
     {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"}
     | {"__slotnames__"}  # which `copy` leaves behind
+    | {"_torch_available"}  # of AMD's backend: its frontend asks at the first launch, and keeps the answer
 )
 _UNSET = object()
 _at_first: list = []
@@ -71,9 +73,10 @@ class Settings:
         self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
         self._code = _code()
 
+    @functools.cached_property
     def changed(self):
         """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
-        before, now = _at_first[0]._all(), self._all()
+        before, now = _at_first[0]._all, self._all
         names = (name for name in sorted({*before, *now}) if not _same(before, now, name))
         return [(name, now.get(name)) for name in names]
 
@@ -93,6 +96,7 @@ class Settings:
             if before is not (found.holder if isinstance(found, _Held) else found):
                 _put(place, before)
 
+    @functools.cached_property
     def _all(self):
         rows = {".".join(place): value for place, value in self._code.items()}
         rows |= {name: value for name, value in self._variables.items() if not _is_neutral(name)}

@@ -33,7 +33,15 @@ _READS = {
     torch.Tensor.__int__,
     torch.Tensor.__float__,
     torch.Tensor.__index__,
+    torch.Tensor.__array__,
 }
+_SHAPED_BY_VALUES = {
+    getattr(owner, name)
+    for owner in (torch, torch.Tensor)
+    for name in ("argwhere", "bincount", "masked_select", "nonzero", "unique", "unique_consecutive")
+    if hasattr(owner, name)
+}
+"""A program that asks for the shape of their result reads values."""
 
 
 def install():
@@ -53,10 +61,12 @@ class _Redirector(TorchFunctionMode):
             return args[0]
         if function in _ANSWERS:
             return _ANSWERS[function](torch_storages.device_of(args[0]))
-        if function in _MADE_UP:
+        if function in _MADE_UP and not noted.is_checked():
             return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
-        if function in _READS and noted.has_launched:
-            noted.caveat("reads a value after a launch: no kernel computed it, a GPU may give another")
+        if function in _MADE_UP:
+            return _MADE_UP[function]
+        if function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args):
+            noted.value_read()
         device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
         if "device" in kwargs:
             kwargs["device"] = _on_cpu(kwargs["device"])
@@ -65,10 +75,22 @@ class _Redirector(TorchFunctionMode):
         if kwargs.pop("pin_memory", False):
             device = torch_storages.PINNED
         result = function(*args, **kwargs)
+        if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
+            from . import computed_arrays  # not without numpy
+
+            return computed_arrays.of(result)
         if function in _UNWRITTEN:
             _write(result)
         torch_storages.note(function, args, kwargs, result, device)
         return result
+
+
+def _is_masked(function, args):
+    """Whether an index of a tensor picks elements by a tensor of truth values."""
+    if function is not torch.Tensor.__getitem__:
+        return False
+    indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+    return any(getattr(index, "dtype", None) in (torch.bool, torch.uint8) for index in indices)
 
 
 def _write(tensor):

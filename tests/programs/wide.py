@@ -15,6 +15,12 @@ WIDE: dict[str, Sequence[str]] = {
     "test_evidence.py": _SOUNDNESS,
     "test_false_alarms.py": ("irdiff/ir/", "irdiff/backends/", "irdiff/worker", "corpus/", "targets/"),
     "test_torch_launches.py": ("irdiff/worker/", "irdiff/capture/"),
+    "test_tests_as_corpus.py": (
+        "irdiff/worker/",
+        "irdiff/resolve/test_",
+        "irdiff/resolve/recorded_",
+        "irdiff/gate/tests",
+    ),
     "test_packs.py": ("irdiff/capture/", "irdiff/resolve/packs", "irdiff/worker/", "corpus/packs/"),
     "test_origin.py": ("irdiff/attribute/",),
     "test_runs_made_twice.py": ("irdiff/run/", "irdiff/pipeline.py", "irdiff/cli/", "irdiff/capture/"),

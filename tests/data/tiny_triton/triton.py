@@ -211,7 +211,7 @@ MODULES = {
     "backends.tiny": {"REGISTRY": {}, "Backend": Backend},
     "compiler": {"compile": compile},
     "compiler.compiler": {
-        "compile": compile, "make_backend": Backend, "IRSource": IRSource, "CompiledKernel": lambda src: src,
+        "compile": compile, "make_backend": Backend, "IRSource": IRSource, "ASTSource": ASTSource, "CompiledKernel": lambda src: src,
         "get_cache_manager": None, "triton_key": None,
     },
     "compiler.code_generator": {"CodeGenerator": CodeGenerator},

@@ -1,0 +1,233 @@
+"""Tests of a repository, run without a GPU by one side's toolchain, and what each of them launches.
+
+The worker runs pytest (`irdiff/worker/pytest_session.py`), once to collect the tests and once to record them,
+with torch's tensors on the CPU. A recording is kept in the cache, under all that it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from irdiff import process
+from irdiff.config import Config
+from irdiff.errors import ToolchainError, UsageError
+from irdiff.model import Target, Toolchain
+from irdiff.resolve import settings
+from irdiff.resolve.toolchains import identity
+from irdiff.resolve.toolchains.identity import WORKER
+from irdiff.store import key_of, sha256
+
+_COLLECTED = "collected.jsonl"
+_DONE = "done"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestSession:
+    """Where the tests of one side run, and by what."""
+
+    __test__ = False
+
+    toolchain: Toolchain
+    tree: Path
+    """A copy of the repository at the side's revision, for this comparison alone."""
+    tree_digest: str
+    imports: tuple[str, ...]
+    """Folders of the tree, first on the path."""
+    site: Path | None
+    """Of the packages that the tests import."""
+    packages_digest: str
+    paths: tuple[str, ...]
+    """What pytest is given: files, folders or tests."""
+
+    def words(self, target: Target) -> list[str]:
+        row = asdict(target)
+        packages = self.site and {
+            "site": str(self.site),
+            "imports": ["torch"],
+            "kernels": [],
+            "torch_compile": True,
+            "target": row,
+        }
+        found = ["--root", str(self.tree), "--target", json.dumps(row)]
+        found += ["--packages", json.dumps(packages)] if packages else []
+        return found + [word for name in self.imports for word in ("--import", name)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestLaunch:
+    """What a test gives the compiler in one way or more, and what it launches so."""
+
+    __test__ = False
+
+    recording: str
+    """The name of the recorded launch: a digest of all inputs of the compiler."""
+    kernel: str
+    text: str
+    """Digest of grids, arguments and the order of calls."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedTest:
+    """One test on one side."""
+
+    name: str
+    """`tests/test_norm.py::test_rms[bf16]`, from the repository's root."""
+    outcome: str
+    """`passed`, `failed`, `skipped`, or `died` where the test ended its process."""
+    reason: str
+    calls: int
+    launches: tuple[TestLaunch, ...]
+    """Each recording once, in the order of first calls."""
+    errors: tuple[str, ...]
+    """What the frontend raised to the test."""
+    reads: tuple[tuple[str, str, str], ...]
+    """Recording, stage and digest of each text of compiled code that the test looks at."""
+    doubts: tuple[str, ...]
+    """Why more may be launched on a GPU than here."""
+    read: tuple[str, ...]
+    """Files of the tree that were opened until it ended: its own, `conftest.py`, what they import."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """The tests of one side for one target."""
+
+    folder: Path
+    tests: Mapping[str, RecordedTest]
+    uncollected: Mapping[str, str]
+    """By file, why pytest could not collect its tests."""
+    tree: Path
+
+    @cached_property
+    def files(self) -> Mapping[str, str]:
+        """Digest of each file that a test read."""
+        names = {name for test in self.tests.values() for name in test.read}
+        return {
+            name: sha256((self.tree / name).read_bytes()) for name in names if (self.tree / name).is_file()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """The tests that one side has."""
+
+    names: tuple[str, ...]
+    errors: Mapping[str, str]
+    """By file, why pytest could not collect its tests."""
+
+    def within(self, chosen: Container[str]) -> Collection:
+        return replace(self, names=tuple(name for name in self.names if name in chosen))
+
+
+def collected(session: TestSession, target: Target, config: Config) -> Collection:
+    """Raises ToolchainError where pytest does not start, UsageError where it finds nothing."""
+    folder = _folder(session, target, (), config)
+    if not (folder / _DONE).exists():
+        _started(folder)
+        _run(session, target, [*session.paths], folder, config)
+        (folder / _DONE).touch()
+    rows = list(_lines(folder / _COLLECTED))
+    errors = {row["file"]: row["error"] for row in rows if "error" in row}
+    names = tuple(row["test"] for row in rows if "test" in row)
+    if not names:
+        said = next(iter(errors.values()), "it found none").strip().splitlines()[-1]
+        raise UsageError(
+            f"{session.toolchain.spec}: pytest collects no test of {' '.join(session.paths)}: {said}",
+            hint="name files or folders of tests from the repository's root: --tests tests/test_norm.py; "
+            "packages that they import: --with torch --with numpy",
+        )
+    return Collection(names=names, errors=errors)
+
+
+def record(session: TestSession, target: Target, chosen: Collection, config: Config) -> Recording:
+    """Runs these tests. Raises ToolchainError."""
+    names = sorted(chosen.names)
+    folder = _folder(session, target, names, config)
+    if not (folder / _DONE).exists():
+        _started(folder)
+        selected = folder / "selected"
+        selected.write_text("\n".join(names), encoding="utf-8")
+        words = ["--select", str(selected), "--jobs", str(config.jobs)]
+        words += ["--timeout", str(int(config.limits.timeout_s))]
+        _run(session, target, words, folder, config)
+        (folder / _DONE).touch()
+    return _read(folder, session.tree, chosen)
+
+
+def sample(names: Iterable[str], count: int | None) -> list[str]:
+    """At most `count` tests, the same ones each time, spread over files and functions.
+
+    A test function has its tests in the order of their digests. The first of each function come first, then
+    the second of each, so another test in a function moves no test of another.
+    """
+    if count is None:
+        return sorted(names)
+    of_function: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names, key=lambda name: sha256(name.encode())):
+        of_function[name.partition("[")[0]].append(name)
+    ranked = (
+        (rank, sha256(name.encode()), name) for row in of_function.values() for rank, name in enumerate(row)
+    )
+    return sorted(name for _, _, name in sorted(ranked)[:count])
+
+
+def _folder(session: TestSession, target: Target, names: Sequence[str], config: Config) -> Path:
+    code = [sha256(path.read_bytes()) for path in sorted(WORKER.parent.glob("*.py"))]
+    parts = (session.toolchain.digest, session.tree_digest, session.packages_digest, session.imports)
+    key = key_of("tests/1", *parts, session.paths, asdict(target), list(names), code)
+    return config.cache / "tests" / key[:32]
+
+
+def _started(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def _run(session: TestSession, target: Target, words: Sequence[str], folder: Path, config: Config) -> None:
+    toolchain, log = session.toolchain, folder / "log"
+    environment = {**config.compiler_environment, **settings.environment(toolchain.settings)}
+    command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
+    code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
+    if code:
+        last = (log.read_text(errors="replace").strip().splitlines() or [""])[-1]
+        raise ToolchainError(f"{toolchain.spec}: its tests could not be run: {last}", log_path=str(log))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    if path.exists():
+        yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+def _read(folder: Path, tree: Path, chosen: Collection) -> Recording:
+    rows = {row["test"]: row for path in folder.glob("tests-*.jsonl") for row in _lines(path)}
+    tests = {name: _test(rows[name]) if name in rows else _lost(name) for name in chosen.names}
+    return Recording(folder=folder, tests=tests, uncollected=chosen.errors, tree=tree)
+
+
+def _lost(name: str) -> RecordedTest:
+    nothing: dict[str, Any] = dict.fromkeys(("launches", "errors", "reads", "doubts", "read"), ())
+    why = "its file was not run to its end"
+    return RecordedTest(name=name, outcome="died", reason=why, calls=0, seconds=0.0, **nothing)
+
+
+def _test(row: Mapping[str, Any]) -> RecordedTest:
+    return RecordedTest(
+        name=row["test"],
+        outcome=row["outcome"],
+        reason=row["reason"],
+        calls=row["calls"],
+        launches=tuple(TestLaunch(recording=a, kernel=b, text=c) for a, b, c in row["launches"]),
+        errors=tuple(row["errors"]),
+        reads=tuple((recording, stage, text) for recording, stage, text in row["reads"]),
+        doubts=tuple(row["doubts"]),
+        read=tuple(row["read"]),
+        seconds=row["seconds"],
+    )

@@ -1,0 +1,124 @@
+"""Pairs what the tests of both sides launch, and writes it as two corpora with the same launches' names.
+
+A test that both sides have is followed launch by launch, so a case is a pair of recordings, one a side. Of a
+test that one side alone has (renamed, or with other parameters) each launch takes a case whose recording
+there is the same.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from irdiff.model import Sides, Target
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.recorded_tests import Recording, TestLaunch
+from irdiff.store import key_of, sha256
+
+FAMILY = "tests"
+Launches = tuple[TestLaunch | None, TestLaunch | None]
+_WORKLOAD = '''"""Launches that the tests of {file} make, as recorded."""
+
+from irdiff_corpus import recorded
+
+LAUNCHES = {{
+{rows}}}
+'''
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestCases:
+    """What the tests launch for one target, as cases."""
+
+    __test__ = False
+
+    target: Target
+    recordings: Sides[Recording]
+    cases: Mapping[str, tuple[str, ...]]
+    """By test, the launch ids of its cases."""
+    pairs: Mapping[str, tuple[str | None, str | None]]
+    """By launch id, the recordings of both sides."""
+
+
+def paired(recordings: Sides[Recording], target: Target) -> TestCases:
+    base, head = (side.tests for side in recordings)
+    ids: dict[tuple[str | None, str | None], str] = {}
+    cases: dict[str, tuple[str, ...]] = {}
+    for name in sorted(base.keys() & head.keys()):
+        rows = list(_aligned(base[name].launches, head[name].launches))
+        cases[name] = tuple(_id(name, place, pair, ids) for place, pair in enumerate(rows))
+    for side, (tests, others) in enumerate(((base, head), (head, base))):
+        known = {pair[side]: launch_id for pair, launch_id in reversed(ids.items()) if pair[side]}
+        on_other_side = {launch.recording for test in others.values() for launch in test.launches}
+        for name in sorted(tests.keys() - cases.keys()):
+            found = []
+            for place, launch in enumerate(tests[name].launches):
+                other = launch if launch.recording in on_other_side else None
+                pair = (launch, other) if side == 0 else (other, launch)
+                found.append(known.get(launch.recording) or _id(name, place, pair, ids))
+            cases[name] = tuple(found)
+    pairs = {launch_id: pair for pair, launch_id in ids.items()}
+    return TestCases(target=target, recordings=recordings, cases=cases, pairs=pairs)
+
+
+def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator[Launches]:
+    """Launches of the same kernels in the same order; what is left on a side has no partner."""
+    ours, theirs = ([launch.kernel for launch in side] for side in (base, head))
+    for tag, a, b, c, d in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield from zip(base[a:b], head[c:d], strict=True)
+        else:
+            yield from ((launch, None) for launch in base[a:b])
+            yield from ((None, launch) for launch in head[c:d])
+
+
+def _id(test: str, place: int, pair: Launches, ids: dict[tuple[str | None, str | None], str]) -> str:
+    """The launch id of a pair of recordings, named after the first test that has it."""
+    base, head = pair
+    key = (base.recording if base else None, head.recording if head else None)
+    launch = head or base
+    assert launch is not None
+    if key not in ids:
+        file, _, inner = test.partition("::")
+        function = re.sub(r"\W+", "_", inner.partition("[")[0]).strip("_")
+        tail = sha256(f"{test} {place}".encode())[:8]
+        ids[key] = f"{FAMILY}/{_module(file)}:{function}-{launch.kernel}-{tail}"
+    return ids[key]
+
+
+def _module(file: str) -> str:
+    return re.sub(r"\W+", "_", file.removesuffix(".py")).strip("_")
+
+
+def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = False) -> Corpus:
+    """Writes the corpus of one side: its workloads, and copies of what was recorded, or links to it."""
+    rows: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for found in cases:
+        recording = found.recordings.of(side)
+        (root / found.target.name).parent.mkdir(parents=True, exist_ok=True)
+        if copied:
+            launches = [path for suffix in ("json", "mlir") for path in recording.folder.glob(f"*.{suffix}")]
+            (root / found.target.name).mkdir()
+            for path in launches:
+                shutil.copy(path, root / found.target.name)
+        else:
+            (root / found.target.name).symlink_to(recording.folder)
+        for launch_id, pair in found.pairs.items():
+            name = pair[0] if side == "base" else pair[1]
+            workload, _, label = launch_id.partition(":")
+            rows[workload]
+            if name is not None:
+                rows[workload][label][found.target.name] = f"{found.target.name}/{name}.json"
+    (root / FAMILY).mkdir(parents=True, exist_ok=True)
+    for workload, labels in rows.items():
+        lines = "".join(f"    {label!r}: recorded(**{paths!r}),\n" for label, paths in sorted(labels.items()))
+        lines = lines or "    'none': recorded(),\n"
+        text = _WORKLOAD.format(file=workload, rows=lines)
+        (root / f"{workload}.py").write_text(text, encoding="utf-8")
+    digest = key_of("tests/1", {workload: {**labels} for workload, labels in rows.items()})
+    return Corpus(root=root, workloads=tuple(sorted(rows)), digest=digest, self_contained=True)

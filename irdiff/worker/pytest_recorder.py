@@ -1,0 +1,225 @@
+"""Records what each test of a pytest session launches: a plugin of pytest, and the sink of its launches.
+
+Each test is a line of JSON, written as it ends. A launch that gives the compiler other inputs than all before
+it is written once (`recorded_ir`). Why a test is not wholly followed are its `doubts`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import signal
+import sys
+import time
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from . import describe, intercept, launching, noted, recorded_ir, settings, storages
+from .texts import sha256
+
+_MOST_REASON = 300
+
+
+class TestRecorder:
+    """Takes the launches of one session, and writes them below a folder.
+
+    Each test runs in a process of its own, forked once the tests are collected. So what a test depends on, it
+    does itself: no fixture, cache or global has seen another test.
+    """
+
+    __test__ = False
+
+    def __init__(self, folder, lines, target, names, options):
+        self.folder, self.lines, self.target = folder, lines, target
+        """`lines`: the file that the tests are written to."""
+        self.names, self.options = names, options
+        self._running: dict = {}
+        """{process id: name of its test}"""
+        self._test = _Test("")
+
+    def pytest_collection_modifyitems(self, config, items):
+        items[:] = [item for item in items if name_of(item) in self.names]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        while len(self._running) >= self.options.jobs:
+            self._wait()
+        pid = os.fork()
+        if pid == 0:
+            self._run_in_child(item)
+        self._running[pid] = name_of(item)
+        return True
+
+    def pytest_collection_finish(self):
+        """What is worked out here is so for every test."""
+        settings.Settings().changed  # noqa: B018
+        gc.collect()
+        gc.freeze()
+
+    def pytest_sessionfinish(self):
+        while self._running:
+            self._wait()
+
+    def _wait(self):
+        pid, status = os.wait()
+        test = _Test(self._running.pop(pid))
+        if status:
+            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
+            late = number == signal.SIGALRM
+            test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
+            write_line(self.lines, test.row())
+
+    def _run_in_child(self, item):
+        code = 70
+        try:
+            signal.alarm(self.options.timeout)
+            self._record(item)
+            code = 0
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _record(self, item):
+        self._test = test = _Test(name_of(item))
+        noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
+        storages.begin_entry(())
+        _seed()
+        with intercept.intercepted(self.target, self, self.options.configs, left_out=test.left_out):
+            for report in runtestprotocol(item, log=False, nextitem=None):
+                test.report(report)
+        noted.listener = noted.compiled_text = None
+        test.read = noted.end_files()
+        write_line(self.lines, test.row())
+
+    def append(self, captured):
+        """A launch was intercepted."""
+        made = captured.made
+        if not hasattr(made, "recording"):  # a kernel that is there is launched again
+            try:
+                made.recording = self._recorded(captured)
+            except recorded_ir.Unrecordable as error:
+                made.recording = ""
+                self._test.doubt(str(error))
+            made.module = made.settings = None  # a megabyte each
+        if made.recording:
+            self._test.launched.append((made.recording, captured))
+
+    def _recorded(self, captured):
+        """The name of the recording of a launch. Raises recorded_ir.Unrecordable."""
+        name = recorded_ir.digest_of(captured)[:32]
+        path = os.path.join(self.folder, name)
+        if not os.path.exists(path + ".json"):
+            for suffix, text in recorded_ir.texts_of(captured, describe.of_captured(captured)).items():
+                _write_whole(path + suffix, text)
+        return name
+
+    def compiled_text(self, reached, stage):
+        """What the compiler makes of a launch, for a test that asks; None where it is not recorded."""
+        name = getattr(reached.made, "recording", "")
+        path = os.path.join(self.folder, name) + ".json"
+        noted.listener = None  # it starts a process of ours
+        try:
+            text = recorded_ir.artifact_of(path, reached.target, stage) if name else None
+        finally:
+            noted.listener = self._test.doubt
+        if text is not None:
+            seen = _without_places(text) if isinstance(text, str) else text
+            self._test.reads.append([name, stage, sha256(seen)[:16]])
+        return text
+
+    def failed(self, error):
+        """The frontend raises it to the test."""
+        self._test.errors.append(_one_line(_without_places(f"{type(error).__name__}: {error}")))
+
+
+class _Test:
+    """What one test does."""
+
+    def __init__(self, name):
+        self.name, self.began = name, time.monotonic()
+        self.launched: list = []
+        self.errors: list = []
+        self.reads: list = []
+        """[launch, stage, digest of the text] that the test looks at."""
+        self.read: list = []
+        """Files of the repository that were opened until it ended."""
+        self.left_out: dict = {}
+        self.doubts: dict = {}
+        self.outcome, self.reason = "passed", ""
+
+    def doubt(self, what):
+        self.doubts[what] = None
+
+    def report(self, report):
+        if report.outcome != "passed" and self.outcome != "failed":
+            crash = getattr(report.longrepr, "reprcrash", None)
+            text = crash.message if crash else str(report.longrepr[-1] if report.skipped else report.longrepr)
+            self.outcome, self.reason = report.outcome, _one_line(text)
+
+    def row(self):
+        if self.left_out:
+            self.doubt(f"leaves out {sum(self.left_out.values())} configs of autotuners")
+        calls, kernels = launching.Calls(), {}
+        texts: dict = {}
+        for digest, captured in self.launched:
+            kernels[digest] = describe.kernel_name(captured)
+            lines = [*captured.tuner, *calls.lines(captured, (digest,))]
+            texts.setdefault(digest, []).append(lines)
+        return {
+            "test": self.name,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "calls": len(self.launched),
+            "launches": [
+                [digest, kernels[digest], sha256(launching.text(each))[:16]] for digest, each in texts.items()
+            ],
+            "errors": self.errors,
+            "reads": self.reads,
+            "doubts": list(self.doubts),
+            "read": self.read,
+            "seconds": round(time.monotonic() - self.began, 3),
+        }
+
+
+def name_of(item):
+    """`tests/test_norm.py::test_rms[bf16]`, from the current folder: as pytest takes it there."""
+    _, _, inner = item.nodeid.partition("::")
+    return f"{os.path.relpath(item.path)}::{inner}"
+
+
+def write_line(path, row):
+    """In one piece: other processes write to the file, too."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(descriptor, json.dumps(row).encode() + b"\n")
+    os.close(descriptor)
+
+
+def _write_whole(path, text):
+    part = f"{path}.{os.getpid()}"
+    with open(part, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(part, path)
+
+
+def _seed():
+    """A test draws the same numbers whatever ran before it."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+def _without_places(text):
+    """Where the toolchain and the repository lie is another place on each side."""
+    root = os.path.join(os.path.realpath("."), "")
+    return text.replace(describe.TRITON_ROOT, "<triton>").replace(root, "")
+
+
+def _one_line(text):
+    return " ".join(text.split())[:_MOST_REASON]

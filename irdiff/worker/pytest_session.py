@@ -1,0 +1,124 @@
+"""Runs the tests of a repository without a GPU, and records what each launches: what `--tests` starts.
+
+The tests are collected once. Each file is then imported in a process of its own, forked from this one, which
+has imported Triton and torch, and each of its tests runs in a process forked from that (`pytest_recorder`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import sys
+
+from . import extra_packages, noted, settings, staged_compile
+
+_QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+
+
+def main(words):
+    """Writes `tests-N.jsonl`, `collected.jsonl` and the launches to the folder `--out`. The exit code."""
+    arguments = _parser().parse_args(words)
+    out = os.path.abspath(arguments.out)
+    os.makedirs(out, exist_ok=True)
+    noted.watch_files()
+    staged_compile.make_ready()
+    settings.begin()
+    if arguments.packages:
+        extra_packages.add(**arguments.packages)
+    extra_packages.answer_as(arguments.target)
+    os.chdir(arguments.root)
+    sys.path[:0] = [os.path.abspath(folder) for folder in arguments.imports]
+    collected = os.path.join(out, "collected.jsonl")
+    if arguments.select is None:
+        return _ended(os.fork() or _in_child(lambda: _collect(arguments.paths, collected)))
+    with open(arguments.select, encoding="utf-8") as file:
+        names = file.read().splitlines()
+    _run(_by_file(names), out, arguments)
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="irdiff tests", description=__doc__)
+    parser.add_argument("--out", required=True, help="the folder to write")
+    parser.add_argument("--root", required=True, help="the repository: the current folder of the tests")
+    parser.add_argument("--target", type=json.loads, required=True, help="JSON")
+    parser.add_argument("--packages", type=json.loads, help="JSON of `extra_packages.add`")
+    parser.add_argument(
+        "--import", dest="imports", action="append", default=[], help="a folder, first on the path"
+    )
+    parser.add_argument("--select", help="a file of tests to run, one a line; without it they are collected")
+    parser.add_argument("--configs", type=int, help="the most configs of an autotuner that count")
+    parser.add_argument("--timeout", type=int, default=120, help="seconds that one test may take")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("paths", nargs="*")
+    return parser
+
+
+class _Collector:
+    """Writes the tests, and what could not be collected."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def pytest_collection_finish(self, session):
+        from .pytest_recorder import name_of, write_line
+
+        for item in session.items:
+            write_line(self.path, {"test": name_of(item)})
+
+    def pytest_collectreport(self, report):
+        from .pytest_recorder import write_line
+
+        if report.failed:
+            write_line(self.path, {"file": report.nodeid, "error": str(report.longrepr)[-2000:]})
+
+
+def _collect(paths, collected):
+    import pytest
+
+    pytest.main([*_QUIET, "--collect-only", "-qq", *paths], plugins=[_Collector(collected)])
+
+
+def _by_file(names):
+    found: dict = {}
+    for name in names:
+        found.setdefault(name.partition("::")[0], []).append(name)
+    return found
+
+
+def _run(files, out, arguments):
+    for number, (path, names) in enumerate(files.items(), 1):
+        lines = os.path.join(out, f"tests-{number}.jsonl")
+        work = functools.partial(_run_file, path, set(names), out, lines, arguments)
+        _ended(os.fork() or _in_child(work))
+
+
+def _run_file(path, names, out, lines, arguments):
+    import pytest
+
+    from . import pytest_assertions
+    from .pytest_recorder import TestRecorder
+
+    pytest_assertions.turn_off()
+    noted.begin_files(os.getcwd())
+    recorder = TestRecorder(out, lines, arguments.target, names, arguments)
+    pytest.main([*_QUIET, path], plugins=[recorder])
+
+
+def _in_child(work):
+    """Does it, and ends this process."""
+    code = 70
+    try:
+        work()
+        code = 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _ended(pid):
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1

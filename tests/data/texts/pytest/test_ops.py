@@ -1,0 +1,123 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+
+
+@triton.jit
+def scale(x, out, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i) * factor)
+
+
+@triton.jit
+def wrong(x):
+    tl.static_assert(False, "never")
+
+
+def launch_add(n=1000, dtype=torch.float32):
+    x, y = (torch.randn(n, device="cuda").to(dtype) for _ in range(2))
+    out = torch.empty_like(x)
+    return x + y, out, add[(triton.cdiv(n, 256),)](x, y, out, n, BLOCK=256)
+
+
+def launch_scale():
+    x = torch.ones(256, device="cuda")
+    out = torch.empty_like(x)
+    scale[(1,)](x, out, 2.0, BLOCK=256)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+def test_add(dtype):
+    expected, out, _ = launch_add(dtype=dtype)
+    torch.testing.assert_close(out, expected)
+    np.testing.assert_allclose(out.cpu().numpy(), expected.cpu().numpy())
+    assert torch.equal(out, expected)
+    assert (out == expected).all().item()
+    assert not (out != expected).any(), "elements differ"
+    assert np.abs(out.numpy() - expected.numpy()).max() < 1e-3
+
+
+def test_scale():
+    assert launch_scale()[0] == 2
+
+
+def test_reads_before_a_launch():
+    if torch.ones(2, device="cuda").sum().item() == 2:
+        launch_scale()
+
+
+def test_reads_a_value():
+    if launch_scale()[0] == 2:
+        launch_add()
+
+
+def test_reads_an_array():
+    if np.all(launch_scale().cpu().numpy() * 2 == 4):
+        launch_add()
+
+
+def test_reads_code():
+    _, _, kernel = launch_add()
+    ptx = kernel.asm["ptx"]
+    assert ".target sm_90" in ptx
+    if "ld.global" in ptx:
+        launch_scale()
+
+
+def test_reads_figures():
+    _, _, kernel = launch_add()
+    assert kernel.n_regs < 255
+
+
+def test_launches_a_kernel_again():
+    x = torch.ones(256, device="cuda")
+    kernel = scale.warmup(x, x, 2.0, BLOCK=256, grid=(1,))
+    for _ in range(3):
+        kernel[(1, 1, 1)](x, x, 2.0, 256)
+
+
+def test_expects_an_error():
+    with pytest.raises(triton.CompilationError):
+        wrong[(1,)](torch.empty(1, device="cuda"))
+    launch_scale()
+
+
+def test_sets_a_variable(monkeypatch):
+    monkeypatch.setenv("DISABLE_LLVM_OPT", "1")
+    launch_scale()
+
+
+def test_starts_python():
+    launch_scale()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+
+
+def test_fails():
+    launch_scale()
+    raise RuntimeError("no such thing")
+
+
+def test_is_skipped():
+    pytest.skip("not here")
+
+
+def test_ends_its_process():
+    launch_scale()
+    os._exit(3)
+
+
+def test_after_that():
+    launch_scale()

@@ -1,0 +1,106 @@
+"""`irdiff compare --tests`: what the tests of a repository launch, and which of them a change can touch."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.programs.checkouts import commit, new_repository, write
+from tests.texts import text_of
+
+TOML = """\
+[kernels]
+program = ["pytest"]
+targets = ["sm_90"]
+toolchain = "triton==3.9.0"
+packages = ["cloudpickle", "numpy", "pytest", "torch==2.13.0"]
+"""
+TESTS = text_of("pytest/test_ops.py")
+NOT_KNOWN = {
+    "test_reads_a_value": "reads a value after a launch",
+    "test_reads_an_array": "reads a value after a launch",
+    "test_reads_figures": "asks a kernel that is not compiled for n_regs",
+    "test_sets_a_variable": "sets DISABLE_LLVM_OPT",
+    "test_starts_python": "starts another Python process",
+    "test_fails": "failed here: RuntimeError: no such thing",
+    "test_is_skipped": "skipped here: Skipped: not here",
+    "test_ends_its_process": "died here: its process ended: exit code 3",
+}
+
+
+@pytest.fixture
+def repository(tmp_path):
+    repo = new_repository(tmp_path / "kernels")
+    write(repo, {"irdiff.toml": TOML, "tests/test_ops.py": TESTS})
+    commit(repo, "Tests")
+    return repo
+
+
+def statuses(folder):
+    """{name of a test: (status, reason)}"""
+    rows = json.loads((folder / "tests.json").read_text())["tests"]
+    return {row["name"].partition("::")[2]: (row["status"], row["reason"]) for row in rows}
+
+
+@pytest.mark.wide
+def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdiff, repository, tmp_path):
+    """Without fusion `add` is another text and the same machine code; with 8 warps all code is other code."""
+    changed, unchanged = tmp_path / "changed.txt", tmp_path / "unchanged.txt"
+    sides = ("triton==3.9.0", "triton==3.9.0+TRITON_DEFAULT_FP_FUSION=0")
+    words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "same"))
+    files = ("--tests-changed", str(changed), "--tests-unchanged", str(unchanged))
+    done = irdiff("compare", *sides, *words, *files, cwd=repository)
+    assert done.run is not None, done.stderr
+    found = statuses(tmp_path / "same")
+    names = {name for name, (status, _) in found.items() if status == "unchanged"}
+    assert names == {
+        *("test_add[dtype0]", "test_add[dtype1]", "test_scale", "test_reads_before_a_launch"),
+        *("test_launches_a_kernel_again", "test_expects_an_error", "test_after_that"),
+    }
+    not_known = {name: reason for name, (status, reason) in found.items() if status == "not known"}
+    assert not_known.keys() == NOT_KNOWN.keys()
+    assert [name for name, start in NOT_KNOWN.items() if not not_known[name].startswith(start)] == []
+    assert changed.read_text() == "tests/test_ops.py::test_reads_code\n"
+    assert found["test_reads_code"] == ("changed", "looks at compiled code that changed")
+    assert set(unchanged.read_text().splitlines()) == {f"tests/test_ops.py::{name}" for name in names}
+    assert "0 of 3 specializations changed; they are launched by 1 of 16 tests" in done.stderr
+    assert "7 tests launch only unchanged code" in done.stderr
+
+    sides = ("triton==3.9.0", "triton==3.9.0+num_warps=8")
+    words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "other"))
+    irdiff("compare", *sides, *words, cwd=repository)
+    found = statuses(tmp_path / "other")
+    assert Counter(status for status, _ in found.values())["unchanged"] == 0
+    assert {found[name][0] for name in names} == {"changed"}
+
+
+@pytest.mark.wide
+def test_a_test_whose_file_changed_is_not_said_to_be_unchanged(irdiff, repository, tmp_path):
+    write(repository, {"tests/test_ops.py": TESTS.replace("n=1000", "n=1400"), "README": "new\n"})
+    commit(repository, "Larger")
+    words = ("--tests", "tests/test_ops.py", "--sample", "15", "--no-recheck", "--no-attribute")
+    done = irdiff("compare", "HEAD~1", "HEAD", *words, "--out", str(tmp_path / "run"), cwd=repository)
+    assert done.run is not None, done.stderr
+    found = statuses(tmp_path / "run")
+    assert len(found) == 15  # of each function one
+    assert "unchanged" not in {status for status, _ in found.values()}
+    assert found["test_scale"] == ("not known", "it reads tests/test_ops.py, which differs")
+    (added,) = (answer for name, answer in found.items() if name.startswith("test_add["))
+    assert added == ("changed", "passes other grids or arguments to its launches")
+
+
+@pytest.mark.wide
+def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
+    out = tmp_path / "recorded"
+    words = ("--toolchain", "triton==3.9.0", "--tests", "tests", "--target", "sm_90", "--out", str(out))
+    done = irdiff("capture", *words, cwd=repository)
+    assert done.code == 0, done.stderr
+    assert "16 tests (13 passed, 1 failed, 1 skipped, 1 died), 8 wholly followed; " in done.stdout
+    tests = {row["name"].partition("::")[2]: row for row in json.loads((out / "tests.json").read_text())}
+    assert tests["test_fails"]["launches"] == tests["test_scale"]["launches"] != []
+    assert tests["test_expects_an_error"]["errors"][0].startswith("CompileTimeAssertionFailure")
+
+    words = ("--corpus", str(out), "--target", "sm_90", "--no-recheck", "--no-attribute")
+    compared = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words)
+    assert compared.verdicts() == {"unchanged": 3}
+    assert {case["kernel"] for case in compared.run["cases"]} == {"add", "scale"}

@@ -1,0 +1,140 @@
+"""Which tests launch something that changed, and what keeps a test from being called unchanged."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irdiff.gate import tests_answer
+from irdiff.gate.tests_answer import TestStatus
+from irdiff.model import RuntimeEdit, Sides, Verdict
+from irdiff.resolve import test_cases
+from irdiff.resolve.recorded_tests import RecordedTest, Recording, TestLaunch
+from tests.unit.runs import case, run, target
+
+ADD = TestLaunch(recording="a" * 32, kernel="add", text="grid 1")
+MUL = TestLaunch(recording="b" * 32, kernel="mul", text="grid 1")
+TEST = RecordedTest(
+    name="tests/test_ops.py::test_add[1]",
+    outcome="passed",
+    reason="",
+    calls=1,
+    launches=(ADD,),
+    errors=(),
+    reads=(),
+    doubts=(),
+    read=(),
+    seconds=0.1,
+)
+
+
+def recording(*tests, files=None):
+    """files: {path: digest} of what every test read."""
+    rows = {test.name: replace(test, read=tuple(files or ())) for test in tests}
+    made = Recording(folder=Path("/recorded"), tests=rows, uncollected={}, tree=Path("/tree"))
+    vars(made)["files"] = files or {}
+    return made
+
+
+def answered(base, head, verdict=Verdict.UNCHANGED, **changes):
+    """The answer of a comparison whose cases all have a verdict, each launch of the tests being one."""
+    found = test_cases.paired(Sides(base=base, head=head), target())
+    cases = [case(f"{launch_id}@sm_90", verdict) for launch_id in found.pairs]
+    return tests_answer.answer(replace(run(*cases), **changes), [found])
+
+
+def test_a_test_whose_launches_are_all_the_same_is_unchanged():
+    found = answered(recording(TEST), recording(TEST))
+    assert found.names(TestStatus.UNCHANGED) == (TEST.name,)
+    assert [*tests_answer.sentences(found)] == [
+        "0 of 1 specializations changed; they are launched by 0 of 1 tests",
+        "1 test launch only unchanged code",
+    ]
+
+
+def test_absorbed_ir_is_no_change_of_what_runs():
+    found = answered(recording(TEST), recording(TEST), Verdict.ABSORBED)
+    assert found.names(TestStatus.UNCHANGED) == (TEST.name,)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CHANGED, Verdict.BROKEN, Verdict.FIXED])
+def test_changed_code_changes_its_tests_even_those_that_were_not_followed(verdict):
+    doubtful = replace(TEST, doubts=("reads a value after a launch",))
+    found = answered(recording(doubtful), recording(doubtful), verdict)
+    assert found.names(TestStatus.CHANGED) == (TEST.name,)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"launches": (replace(ADD, text="grid 2"),)},
+        {"launches": (ADD, MUL)},
+        {"reads": (("a" * 32, "ptx", "other text"),)},
+        {"errors": ("CompilationError: at 1:1",)},
+    ],
+)
+def test_what_only_one_side_does_changes_a_test(change):
+    verdict = Verdict.ADDED if len(change.get("launches", ())) == 2 else Verdict.UNCHANGED
+    found = answered(recording(TEST), recording(replace(TEST, **change)), verdict)
+    assert found.names(TestStatus.CHANGED) == (TEST.name,)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"outcome": "failed", "reason": "IndexError"}, "failed here: IndexError"),
+        ({"outcome": "died", "reason": "signal 11"}, "died here: signal 11"),
+        ({"doubts": ("starts another Python process",)}, "starts another Python process"),
+        ({"launches": ()}, "launches nothing here"),
+    ],
+)
+@pytest.mark.parametrize("side", ["base", "head", "both"])
+def test_a_test_that_was_not_wholly_followed_is_not_known(change, reason, side):
+    other = replace(TEST, **change)
+    if side != "both" and "launches" in change:
+        return  # it launches something on one side alone: it is changed
+    base, head = (other if side in (name, "both") else TEST for name in ("base", "head"))
+    (test,) = answered(recording(base), recording(head)).tests
+    assert (test.status, test.reason) == (TestStatus.NOT_KNOWN, reason)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAILING, Verdict.UNSUPPORTED])
+def test_a_launch_that_does_not_compile_makes_its_test_not_known(verdict):
+    (test,) = answered(recording(TEST), recording(TEST), verdict).tests
+    assert test.status is TestStatus.NOT_KNOWN
+    assert test.reason.startswith("a launch does not compile: tests/tests_test_ops:test_add-add-")
+
+
+def test_a_launch_that_is_no_case_makes_its_test_not_known():
+    found = test_cases.paired(Sides(base=recording(TEST), head=recording(TEST)), target())
+    (test,) = tests_answer.answer(run(), [found]).tests
+    assert (test.status, test.reason) == (TestStatus.NOT_KNOWN, "a launch was not compared")
+
+
+def test_a_runtime_that_differs_leaves_no_test_unchanged():
+    edit = RuntimeEdit(path="triton/runtime/jit.py", diff=())
+    (test,) = answered(recording(TEST), recording(TEST), runtime=(edit,)).tests
+    assert (test.status, test.reason) == (
+        TestStatus.NOT_KNOWN,
+        "the runtime differs: triton/runtime/jit.py",
+    )
+
+
+@pytest.mark.parametrize("file", ["tests/test_ops.py", "conftest.py", "tests/shapes.json"])
+def test_a_test_whose_files_differ_is_not_known(file):
+    base, head = recording(TEST, files={file: "1"}), recording(TEST, files={file: "2"})
+    (test,) = answered(base, head).tests
+    assert (test.status, test.reason) == (
+        TestStatus.NOT_KNOWN,
+        f"it reads {file}, which differs",
+    )
+
+
+def test_a_test_of_one_side_is_not_known_where_its_launches_are_those_of_others():
+    renamed = replace(TEST, name="tests/test_ops.py::test_sum[1]")
+    found = answered(recording(TEST), recording(renamed))
+    assert found.cases == 1
+    assert {test.name: test.reason for test in found.tests} == {
+        TEST.name: "head has no such test",
+        renamed.name: "base has no such test",
+    }

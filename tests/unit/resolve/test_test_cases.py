@@ -1,0 +1,93 @@
+"""Launches of tests become cases: one for each pair of recordings, whatever the tests are called."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from irdiff.model import Sides
+from irdiff.resolve import recorded_tests, test_cases
+from irdiff.resolve.recorded_tests import RecordedTest, Recording, TestLaunch
+from tests.unit.runs import blank, target
+
+
+def test_of(name, *launches):
+    made = tuple(TestLaunch(recording=digest, kernel=kernel, text="") for digest, kernel in launches)
+    return blank(RecordedTest, name=f"tests/test_ops.py::{name}", outcome="passed", launches=made)
+
+
+test_of.__test__ = False
+
+
+def recording(*tests, folder="/recorded"):
+    rows = {test.name: test for test in tests}
+    return Recording(folder=Path(folder), tests=rows, uncollected={}, tree=Path("/tree"))
+
+
+def paired(base, head):
+    return test_cases.paired(Sides(base=recording(*base), head=recording(*head)), target())
+
+
+def pairs_of(found, name):
+    return [found.pairs[launch_id] for launch_id in found.cases[f"tests/test_ops.py::{name}"]]
+
+
+def test_launches_of_one_test_are_paired_in_their_order():
+    found = paired([test_of("a", ("1", "add"), ("2", "mul"))], [test_of("a", ("3", "add"), ("4", "mul"))])
+    assert pairs_of(found, "a") == [("1", "3"), ("2", "4")]
+
+
+def test_a_new_launch_moves_no_other():
+    found = paired([test_of("a", ("1", "add"))], [test_of("a", ("0", "fill"), ("1", "add"))])
+    assert pairs_of(found, "a") == [(None, "0"), ("1", "1")]
+
+
+def test_two_tests_that_launch_the_same_share_a_case():
+    tests = [test_of("a", ("1", "add")), test_of("b", ("1", "add"))]
+    assert len(paired(tests, tests).pairs) == 1
+
+
+def test_tests_that_were_alike_and_are_not_are_two_cases():
+    found = paired(
+        [test_of("a", ("1", "add")), test_of("b", ("1", "add"))],
+        [test_of("a", ("2", "add")), test_of("b", ("3", "add"))],
+    )
+    assert (pairs_of(found, "a"), pairs_of(found, "b")) == ([("1", "2")], [("1", "3")])
+
+
+def test_a_renamed_test_launches_the_cases_of_others():
+    found = paired([test_of("a", ("1", "add"))], [test_of("a", ("2", "add")), test_of("new", ("2", "add"))])
+    assert pairs_of(found, "new") == [("1", "2")]
+
+
+def test_a_case_keeps_its_name_whatever_the_compiler_makes_of_it():
+    first = paired([test_of("a[1]", ("1", "add"))], [test_of("a[1]", ("2", "add"))])
+    second = paired([test_of("a[1]", ("8", "add"))], [test_of("a[1]", ("9", "add"))])
+    assert [*first.pairs] == [*second.pairs]
+    assert next(iter(first.pairs)).startswith("tests/tests_test_ops:a-add-")
+
+
+def test_each_side_gets_its_own_corpus(tmp_path):
+    (tmp_path / "base-recorded").mkdir()
+    found = paired([test_of("a", ("1", "add"))], [test_of("a", ("2", "add"))])
+    sides = Sides(
+        base=replace(found.recordings.base, folder=tmp_path / "base-recorded"),
+        head=found.recordings.head,
+    )
+    corpus = test_cases.corpus([replace(found, recordings=sides)], "base", tmp_path / "base")
+    assert corpus.workloads == ("tests/tests_test_ops",)
+    text = (tmp_path / "base/tests/tests_test_ops.py").read_text()
+    assert "recorded(**{'sm_90': 'sm_90/1.json'})" in text
+    assert (tmp_path / "base/sm_90").resolve() == tmp_path / "base-recorded"
+
+
+def test_a_sample_takes_each_function_before_any_twice():
+    names = [f"t.py::{function}[{number}]" for function in "abc" for number in range(100)]
+    chosen = recorded_tests.sample(names, 3)
+    assert {name.partition("[")[0] for name in chosen} == {"t.py::a", "t.py::b", "t.py::c"}
+
+
+def test_a_sample_stays_when_a_function_gets_more_tests():
+    names = [f"t.py::{function}[{number}]" for function in "abcdefgh" for number in range(50)]
+    before = recorded_tests.sample(names, 40)
+    after = recorded_tests.sample([*names, "t.py::a[more]"], 40)
+    assert len({*before} - {*after}) <= 1
+    assert [name for name in before if "::a" not in name] == [name for name in after if "::a" not in name]

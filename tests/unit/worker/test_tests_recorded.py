@@ -1,0 +1,86 @@
+"""What a recorded test reads of its kernels' results is seen, but for what an assertion checks."""
+
+import numpy
+import pytest
+
+
+@pytest.fixture
+def of(load):
+    """Makes an array of what a kernel computes."""
+    return load("computed_arrays").of
+
+
+@pytest.fixture
+def in_one(load):
+    return load("pytest_assertions").in_one
+
+
+@pytest.fixture
+def doubts(load, monkeypatch):
+    """A test is recorded, and has launched a kernel."""
+    found, noted = [], load("noted")
+    monkeypatch.setattr(noted, "listener", found.append)
+    monkeypatch.setattr(noted, "has_launched", True)
+    return found
+
+
+def test_an_assertion_is_told_from_other_lines(in_one):
+    assert in_one()
+    assert (
+        numpy.ones(1).all()
+        and in_one()
+    )  # fmt: skip
+    inside = in_one()
+    assert not inside
+
+
+def assert_below(check):
+    return check()
+
+
+def test_a_function_called_assert_is_an_assertion(in_one):
+    inside = assert_below(in_one)
+    assert inside
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        bool,
+        int,
+        float,
+        lambda value: value.item(),
+        lambda value: [10, 20][value],
+        lambda value: value.tolist(),
+        lambda value: 1 in value.reshape(1),
+    ],
+)
+@pytest.mark.parametrize(
+    "calculate",
+    [
+        lambda array: array[0],
+        lambda array: array.max(),
+        lambda array: numpy.sum(array * 2) - 1,
+        lambda array: numpy.concatenate([numpy.zeros(1), array])[1].astype(int),
+        lambda array: (array == 1).all(),
+        lambda array: numpy.where(array > 0, array, 0)[0],
+    ],
+)
+def test_a_value_of_a_computed_array_is_noted_as_it_is_read(doubts, of, calculate, read):
+    value = calculate(of(numpy.array([1.0])))
+    before = [*doubts]
+    read(value.astype(int))
+    assert before == [] and doubts
+
+
+def test_no_value_is_noted_in_an_assertion(doubts, of):
+    array = of(numpy.array([1.0, 2.0]))
+    assert array[0] == 1
+    assert numpy.abs(array - [1, 2]).max() < 1e-6
+    assert doubts == []
+
+
+def test_no_value_is_noted_before_the_first_launch(doubts, of, load, monkeypatch):
+    monkeypatch.setattr(load("noted"), "has_launched", False)
+    if of(numpy.array([1.0]))[0] == 1:
+        assert doubts == []
