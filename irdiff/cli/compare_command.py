@@ -74,11 +74,19 @@ class CompareArguments:
 
 
 _SECTIONS = {
-    "Which kernels": ("--corpus", "--pack", "--program", "--python", "--with"),
+    "Which kernels": ("--corpus", "--pack", "--program", "--tests", "--sample", "--python", "--with"),
     "Which cases": ("--target", "--case", "--tier", "--configs"),
     "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", "--ptxas"),
     "What is shown": ("--quiet", "--limit", "--known", "--bump", "--exercised"),
-    "What is written": ("--out", "--html", "--markdown", "--json", "--exit-code"),
+    "What is written": (
+        "--out",
+        "--html",
+        "--markdown",
+        "--json",
+        "--tests-changed",
+        "--tests-unchanged",
+        "--exit-code",
+    ),
     "How much is done": ("--recheck", "--attribute", "--stages", "--no-cache", "--timeout", "--memory"),
     "Machines": ("--jobs", "--shard", "--cluster", "--cache", "--store-mode"),
 }
