@@ -1,6 +1,6 @@
 """What the cases of a change group do differently, for a line of a list. Pure.
 
-Figures, and how often and where it holds, are left to the group's own title.
+Figures, and how often and where it holds, are left to the group's title; in how many cases it holds is not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, Cause, CauseKind, ChangeGroup
 from irdiff.words import shortened
 
-_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop|of \d+ cases))[^()]*\)")
+_WHERE = re.compile(r" \((?=[^()]*(?:×|in the loop))[^()]*\)")
+_SHARE = re.compile(r"(?:\(|, )(in \d+ of \d+ cases)\)")
 _PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
 """Where a line may end: not inside a list of values."""
 
@@ -70,4 +71,9 @@ def _is_effect(cause: Cause) -> bool:
 
 
 def _clauses(rows: Sequence[titles.CaseCauses]) -> list[str]:
-    return [_WHERE.sub("", clause) for clause in titles.clauses(rows)]
+    return [_WHERE.sub(_share, clause) for clause in titles.clauses(rows)]
+
+
+def _share(where: re.Match[str]) -> str:
+    share = _SHARE.search(where[0])
+    return f" ({share[1]})" if share else ""

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from irdiff.compare import edits
-from irdiff.group import causes, figures, launch_causes, operation_names, titles, values
+from irdiff.group import causes, figures, launch_causes, operation_names, short_titles, titles, values
 from irdiff.ir.parsed_line import inline_assembly
-from irdiff.model import CauseKind, Sides, StageStatus, Verdict
+from irdiff.model import CaseSummary, Cause, CauseKind, Sides, StageStatus, Verdict
 from irdiff.texts import ir_of
 from tests.programs.titles import DATA, read
 from tests.unit import runs
@@ -128,6 +128,20 @@ def test_the_risk_of_one_case_stands_behind_the_edit_of_its_group_and_says_of_ho
     (fence,) = titles.causes_of(case, edit("ttgir", "+ ttng.fence_async_shared"), NONE)
     risk = replace(fence, kind=CauseKind.EFFECT, subject="`bar.sync` is gone", count=1)
     assert titles.of_group([(case, (fence,)), (case, (fence,)), (case, (risk, fence))]) == snapshot
+
+
+def test_a_short_title_says_of_how_many_cases_it_holds_and_leaves_out_where():
+    option = Cause.uncounted(CauseKind.LAUNCH, "`enable_fp_fusion`", "True → False")
+    fence = replace(Cause.uncounted(CauseKind.NUMBER, "`ttng.fence`"), count=2, in_loops=1)
+    members = [
+        runs.case(
+            f"a/x:{n}@sm_90", Verdict.CHANGED, summary=replace(runs.blank(CaseSummary), causes=causes_of)
+        )
+        for n, causes_of in enumerate([(option, fence), (option, fence), (fence,), (fence,)])
+    ]
+    group = runs.group("g1", *(member.id for member in members))
+    found = short_titles.of(group, {member.id: member for member in members})
+    assert found.clauses == ("2 more `ttng.fence`", "`enable_fp_fusion` True → False (in 2 of 4 cases)")
 
 
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
