@@ -215,8 +215,9 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
         paths = Sides(base=Path(base), head=Path(head))
         made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)
     elif tests:
-        if given.stages:
-            raise UsageError("--tests compares all stages", hint="leave out --stages")
+        others = {"--stages": given.stages, "--corpus": wanted.corpus, "--pack": wanted.packs}
+        if together := next((name for name, value in others.items() if value), None):
+            raise UsageError(f"--tests and {together} do not go together", hint=f"leave out {together}")
         made = partial(tests.resolve, (base, head), wanted, targets, config)
     return pipeline.Arguments(
         base=base,

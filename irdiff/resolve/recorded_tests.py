@@ -136,7 +136,7 @@ def collected(session: TestSession, target: Target, config: Config) -> Collectio
         (folder / _DONE).touch()
     rows = list(_lines(folder / _COLLECTED))
     errors = {row["file"]: row["error"] for row in rows if "error" in row}
-    names = tuple(row["test"] for row in rows if "test" in row)
+    names = tuple(dict.fromkeys(row["test"] for row in rows if "test" in row))
     if not names:
         said = next(iter(errors.values()), "it found none").strip().splitlines()[-1]
         raise UsageError(

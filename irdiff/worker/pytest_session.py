@@ -32,7 +32,10 @@ def main(words):
     sys.path[:0] = [os.path.abspath(folder) for folder in arguments.imports]
     collected = os.path.join(out, "collected.jsonl")
     if arguments.select is None:
-        return _ended(os.fork() or _in_child(lambda: _collect(arguments.paths, collected)))
+        # apart: two folders may each have a `test_core.py`
+        parts = [[path] for path in arguments.paths] or [[]]
+        works = [functools.partial(_collect, part, collected) for part in parts]
+        return max([_ended(os.fork() or _in_child(work)) for work in works])
     with open(arguments.select, encoding="utf-8") as file:
         names = file.read().splitlines()
     _run(_by_file(names), out, arguments)
