@@ -12,7 +12,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from . import noted, torch_autocast, torch_cuda, torch_operators, torch_storages
+from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_storages
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -38,6 +38,25 @@ _READS = {
     torch.Tensor.__float__,
     torch.Tensor.__index__,
 }
+
+_ANSWERED_TO_HOST = {
+    torch.Tensor.numpy,
+    torch.Tensor.__array__,
+    torch.Tensor.__repr__,
+    torch.Tensor.__format__,
+    torch.Tensor.__contains__,
+    torch.Tensor.is_nonzero,
+    torch.Tensor.nonzero,
+    torch.nonzero,
+    torch.Tensor.masked_select,
+    torch.masked_select,
+    torch.Tensor.equal,
+    torch.Tensor.allclose,
+    torch.equal,
+    torch.allclose,
+}
+"""What waits for the GPU besides, since the host needs values or how many there are."""
+_COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
 
 
 def install():
@@ -83,6 +102,8 @@ def _with_redirector(function):
 class _Redirector(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        if _waits(function, args, kwargs):
+            stub_driver.current.host_waits()
         if function in _MOVES:
             torch_storages.moved(args[:1], _MOVES[function])
             return args[0]
@@ -104,6 +125,22 @@ class _Redirector(TorchFunctionMode):
             _write(result)
         torch_storages.note(function, args, kwargs, result, device)
         return result
+
+
+def _waits(function, args, kwargs):
+    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
+    if function in _READS or function in _ANSWERED_TO_HOST:
+        return not torch_storages.is_host(args)
+    if function not in _COPIES or kwargs.get("non_blocking"):
+        return False
+    if function is torch.Tensor.copy_:
+        is_blocking = len(args) < 3 or not args[2]
+        return is_blocking and torch_storages.is_host(args[:1]) != torch_storages.is_host(args[1:2])
+    if any(value is True for value in args[1:]):  # `non_blocking`, by its place
+        return False
+    is_to_host = function is torch.Tensor.cpu or _named(kwargs, args[1:]) == "cpu"
+    is_to_gpu = function is torch.Tensor.cuda or _named(kwargs, args[1:]).startswith("cuda")
+    return is_to_gpu if torch_storages.is_host(args) else is_to_host
 
 
 def _write(tensor):
