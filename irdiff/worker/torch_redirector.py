@@ -5,10 +5,14 @@ Imported where torch is there.
 
 from __future__ import annotations
 
-import torch
-from torch.overrides import TorchFunctionMode
+import contextlib
+import functools
+import threading
 
-from . import noted, torch_cuda, torch_storages
+import torch
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_storages
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -43,19 +47,71 @@ _SHAPED_BY_VALUES = {
 }
 """A program that asks for the shape of their result reads values."""
 
+_ANSWERED_TO_HOST = {
+    torch.Tensor.numpy,
+    torch.Tensor.__array__,
+    torch.Tensor.__repr__,
+    torch.Tensor.__format__,
+    torch.Tensor.__contains__,
+    torch.Tensor.is_nonzero,
+    torch.Tensor.nonzero,
+    torch.nonzero,
+    torch.Tensor.masked_select,
+    torch.masked_select,
+    torch.Tensor.equal,
+    torch.Tensor.allclose,
+    torch.equal,
+    torch.allclose,
+}
+"""What waits for the GPU besides, since the host needs values or how many there are."""
+_COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
+
 
 def install():
     """Works from now on, in this process."""
     torch.testing.assert_close = lambda *_, **__: None
     torch.nn.Module.cuda = _moved_to_gpu
+    torch.Tensor.record_stream = lambda *_: None
     torch.set_default_device = torch_storages.set_default_device
     torch.Generator = _generator()
+    torch_operators.install(_redirected)
+    for owner, name in _CALLED_BACK:
+        setattr(owner, name, _with_redirector(getattr(owner, name)))
     _Redirector().__enter__()
+
+
+_CALLED_BACK = (
+    (torch.autograd.function.BackwardCFunction, "apply"),
+    (threading.Thread, "_bootstrap_inner"),
+)
+"""Where code of a program begins that torch calls from C++, or that runs in a thread of its own. The
+redirector is off there: torch turns it off while it works, and keeps it by thread.
+"""
+
+
+@contextlib.contextmanager
+def _redirected():
+    if any(isinstance(mode, _Redirector) for mode in _get_current_function_mode_stack()):
+        yield
+        return
+    with _Redirector():
+        yield
+
+
+def _with_redirector(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with _redirected():
+            return function(*args, **kwargs)
+
+    return call
 
 
 class _Redirector(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        if _waits(function, args, kwargs):
+            stub_driver.current.host_waits()
         if function in _MOVES:
             torch_storages.moved(args[:1], _MOVES[function])
             return args[0]
@@ -74,7 +130,7 @@ class _Redirector(TorchFunctionMode):
             args = (*args[:1], *map(_on_cpu, args[1:]))
         if kwargs.pop("pin_memory", False):
             device = torch_storages.PINNED
-        result = function(*args, **kwargs)
+        result = torch_autocast.call(function, args, kwargs)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
             from . import computed_arrays  # not without numpy
 
@@ -91,6 +147,22 @@ def _is_masked(function, args):
         return False
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)
     return any(getattr(index, "dtype", None) in (torch.bool, torch.uint8) for index in indices)
+
+
+def _waits(function, args, kwargs):
+    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
+    if function in _READS or function in _ANSWERED_TO_HOST:
+        return not torch_storages.is_host(args)
+    if function not in _COPIES or kwargs.get("non_blocking"):
+        return False
+    if function is torch.Tensor.copy_:
+        is_blocking = len(args) < 3 or not args[2]
+        return is_blocking and torch_storages.is_host(args[:1]) != torch_storages.is_host(args[1:2])
+    if any(value is True for value in args[1:]):  # `non_blocking`, by its place
+        return False
+    is_to_host = function is torch.Tensor.cpu or _named(kwargs, args[1:]) == "cpu"
+    is_to_gpu = function is torch.Tensor.cuda or _named(kwargs, args[1:]).startswith("cuda")
+    return is_to_gpu if torch_storages.is_host(args) else is_to_host
 
 
 def _write(tensor):

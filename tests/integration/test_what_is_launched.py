@@ -1,5 +1,8 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
+import re
+from textwrap import indent
+
 from click.testing import CliRunner
 
 from irdiff.cli import cli
@@ -40,6 +43,26 @@ def test_each_edit_of_a_launch_is_changed_and_nothing_else(irdiff, tmp_path):
         assert case["origin"]["charged"] == ["program"], name
         if says := row.get("says"):
             assert says in CliRunner().invoke(cli, ["diff", str(run), case["id"]]).output, name
+
+
+UNSEEN = text_of("what_is_launched/unseen.py.template")
+"""Each line that is a comment says the note of the line below."""
+
+
+def test_what_is_not_seen_is_named(irdiff, tmp_path):
+    repo = new_repository(tmp_path / "kernels")
+    toml = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
+    text = HEADER.replace("BODY", indent(UNSEEN, "    "))
+    for side in (0, 1):
+        write(repo, {"irdiff.toml": toml, "bench/edits/unseen.py": f"{text}# {side}\n"})
+        commit(repo, f"Side {side}")
+    done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=repo)
+    notes = [(number, line) for number, line in enumerate(text.splitlines(), 2) if line.startswith("    # ")]
+    assert notes
+    for number, line in notes:
+        said = "".join(row for row in done.stdout.splitlines() if line.removeprefix("    # ") in row)
+        assert re.search(rf"unseen.py:(\d+, )*{number}\b", said), (line, done.stdout)
+    assert sum("unseen.py:" in row for row in done.stdout.splitlines()) == len({line for _, line in notes})
 
 
 RUNTIME = {
