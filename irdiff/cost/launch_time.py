@@ -44,14 +44,14 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
     machine = Machine(rates, executed, warps=warps * held, cold=min(1.0, needed / moved) if moved else 1.0)
     ops = machine.ops(counted.function)
     steps = trace.steps(counted.function, executed.executed)
-    simulated = _simulated(ops, steps, held, warps)
+    simulated = max(1.0, _simulated(ops, steps, held, warps))
     full, rest = divmod(grid, rates.multiprocessors * held)
     waves = float(full)
     if rest:
         last = -(-rest // rates.multiprocessors)
         shorter = 0 < full <= _FEW_WAVES and last < held
-        waves += _simulated(ops, steps, last, warps).cycles / max(1.0, simulated.cycles) if shorter else 1.0
-    scheduled = max(1.0, simulated.cycles) * waves / rates.clock_ghz / 1000
+        waves += _simulated(ops, steps, last, warps) / simulated if shorter else 1.0
+    scheduled = simulated * waves / rates.clock_ghz / 1000
     memory = needed / (rates.dram_bytes * rates.multiprocessors * rates.clock_ghz * 1000)
     return LaunchTime(
         scheduled_us=scheduled,
@@ -63,7 +63,7 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
         counts={
             **_of_steps(ops, steps),
             "instructions": executed.total("executed"),
-            "latency of one warp": simulate.run(ops, steps, 1, 1).cycles,
+            "latency of one warp": simulate.run(ops, steps, 1, 1),
             "shared wavefronts": executed.total("wavefronts"),
             "global sectors": executed.total("sectors"),
             "spill sectors": executed.total("local_sectors"),
@@ -71,7 +71,7 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
     )
 
 
-def _simulated(ops: list[Op], steps: list[trace.TraceStep], blocks: int, warps: int) -> simulate.Simulated:
+def _simulated(ops: list[Op], steps: list[trace.TraceStep], blocks: int, warps: int) -> float:
     """One of the four schedulers: a quarter of each block's warps, or of the blocks where these are small."""
     if warps >= QUARTERS:
         return simulate.run(ops, steps, blocks, -(-warps // QUARTERS))

@@ -19,8 +19,8 @@ _NONE = 7
 """The number of no scoreboard."""
 _READ_CYCLES = 12.0
 """After these an instruction has read its operands, unless it waits in a pipe."""
-_WAITS = {"drain": "copies", "matrix wait": "matrix", "arrived": "copies"}
-"""Kinds of instructions that wait for others than scoreboards, and for what."""
+_WAITS = frozenset({"drain", "matrix wait", "arrived"})
+"""Kinds of instructions that wait for others than scoreboards."""
 _QUIET = frozenset({"plain", "load", "barrier", "matrix wait"})
 """Kinds of instructions whose groups nobody waits for."""
 _GROUPS = 12
@@ -44,15 +44,8 @@ class _Warp:
     weighted: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Simulated:
-    cycles: float
-    """From the first to the last instruction of an average warp, with every iteration of its loops."""
-    waits: dict[str, float]
-    """Cycles that warps waited, by what for, weighted likewise."""
-
-
-def run(ops: Sequence[Op], steps: Sequence[TraceStep], blocks: int, warps_of_block: int) -> Simulated:
+def run(ops: Sequence[Op], steps: Sequence[TraceStep], blocks: int, warps_of_block: int) -> float:
+    """Cycles from the first to the last instruction of an average warp, with every iteration of its loops."""
     return _Scheduler(ops, steps, blocks, warps_of_block).run()
 
 
@@ -73,18 +66,16 @@ class _Scheduler:
         self._port = 0.0
         self._bulk_copies: dict[int, list[list[float]]] = defaultdict(list)
         """By block: when the copies arrive that each mbarrier waits for, in order."""
-        self._reasons: dict[str, float] = defaultdict(float)
 
-    def run(self) -> Simulated:
+    def run(self) -> float:
         ready, warps, steps, ops = self._ready, self._warps, self._steps, self._ops
         while ready:
             now, number = heapq.heappop(ready)
             warp = warps[number]
             step = steps[warp.place]
             op = ops[step.place]
-            start, why = self._begin(warp, op, now)
+            start = self._begin(warp, op, now)
             if start > now:
-                self._reasons[why] += (start - now) * step.weight
                 heapq.heappush(ready, (start, number))
                 continue
             self._port = now + 1.0
@@ -93,27 +84,21 @@ class _Scheduler:
             warp.issued = now
             warp.place += 1
             self._go_on(number, op, now + op.stall)
-        count = len(warps)
-        total = sum(warp.weighted for warp in warps) / count
-        return Simulated(cycles=total, waits={name: value / count for name, value in self._reasons.items()})
+        return sum(warp.weighted for warp in warps) / len(warps)
 
-    def _begin(self, warp: _Warp, op: Op, now: float) -> tuple[float, str]:
-        """When an instruction can issue, and what it waits for longest."""
-        start, why, mask, board = now, "", op.waits, 0
+    def _begin(self, warp: _Warp, op: Op, now: float) -> float:
+        """When an instruction can issue."""
+        start, mask, board = now, op.waits, 0
         while mask:
-            if mask & 1 and warp.boards[board] > start:
-                start, why = warp.boards[board], "scoreboard"
+            if mask & 1:
+                start = max(start, warp.boards[board])
             mask >>= 1
             board += 1
-        if op.kind in _WAITS and (arrived := self._arrived(warp, op)) > start:
-            start, why = arrived, _WAITS[op.kind]
+        if op.kind in _WAITS:
+            start = max(start, self._arrived(warp, op))
         if op.pipe != "none":
-            open_at = self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0)
-            if open_at > start:
-                start, why = open_at, op.pipe
-        if self._port > start:
-            start, why = self._port, why or "issue"
-        return start, why
+            start = max(start, self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0))
+        return max(start, self._port)
 
     def _arrived(self, warp: _Warp, op: Op) -> float:
         """When what an instruction of `_WAITS` waits for is there; 0 where nothing is under way."""

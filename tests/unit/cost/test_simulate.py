@@ -13,7 +13,7 @@ def op(kind="plain", pipe="none", **changes):
 
 
 def cycles(ops, steps=ONCE, blocks=1, warps=1):
-    return simulate.run(ops, steps, blocks, warps).cycles
+    return simulate.run(ops, steps, blocks, warps)
 
 
 def test_a_stall_count_delays_the_next_instruction():
