@@ -5,10 +5,14 @@ Imported where torch is there.
 
 from __future__ import annotations
 
-import torch
-from torch.overrides import TorchFunctionMode
+import contextlib
+import functools
+import threading
 
-from . import noted, torch_cuda, torch_storages
+import torch
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+from . import noted, torch_cuda, torch_operators, torch_storages
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -48,9 +52,40 @@ def install():
     """Works from now on, in this process."""
     torch.testing.assert_close = lambda *_, **__: None
     torch.nn.Module.cuda = _moved_to_gpu
+    torch.Tensor.record_stream = lambda *_: None
     torch.set_default_device = torch_storages.set_default_device
     torch.Generator = _generator()
+    torch_operators.install(_redirected)
+    for owner, name in _CALLED_BACK:
+        setattr(owner, name, _with_redirector(getattr(owner, name)))
     _Redirector().__enter__()
+
+
+_CALLED_BACK = (
+    (torch.autograd.function.BackwardCFunction, "apply"),
+    (threading.Thread, "_bootstrap_inner"),
+)
+"""Where code of a program begins that torch calls from C++, or that runs in a thread of its own. The
+redirector is off there: torch turns it off while it works, and keeps it by thread.
+"""
+
+
+@contextlib.contextmanager
+def _redirected():
+    if any(isinstance(mode, _Redirector) for mode in _get_current_function_mode_stack()):
+        yield
+        return
+    with _Redirector():
+        yield
+
+
+def _with_redirector(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with _redirected():
+            return function(*args, **kwargs)
+
+    return call
 
 
 class _Redirector(TorchFunctionMode):

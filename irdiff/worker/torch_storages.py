@@ -68,6 +68,11 @@ def device_of(tensor):
     return "cpu" if origin is not None and origin.device in ("cpu", PINNED) else ""
 
 
+def is_host(values):
+    """Whether a call has tensors, and the first of them lies on the host."""
+    return _device_of(values) == "cpu"
+
+
 def moved(tensors, device):
     """A program has moved them there."""
     for tensor in tensors:

@@ -1,0 +1,68 @@
+"""Operators that a program registers with torch: tensors of the GPU run what it has registered for CUDA.
+
+They lie on the CPU, so torch would run the kernel for the CPU. A kernel is Python code that torch calls from
+C++, where the redirector is off; so each is called with the redirector on.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+
+import torch
+
+from . import torch_storages
+
+_OF_TORCH = frozenset("_inductor_test aten c10d inductor prim prims quantized rngprims".split())
+"""Namespaces of torch's own operators."""
+_FOR_EVERY_DEVICE = ("", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
+_FOR_A_DEVICE = {"CPU": "CPU", "CUDA": "CPU", "AutogradCPU": "AutogradCPU", "AutogradCUDA": "AutogradCPU"}
+"""{dispatch key: the one that tensors have here}"""
+_kernels: dict = {}
+"""{(namespace, operator): {dispatch key: function}}"""
+
+
+def install(redirected):
+    """Works from now on, in this process. redirected: a context that turns the redirector on."""
+    original = torch.library.Library.impl
+
+    @functools.wraps(original)
+    def impl(library, op_name, fn, dispatch_key="", **words):
+        key = dispatch_key or library.dispatch_key
+        is_ours = library.ns not in _OF_TORCH and fn is not torch.library.fallthrough_kernel
+        if not is_ours or key not in (*_FOR_EVERY_DEVICE, *_FOR_A_DEVICE):
+            return original(library, op_name, fn, dispatch_key, **words)
+        name = getattr(op_name, "_name", op_name).rpartition("::")[2]
+        kernels = _kernels.setdefault((library.ns, name), {})
+        kernels[key] = _with(redirected, fn)
+        if key in _FOR_EVERY_DEVICE:
+            return original(library, op_name, kernels[key], dispatch_key, **words)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the kernel takes the place of one for the other device
+            return original(library, op_name, _by_device(name, kernels, key), _FOR_A_DEVICE[key], **words)
+
+    torch.library.Library.impl = impl
+
+
+def _with(redirected, function):
+    @functools.wraps(function)
+    def kernel(*args, **kwargs):
+        with redirected():
+            return function(*args, **kwargs)
+
+    return kernel
+
+
+def _by_device(name, kernels, key):
+    """The kernel for tensors of the GPU and of the host alike."""
+    of_gpu, of_host = (key.replace("CPU", device).replace("CUDA", device) for device in ("CUDA", "CPU"))
+
+    def kernel(*args, **kwargs):
+        is_host = torch_storages.is_host((*args, *kwargs.values()))
+        for candidate in (of_host if is_host else of_gpu, *_FOR_EVERY_DEVICE):
+            if candidate in kernels:
+                return kernels[candidate](*args, **kwargs)
+        device = "CPU" if is_host else "GPU"
+        raise NotImplementedError(f"operator {name} has no kernel for tensors of the {device}")
+
+    return kernel
