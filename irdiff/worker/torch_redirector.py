@@ -12,7 +12,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from . import noted, torch_cuda, torch_operators, torch_storages
+from . import noted, torch_autocast, torch_cuda, torch_operators, torch_storages
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -109,7 +109,7 @@ class _Redirector(TorchFunctionMode):
             args = (*args[:1], *map(_on_cpu, args[1:]))
         if kwargs.pop("pin_memory", False):
             device = torch_storages.PINNED
-        result = function(*args, **kwargs)
+        result = torch_autocast.call(function, args, kwargs)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
             from . import computed_arrays  # not without numpy
 
