@@ -30,7 +30,7 @@ def note(function, args, kwargs, result, device):
     device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty where it names none.
     """
     name = getattr(function, "__name__", "").removeprefix("new_").removesuffix("_like")
-    if name == "__setitem__":
+    if result is None and _writes(name):
         result = args[0]
     for tensor in _tensors(result):
         try:
@@ -110,6 +110,9 @@ def _writes(name):
 
 
 def _written(name, args):
-    if name == "zero_":
-        return "zeros"
-    return corpus_api.fill_word(args[1]) if name == "fill_" and isinstance(args[1], (int, float)) else ""
+    """As `torch.Tensor`, `torch._foreach_…_` and `torch.nn.init` name what fills a whole tensor."""
+    name = name.removeprefix("_foreach_")
+    if name in ("zero_", "zeros_", "ones_"):
+        return "ones" if name == "ones_" else "zeros"
+    is_fill = name in ("fill_", "constant_") and len(args) > 1 and isinstance(args[1], (int, float))
+    return corpus_api.fill_word(args[1]) if is_fill else ""
