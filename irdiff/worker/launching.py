@@ -121,7 +121,7 @@ class Calls:
         words = [tensor.facts, f"storage {ranks[origin]}", origin.words]
         words += [f"filled with {tensor.state}"] if tensor.state not in ("", "normal") else []
         words += [
-            f"element {index} is the address of {place.origin.words}, offset {place.offset_bytes} bytes"
+            f"word {index} is the address of {place.origin.words}, offset {place.offset_bytes} bytes"
             for index, place in tensor.held
         ]
         first_kernel, key = self._first.get(origin, (kernel, None))

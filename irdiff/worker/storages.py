@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import weakref
 from collections import Counter
 from typing import NamedTuple
@@ -22,6 +23,7 @@ _ATTRIBUTE = "irdiff_origin"
 FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
 _MOST_HELD = 1024
+_INTEGER = re.compile(r"torch\.u?int\d+")
 _LEAST_ADDRESS = 1 << 32
 """No allocation lies below it, and most numbers that a launch passes do."""
 _order = itertools.count()
@@ -130,14 +132,17 @@ def place_at(address):
 
 
 def held_by(tensor):
-    """[(index, `Place`)]: the addresses that a short int64 tensor of torch holds, for a kernel to follow."""
-    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and str(tensor.dtype) == "torch.int64"
-    if not is_plain or not 0 < tensor.numel() <= _MOST_HELD or not tensor.is_contiguous():
+    """[(index, `Place`)]: the addresses that a tensor of torch holds for a kernel to follow, among the first
+    of its words of 8 bytes. Any type of integer may hold them.
+    """
+    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and _INTEGER.fullmatch(str(tensor.dtype))
+    if not is_plain or not tensor.is_contiguous():
         return []
+    words = min(tensor.numel() * tensor.itemsize // ctypes.sizeof(ctypes.c_int64), _MOST_HELD)
     start = tensor.data_ptr()
-    if not start or place_at(start) is None:
+    if not words or not start or place_at(start) is None:
         return []
-    values = (ctypes.c_int64 * tensor.numel()).from_address(start)
+    values = (ctypes.c_int64 * words).from_address(start)
     places = ((index, place_at(value)) for index, value in enumerate(values))
     return [(index, place) for index, place in places if place is not None]
 
