@@ -317,7 +317,8 @@ def _queue(stream, is_launched):
     current = stub_driver.current
     beside = current.clocks.launched(stream) if is_launched else {}
     unordered = {f"may run beside launches of stream {other}": count for other, count in beside.items()}
-    return {"device": current.device, "stream": stream, **unordered}
+    priority = current.priority_of(stream)
+    return {"device": current.device, "stream": stream, "priority of its stream": priority, **unordered}
 
 
 def _caches(function):

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 from . import streams
+
+
+class _OfThread(threading.local):
+    """Each thread begins on the first device, on its default stream."""
+
+    device = stream = 0
 
 
 class Current:
@@ -16,12 +24,38 @@ class Current:
 
     def begin(self):
         """Another entry of a workload begins as in a process of its own."""
-        self.device = self.stream = self.streams = 0
+        self._thread = _OfThread()
+        self.priorities = [0]
+        """Of each stream, by its number."""
         self.clocks = streams.Clocks()
 
-    def new_stream(self):
-        self.streams += 1
-        return self.streams
+    @property
+    def device(self):
+        return self._thread.device
+
+    @device.setter
+    def device(self, device):
+        self._thread.device = device
+
+    @property
+    def stream(self):
+        return self._thread.stream
+
+    @stream.setter
+    def stream(self, stream):
+        self._thread.stream = stream
+
+    def new_stream(self, priority=0):
+        self.priorities.append(priority)
+        return len(self.priorities) - 1
+
+    def priority_of(self, stream):
+        """0 for a stream that somebody else has made."""
+        return self.priorities[stream] if 0 <= stream < len(self.priorities) else 0
+
+    def host_waits(self):
+        """The host waits for the current stream."""
+        self.clocks.host_waits(self.clocks.event(self.stream))
 
 
 current = Current()

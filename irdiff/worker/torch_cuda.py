@@ -195,8 +195,9 @@ class _Stream(_Current):
 
     name = "stream"
 
-    def __init__(self, *_, number=None, **__):
-        super().__init__(stub_driver.current.new_stream() if number is None else number)
+    def __init__(self, device=None, priority=0, *, number=None, **__):
+        super().__init__(stub_driver.current.new_stream(priority) if number is None else number)
+        self.priority = stub_driver.current.priority_of(self.value)
         self.cuda_stream = self.stream_id = self.value
         self.device_index, self.device_type = stub_driver.current.device, 1
 
@@ -211,7 +212,7 @@ class _Stream(_Current):
         return hash(self.value)
 
     def query(self):
-        return True
+        return self.record_event().query()
 
     def record_event(self, event=None):
         event = event or _Event()
@@ -245,7 +246,9 @@ class _Event(_Silent):
         stub_driver.current.clocks.host_waits(self.clock)
 
     def query(self):
-        return True
+        """A program that goes on after True has waited for the event."""
+        self.synchronize()
+        return made_up("the state of an event", True)()
 
     def elapsed_time(self, _):
         return made_up("Event.elapsed_time", 1.0)()

@@ -12,7 +12,7 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from . import noted, torch_autocast, torch_cuda, torch_operators, torch_storages
+from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_storages
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -46,6 +46,17 @@ _SHAPED_BY_VALUES = {
     if hasattr(owner, name)
 }
 """A program that asks for the shape of their result reads values."""
+
+_ANSWERED_TO_HOST = {
+    torch.Tensor.numpy,
+    torch.Tensor.__repr__,
+    torch.Tensor.__format__,
+    torch.Tensor.__contains__,
+    torch.Tensor.is_nonzero,
+    *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
+}
+"""What the host waits for besides, since it needs values."""
+_COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
 
 
 def install():
@@ -91,6 +102,9 @@ def _with_redirector(function):
 class _Redirector(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        reads = function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args)
+        if _waits(function, args, kwargs, reads):
+            stub_driver.current.host_waits()
         if function in _MOVES:
             torch_storages.moved(args[:1], _MOVES[function])
             return args[0]
@@ -100,7 +114,7 @@ class _Redirector(TorchFunctionMode):
             return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
         if function in _MADE_UP:
             return _MADE_UP[function]
-        if function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args):
+        if reads:
             noted.value_read()
         device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
         if "device" in kwargs:
@@ -126,6 +140,22 @@ def _is_masked(function, args):
         return False
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)
     return any(getattr(index, "dtype", None) in (torch.bool, torch.uint8) for index in indices)
+
+
+def _waits(function, args, kwargs, reads):
+    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
+    if reads or function in _ANSWERED_TO_HOST:
+        return not torch_storages.is_host(args)
+    if function not in _COPIES or kwargs.get("non_blocking"):
+        return False
+    if function is torch.Tensor.copy_:
+        is_blocking = len(args) < 3 or not args[2]
+        return is_blocking and torch_storages.is_host(args[:1]) != torch_storages.is_host(args[1:2])
+    if any(value is True for value in args[1:]):  # `non_blocking`, by its place
+        return False
+    is_to_host = function is torch.Tensor.cpu or _named(kwargs, args[1:]) == "cpu"
+    is_to_gpu = function is torch.Tensor.cuda or _named(kwargs, args[1:]).startswith("cuda")
+    return is_to_gpu if torch_storages.is_host(args) else is_to_host
 
 
 def _write(tensor):
