@@ -9,6 +9,7 @@ take them (`backends/*/driver.py`, releases 3.2 to 3.9), so what raises there ra
 from __future__ import annotations
 
 import operator
+import sys
 import types
 
 from . import noted, storages
@@ -25,13 +26,8 @@ class CapturedKernel:
 
     def __init__(self, reached, record):
         self.reached, self._record = reached, record
-        self.src, self.hash, self.module, self.function, self.packed_metadata = (
-            reached.src,
-            "irdiff",
-            None,
-            None,
-            None,
-        )
+        self.src, self.hash, self.module = reached.src, "irdiff", None
+        self.function, self.packed_metadata = _Handle(self), _Handle(self)
         self.name = reached.src.fn.fn.__name__
         self.asm = _Asm(reached)
         self.metadata = _Metadata(
@@ -78,17 +74,59 @@ class CapturedKernel:
         return runner
 
     def _launch(self, *given):
-        *dimensions, stream, _, _, metadata, enter_hook, exit_hook = given[:9]
+        *dimensions, stream, function, packed, metadata, enter_hook, exit_hook = given[:9]
         grid = [_dimension(number) for number in dimensions]
+        launched = function.kernel if isinstance(function, _Handle) else self
+        if not isinstance(function, _Handle):
+            noted.caveat(
+                f"launches {type(function).__name__} as the handle of a kernel: that is not compared"
+            )
+        if not isinstance(packed, _Handle) or packed.kernel is not launched:
+            noted.caveat("launches a kernel with metadata that are not its own: these are not compared")
+        if not _are_launchers_own():
+            noted.caveat("launches with a launcher that is not Triton's own: what it does is not compared")
         bound = _bound(self.src.fn, given[9:])
         signature = {str(name): kind for name, kind in self.src.signature.items()}
         for name, value in bound.items():
             _check(name, signature.get(name), value)
         if enter_hook is not None:
             enter_hook(metadata)
-        self._record(self, bound, grid, stream)
+        if launched is not self:
+            bound = _bound(launched.src.fn, given[9:])
+        self._record(launched, bound, grid, stream)
         if exit_hook is not None:
             exit_hook(metadata)
+
+
+class _Handle:
+    """Stands for what the driver knows a kernel by, and for what its launcher is told about it."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+
+def _launchers():
+    """[(module's names, name there, class, its attributes)] of the launchers of Triton's drivers."""
+    backends = getattr(sys.modules.get("triton.backends"), "backends", {})
+    drivers = [getattr(backend, "driver", object) for backend in backends.values()]
+    modules = [getattr(vars(driver).get("__init__"), "__globals__", {}) for driver in drivers]
+    return [
+        (names, name, value, dict(vars(value)))
+        for names in modules
+        for name, value in names.items()
+        if isinstance(value, type) and name.endswith("Launcher")
+    ]
+
+
+_LAUNCHERS = _launchers()
+"""As Triton has them, before anybody's program runs."""
+
+
+def _are_launchers_own():
+    return all(
+        names.get(name) is value and vars(value) == attributes
+        for names, name, value, attributes in _LAUNCHERS
+    )
 
 
 class _Asm(dict):

@@ -207,6 +207,8 @@ class _Interception:
         self.direct = direct
         self.functions: dict = {}
         """{id: JIT function} that keep kernels of this interception."""
+        self.left: dict = {}
+        """{id of a JIT function: what its last call left in its caches}"""
 
     def compile(self, src, target=None, options=None, **_):
         if isinstance(src, str):
@@ -235,6 +237,8 @@ class _Interception:
         if _paused:
             return NoKernel()
         noted.has_launched = True
+        if _kept_by(function) - self.left.get(id(function), set()):
+            noted.caveat("changes Triton's cache of compiled kernels: what it puts there is not compared")
         for kept in _caches(function).values():  # each launch is traced in the state of its own moment
             (kept[0] if isinstance(kept, tuple) else kept).clear()
         self.functions[id(function)] = function
@@ -243,6 +247,7 @@ class _Interception:
         given = {name: value for name, value in kwargs.items() if name not in bound}
         with _calling(function, given):
             kernel = self.original_run(function, *args, grid=grid, warmup=warmup, **kwargs)
+        self.left[id(function)] = _kept_by(function)
         if warmup and kernel is not None:  # it compiles, and launches nothing
             self.take(_kernel_of(kernel).reached, bound, {**given, "warmup": True}, None)
         return kernel
@@ -324,6 +329,14 @@ def _queue(stream, is_launched):
 def _caches(function):
     """{device: the kernels of a JIT function}, since 3.3 with what binds its arguments."""
     return getattr(function, "device_caches", None) or getattr(function, "cache", {})
+
+
+def _kept_by(function):
+    """{(device, key, id of a kernel)} of its caches."""
+    caches = (
+        (device, kept[0] if isinstance(kept, tuple) else kept) for device, kept in _caches(function).items()
+    )
+    return {(device, key, id(kernel)) for device, kept in caches for key, kernel in kept.items()}
 
 
 def _launch(kernel, bound, grid, stream):

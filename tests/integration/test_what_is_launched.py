@@ -1,5 +1,6 @@
 """What is launched is compared: edits of launches that leave all code as it is, each a workload of one repository."""
 
+import re
 from textwrap import indent
 
 from click.testing import CliRunner
@@ -44,26 +45,24 @@ def test_each_edit_of_a_launch_is_changed_and_nothing_else(irdiff, tmp_path):
             assert says in CliRunner().invoke(cli, ["diff", str(run), case["id"]]).output, name
 
 
-STARTS = """\
-os.system("python3 -c 1")
-subprocess.run(["sh", "-c", "python3 -c 1"])
-os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", "1"], os.environ), 0)
-os.system("true")
-"""
+UNSEEN = text_of("what_is_launched/unseen.py.template")
+"""Each line that is a comment says the note of the line below."""
 
 
-def test_another_python_process_is_named(irdiff, tmp_path):
+def test_what_is_not_seen_is_named(irdiff, tmp_path):
     repo = new_repository(tmp_path / "kernels")
     toml = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
-    body = f"{STARTS}scale[(4,)](x, out, 4096, BLOCK=1024)"
-    text = "import os, subprocess, sys\n" + HEADER.replace("BODY", indent(body, "    "))
+    text = HEADER.replace("BODY", indent(UNSEEN, "    "))
     for side in (0, 1):
-        write(repo, {"irdiff.toml": toml, "bench/edits/starts.py": f"{text}# {side}\n"})
+        write(repo, {"irdiff.toml": toml, "bench/edits/unseen.py": f"{text}# {side}\n"})
         commit(repo, f"Side {side}")
     done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=repo)
-    first = text.splitlines().index(f"    {STARTS.splitlines()[0]}") + 1
-    numbers = ", ".join(str(first + n) for n in range(3))
-    assert f"starts.py:{numbers} starts another Python process" in done.stdout, done.stdout
+    notes = [(number, line) for number, line in enumerate(text.splitlines(), 2) if line.startswith("    # ")]
+    assert notes
+    for number, line in notes:
+        said = "".join(row for row in done.stdout.splitlines() if line.removeprefix("    # ") in row)
+        assert re.search(rf"unseen.py:(\d+, )*{number}\b", said), (line, done.stdout)
+    assert sum("unseen.py:" in row for row in done.stdout.splitlines()) == len({line for _, line in notes})
 
 
 RUNTIME = {

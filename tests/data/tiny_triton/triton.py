@@ -154,7 +154,8 @@ class JITFunction:
         kernel = kernels[key]
         if not warmup:
             grid = (*(grid(bound) if callable(grid) else grid), 1, 1)[:3]
-            kernel.run(*grid, active.get_current_stream(0), None, None, None, None, None, *own.values())
+            known_by = [getattr(kernel, name, None) for name in ("function", "packed_metadata")]
+            kernel.run(*grid, active.get_current_stream(0), *known_by, None, None, None, *own.values())
         return kernel
 
     def __getitem__(self, grid):
