@@ -49,21 +49,13 @@ _SHAPED_BY_VALUES = {
 
 _ANSWERED_TO_HOST = {
     torch.Tensor.numpy,
-    torch.Tensor.__array__,
     torch.Tensor.__repr__,
     torch.Tensor.__format__,
     torch.Tensor.__contains__,
     torch.Tensor.is_nonzero,
-    torch.Tensor.nonzero,
-    torch.nonzero,
-    torch.Tensor.masked_select,
-    torch.masked_select,
-    torch.Tensor.equal,
-    torch.Tensor.allclose,
-    torch.equal,
-    torch.allclose,
+    *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
 }
-"""What waits for the GPU besides, since the host needs values or how many there are."""
+"""What the host waits for besides, since it needs values."""
 _COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
 
 
@@ -110,7 +102,8 @@ def _with_redirector(function):
 class _Redirector(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if _waits(function, args, kwargs):
+        reads = function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args)
+        if _waits(function, args, kwargs, reads):
             stub_driver.current.host_waits()
         if function in _MOVES:
             torch_storages.moved(args[:1], _MOVES[function])
@@ -121,7 +114,7 @@ class _Redirector(TorchFunctionMode):
             return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
         if function in _MADE_UP:
             return _MADE_UP[function]
-        if function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args):
+        if reads:
             noted.value_read()
         device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
         if "device" in kwargs:
@@ -149,9 +142,9 @@ def _is_masked(function, args):
     return any(getattr(index, "dtype", None) in (torch.bool, torch.uint8) for index in indices)
 
 
-def _waits(function, args, kwargs):
+def _waits(function, args, kwargs, reads):
     """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
-    if function in _READS or function in _ANSWERED_TO_HOST:
+    if reads or function in _ANSWERED_TO_HOST:
         return not torch_storages.is_host(args)
     if function not in _COPIES or kwargs.get("non_blocking"):
         return False
