@@ -52,6 +52,9 @@ def _counted(case, run, folder, nvdisasm):
     from irdiff.run import run_folder
 
     target = targets.load(Path(__file__).parents[2] / "targets" / f"{case.target}.toml")
+    rates = machine.rates(target)
+    if rates is None:
+        return {"not counted": "a target whose throughputs are not known"}
     row = {}
     for name, fact in _BASELINES.items():
         before, after = (float(facts.get(fact) or 1) for facts in case.facts)
@@ -72,7 +75,7 @@ def _counted(case, run, folder, nvdisasm):
         if isinstance(counted, work.NotCountedWork):
             return row | {"not counted": counted.reason}
         blocks = int(case.facts.of(side).get("blocks_per_multiprocessor") or 1)
-        row |= side_of(side, of_launch(counted, launch, blocks, machine.rates(target)))
+        row |= side_of(side, of_launch(counted, launch, blocks, rates))
         row["is least"] = row.get("is least") or counted.work.is_least or ""
     return row
 
