@@ -135,8 +135,8 @@ def held_by(tensor):
     """[(index, `Place`)]: the addresses that a tensor of torch holds for a kernel to follow, among the first
     of its words of 8 bytes. Any type of integer may hold them.
     """
-    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and _INTEGER.fullmatch(str(tensor.dtype))
-    if not is_plain or not tensor.is_contiguous():
+    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
+    if not is_plain or not _INTEGER.fullmatch(str(tensor.dtype)) or not tensor.is_contiguous():
         return []
     words = min(tensor.numel() * tensor.itemsize // ctypes.sizeof(ctypes.c_int64), _MOST_HELD)
     start = tensor.data_ptr()
