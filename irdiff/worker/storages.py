@@ -23,7 +23,8 @@ _ATTRIBUTE = "irdiff_origin"
 FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
 _MOST_HELD = 1024
-_INTEGER = re.compile(r"torch\.u?int\d+")
+_INTEGERS = "uint8 int8 int16 uint16 int32 uint32 int64 uint64".split()
+_OF_WORDS = re.compile(r" as (i|u|int|uint)64 ")
 _LEAST_ADDRESS = 1 << 32
 """No allocation lies below it, and most numbers that a launch passes do."""
 _order = itertools.count()
@@ -71,6 +72,11 @@ class StorageOrigin:
         if position is not None:
             return f"input {position}"
         return f"number {self._number} of {self._entry.counts[self._kind]} {self._kind}"
+
+    @property
+    def is_of_words(self):
+        """Whether it was made of integers of 8 bytes."""
+        return _OF_WORDS.search(self._kind) is not None
 
     @property
     def state(self):
@@ -132,15 +138,17 @@ def place_at(address):
 
 
 def held_by(tensor):
-    """[(index, `Place`)]: the addresses that a tensor of torch holds for a kernel to follow, among the first
-    of its words of 8 bytes. Any type of integer may hold them.
+    """[(index, `Place`)]: the addresses that a short tensor of torch holds in words of 8 bytes, for a kernel
+    to follow. It is of a type of 8 bytes, or a view of a storage that was made of one: what lies in any other is
+    often left from something else.
     """
-    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and _INTEGER.fullmatch(str(tensor.dtype))
-    if not is_plain or not tensor.is_contiguous():
+    is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
+    if not is_plain or not tensor.is_contiguous() or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
         return []
-    words = min(tensor.numel() * tensor.itemsize // ctypes.sizeof(ctypes.c_int64), _MOST_HELD)
+    words = tensor.numel() * tensor.itemsize // ctypes.sizeof(ctypes.c_int64)
     start = tensor.data_ptr()
-    if not words or not start or place_at(start) is None:
+    place = place_at(start) if start and 0 < words <= _MOST_HELD else None
+    if place is None or not (tensor.itemsize == ctypes.sizeof(ctypes.c_int64) or place.origin.is_of_words):
         return []
     values = (ctypes.c_int64 * words).from_address(start)
     places = ((index, place_at(value)) for index, value in enumerate(values))
