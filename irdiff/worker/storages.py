@@ -139,7 +139,7 @@ def place_at(address):
 
 def held_by(tensor):
     """[(index, `Place`)]: the addresses that a short tensor of torch holds in words of 8 bytes, for a kernel
-    to follow. It is of a type of 8 bytes, or a view of a storage that was made of one: what lies in any other is
+    to follow. It is of a type of 8 bytes, or a view of a storage that was made of one: what lies in others is
     often left from something else.
     """
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
