@@ -86,6 +86,8 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield _said(shown.sides, _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
+    if shown.separating:
+        yield _said(shown.separating)
     if shown.expected:
         yield _said(shown.expected.replace("`", ""))
     yield from _ending(shown.broken, "bold white on red")

@@ -28,6 +28,7 @@ from irdiff.report import (
     moved,
     phrases,
     projects,
+    separating_option,
     witnesses,
 )
 from irdiff.report.conclusion import Conclusion
@@ -187,6 +188,8 @@ class RunView:
     unclear: Listed[TimingRow]
     expected: str
     """How many cases that were not measured are expected to be slower or faster; empty where none changed."""
+    separating: str
+    """The option that separates slower cases from faster ones; empty where none does."""
     likely: Listed[LikelyRow]
     broken: Ending
     projects: Listed[projects.BrokenCause]
@@ -249,6 +252,7 @@ def of(
         slower=listed([row for row in timed if row.measured.speed is Speed.SLOWER], limits.rows),
         unclear=listed([row for row in timed if row.measured.why], limits.rows),
         expected=expected_times.headline(run, measured),
+        separating=separating_option.sentence(run, timed),
         likely=listed(expected_times.likely(run, measured), limits.rows),
         broken=_broken(run, limits),
         projects=listed(projects.broken(run), limits.rows),
