@@ -262,7 +262,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     determinism = steps.check.run(judged, alike, steps.report) if steps.check else NOT_CHECKED
     groups = grouping.change_groups(alike, determinism.disagreeing)
     launches = _launches(pairs)
-    counted = steps.counter.count([row.case for row in judged], launches)
+    counted = steps.counter.count([row.case for row in judged], launches, asked.targets)
     cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
@@ -403,9 +403,7 @@ def opened(
                 packages=machine_code_text.newest_last(*(side.toolchain for side in asked.sides)),
             ),
             check=check if chosen.recheck else None,
-            counter=LaunchCounter(
-                store=store, nvdisasm=disassembler_of(asked.sides), targets=asked.targets, report=report
-            ),
+            counter=LaunchCounter(store=store, nvdisasm=disassembler_of(asked.sides), report=report),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )

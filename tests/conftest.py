@@ -11,6 +11,7 @@ from tests.programs.browser import NOT_RUN
 from tests.programs.evidence import comparing
 
 ROOT = Path(__file__).parent.parent
+collect_ignore = ["data"]
 # a shell that starts the tests in the background has them ignore it, and all that they start
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

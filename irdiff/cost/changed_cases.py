@@ -89,12 +89,13 @@ def disassembler_of(sides: Sides[Side]) -> Path | None:
 class LaunchCounter:
     store: Store
     nvdisasm: Path | None
-    targets: Sequence[Target]
     report: Report
 
-    def count(self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch]) -> CountedCases:
-        """Of each changed case."""
-        targets = {target.name: target for target in self.targets}
+    def count(
+        self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch], known: Sequence[Target]
+    ) -> CountedCases:
+        """Of each changed case; `known`: the targets of these cases."""
+        targets = {target.name: target for target in known}
         changed = [case for case in cases if case.verdict is Verdict.CHANGED]
         by_case = {
             case.id: Sides(

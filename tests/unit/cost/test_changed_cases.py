@@ -121,10 +121,12 @@ def test_a_side_that_was_not_counted_has_no_figures(other):
     assert not [line for line in lines if "→" in line or line.startswith("loop")]
 
 
+TARGETS = (target("sm_90"), replace(target("sm_100"), arch=100), target("gfx942"))
+
+
 @pytest.fixture
 def counter(tmp_path):
-    targets = (target("sm_90"), replace(target("sm_100"), arch=100), target("gfx942"))
-    return LaunchCounter(store=Store(tmp_path), nvdisasm=None, targets=targets, report=lambda _: None)
+    return LaunchCounter(store=Store(tmp_path), nvdisasm=None, report=lambda _: None)
 
 
 def with_cubin(name, verdict=Verdict.CHANGED):
@@ -144,14 +146,14 @@ def with_cubin(name, verdict=Verdict.CHANGED):
     ],
 )
 def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
-    work = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name].work
+    work = counter.count([with_cubin(name)], {launch(name).key: launch(name)}, TARGETS)[name].work
     assert isinstance(work.base, NotCountedWork)
     assert reason in work.base.reason
 
 
 def test_head_is_counted_only_where_base_was(counter):
     sm_100 = "a/b:c@sm_100"
-    work = counter.count([with_cubin(sm_100)], {launch(sm_100).key: launch(sm_100)})[sm_100].work
+    work = counter.count([with_cubin(sm_100)], {launch(sm_100).key: launch(sm_100)}, TARGETS)[sm_100].work
     assert "not counted yet" in work.head.reason  # a reason of its own costs nothing
     case = "a/b:c@sm_90"
     digest = counter.store.put(b"no binary")
@@ -159,19 +161,21 @@ def test_head_is_counted_only_where_base_was(counter):
     cubin = Artifact(stage="cubin", digest=digest, size_bytes=9)
     changed = replace(changed, artifacts=Sides(base={"cubin": cubin}, head={"cubin": cubin}))
     counter = replace(counter, nvdisasm=Path("/no/nvdisasm"))
-    work = counter.count([changed], {launch(case).key: launch(case)})[case].work
+    work = counter.count([changed], {launch(case).key: launch(case)}, TARGETS)[case].work
     assert isinstance(work.base, NotCountedWork)
     assert work.head == NotCountedWork(reason="there is nothing to compare it with")
 
 
 def test_nothing_is_counted_of_an_unchanged_case(counter):
     name = "a/b:c@sm_90"
-    assert counter.count([with_cubin(name, Verdict.UNCHANGED)], {launch(name).key: launch(name)}) == {}
+    assert (
+        counter.count([with_cubin(name, Verdict.UNCHANGED)], {launch(name).key: launch(name)}, TARGETS) == {}
+    )
 
 
 @pytest.mark.parametrize(("name", "why"), [("a/b:c@gfx942", "on this target"), ("a/b:c@sm_100", "of sm_100")])
 def test_of_a_target_without_evidence_no_time_is_expected(counter, name, why):
-    expected = counter.count([with_cubin(name)], {launch(name).key: launch(name)})[name].expected
+    expected = counter.count([with_cubin(name)], {launch(name).key: launch(name)}, TARGETS)[name].expected
     assert expected.expected is Expected.UNKNOWN
     assert why in expected.why
 
