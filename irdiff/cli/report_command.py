@@ -17,7 +17,7 @@ from irdiff.model import Run
 from irdiff.report import escape, shown
 from irdiff.report.moved import Movement
 from irdiff.report.shown import Shown
-from irdiff.resolve import tools
+from irdiff.resolve import settings, tools
 from irdiff.run import known, run_folder
 
 
@@ -72,7 +72,7 @@ def earlier_of(text: str | None, config: Config) -> GivenRun | None:
 def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
-        as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
+        as_bump = is_bump or any(_is_a_change_of_all(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
     if earlier.run == run:
         raise UsageError("--known names the run itself: nothing would be shown", hint="--known another run")
@@ -80,6 +80,11 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
     return ShownRun(
         run=found.run, as_=shown.news(run, found.known, found.groups, call=call, since=earlier.call)
     )
+
+
+def _is_a_change_of_all(spec: str) -> bool:
+    """Whether a side is a tool, or has settings: either is tried on everything, as a bump is."""
+    return tools.is_tool(spec) or bool(settings.split(spec)[1])
 
 
 def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
