@@ -250,7 +250,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     for side in asked.sides:
         kernel_sources.keep_root(side.corpus, steps.config)
     captured = _capture(_shard(asked), asked, steps)
-    settings = {name for side in asked.sides for name in side.toolchain.settings}
+    settings = launch_texts.options_of_sides(side.toolchain for side in asked.sides)
     every = _match(captured, asked)
     matched, merged = pairing.without_merged(every)
     pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]

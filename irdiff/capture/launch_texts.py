@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from irdiff.model import Artifact, Launch, Pair
+from irdiff.model import Artifact, Launch, Pair, Toolchain
 from irdiff.stages import Stage
 from irdiff.store import Store
 
@@ -27,8 +27,13 @@ _FIELD = re.compile(r"^ +(?P<name>argument [\d.]+ field \w+): ")
 _DEFAULT = ", its default"
 
 
+def options_of_sides(toolchains: Iterable[Toolchain]) -> frozenset[str]:
+    """Names of what a user sets for a side."""
+    return frozenset(name for toolchain in toolchains for name in toolchain.settings)
+
+
 def resolved(pair: Pair, store: Store, settings: Collection[str] = ()) -> Pair:
-    """settings: names of the options that a user sets for a side."""
+    """settings: as of `options_of_sides`."""
     base, head = pair.base, pair.head
     if not isinstance(base, Launch) or not isinstance(head, Launch):
         return pair

@@ -170,7 +170,7 @@ class Rechecker:
             return False
         other = subject.launches.head if name == "base" else subject.launches.base
         if other is not None:
-            settings = {name for side in subject.sides for name in side.toolchain.settings}
+            settings = launch_texts.options_of_sides(side.toolchain for side in subject.sides)
             again = launch_texts.beside(again, other, self._store, settings)
         return again.launched.digest == launch.launched.digest
 

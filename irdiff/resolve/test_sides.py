@@ -45,7 +45,7 @@ class TestOptions:
     __test__ = False
 
     paths: tuple[str, ...]
-    """None means all."""
+    """All, where it is empty."""
     sample: int | None
     targets: tuple[Target, ...]
 

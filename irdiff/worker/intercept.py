@@ -239,8 +239,8 @@ class _Interception:
         noted.has_launched = True
         if _kept_by(function) - self.left.get(id(function), set()):
             noted.caveat("changes Triton's cache of compiled kernels: what it puts there is not compared")
-        for kept in _caches(function).values():  # each launch is traced in the state of its own moment
-            (kept[0] if isinstance(kept, tuple) else kept).clear()
+        for _, kernels in _kernels_kept_by(function):  # each launch is traced in the state of its own moment
+            kernels.clear()
         self.functions[id(function)] = function
         kwargs.update(_options_of_the_side())
         bound = bind(function, args, kwargs)
@@ -331,12 +331,17 @@ def _caches(function):
     return getattr(function, "device_caches", None) or getattr(function, "cache", {})
 
 
+def _kernels_kept_by(function):
+    """[(device, {key: kernel})] of a JIT function."""
+    return [
+        (device, kept[0] if isinstance(kept, tuple) else kept) for device, kept in _caches(function).items()
+    ]
+
+
 def _kept_by(function):
     """{(device, key, id of a kernel)} of its caches."""
-    caches = (
-        (device, kept[0] if isinstance(kept, tuple) else kept) for device, kept in _caches(function).items()
-    )
-    return {(device, key, id(kernel)) for device, kept in caches for key, kernel in kept.items()}
+    kept = _kernels_kept_by(function)
+    return {(device, key, id(kernel)) for device, kernels in kept for key, kernel in kernels.items()}
 
 
 def _launch(kernel, bound, grid, stream):

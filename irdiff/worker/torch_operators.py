@@ -22,8 +22,8 @@ _kernels: dict = {}
 """{(namespace, operator): {dispatch key: function}}"""
 
 
-def install(redirected):
-    """Works from now on, in this process. redirected: a context that turns the redirector on."""
+def install(with_redirector):
+    """Works from now on, in this process. with_redirector: makes a function that runs with it on."""
     original = torch.library.Library.impl
 
     @functools.wraps(original)
@@ -34,7 +34,7 @@ def install(redirected):
             return original(library, op_name, fn, dispatch_key, **words)
         name = getattr(op_name, "_name", op_name).rpartition("::")[2]
         kernels = _kernels.setdefault((library.ns, name), {})
-        kernels[key] = _with(redirected, fn)
+        kernels[key] = with_redirector(fn)
         if key in _FOR_EVERY_DEVICE:
             return original(library, op_name, kernels[key], dispatch_key, **words)
         with warnings.catch_warnings():
@@ -42,15 +42,6 @@ def install(redirected):
             return original(library, op_name, _by_device(name, kernels, key), _FOR_A_DEVICE[key], **words)
 
     torch.library.Library.impl = impl
-
-
-def _with(redirected, function):
-    @functools.wraps(function)
-    def kernel(*args, **kwargs):
-        with redirected():
-            return function(*args, **kwargs)
-
-    return kernel
 
 
 def _by_device(name, kernels, key):

@@ -66,7 +66,7 @@ def install():
     torch.Tensor.record_stream = lambda *_: None
     torch.set_default_device = torch_storages.set_default_device
     torch.Generator = _generator()
-    torch_operators.install(_redirected)
+    torch_operators.install(_with_redirector)
     for owner, name in _CALLED_BACK:
         setattr(owner, name, _with_redirector(getattr(owner, name)))
     _Redirector().__enter__()
@@ -81,19 +81,11 @@ redirector is off there: torch turns it off while it works, and keeps it by thre
 """
 
 
-@contextlib.contextmanager
-def _redirected():
-    if any(isinstance(mode, _Redirector) for mode in _get_current_function_mode_stack()):
-        yield
-        return
-    with _Redirector():
-        yield
-
-
 def _with_redirector(function):
     @functools.wraps(function)
     def call(*args, **kwargs):
-        with _redirected():
+        is_on = any(isinstance(mode, _Redirector) for mode in _get_current_function_mode_stack())
+        with contextlib.nullcontext() if is_on else _Redirector():
             return function(*args, **kwargs)
 
     return call

@@ -30,6 +30,7 @@ from irdiff.backends.machine_code import machine_code
 from irdiff.resolve import settings as side_settings
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains.identity import WORKER
+from tests.programs.evidence import comparing
 from tests.texts import files_of
 
 TARGETS = {"sm_90": ("cuda", "90", "32"), "gfx942": ("hip", "gfx942", "64")}
@@ -94,7 +95,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> int:
     toolchain = toolchains.resolve(base, config)
     described = json.loads(_output([toolchain.python, "-s", str(WORKER), "identify"], os.environ))
     draw = settings_of(described, Path(toolchain.root), folder, random.Random(arguments.seed))
-    cache = cache_beside(config.cache, folder)
+    cache = comparing.new_cache(folder / "cache", config.cache)
     truths = {target: by_hand(toolchain.python, folder, target, {}) for target in TARGETS}
     drawn: dict[str, dict[str, str]] = {}
     while len(drawn) < arguments.count:
@@ -134,15 +135,6 @@ def judged(trials: Mapping[str, Trial], truths: Mapping[str, ByHand]) -> int:
                 wrong += 1
     print(f"{len(trials)} settings, {dict(sorted(verdicts.items()))}, {wrong} wrong")
     return 1 if wrong else 0
-
-
-def cache_beside(cache: Path, folder: Path) -> Path:
-    """A cache of its own with the installed toolchains."""
-    fresh = folder / "cache"
-    fresh.mkdir()
-    for name in ("toolchains", "uv", "digests"):
-        (fresh / name).symlink_to(cache / name)
-    return fresh
 
 
 def settings_of(
