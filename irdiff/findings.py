@@ -39,7 +39,12 @@ class FindingKind(StrEnum):
     """Parts of the launch."""
     LAUNCH_DIFFERS = "launch-differs"
     """Entries of the compiler's metadata."""
+    LAUNCH_NOT_COMPARED = "launch-not-compared"
+    """What irdiff cannot read of it, as a clause."""
 
+
+NOT_COMPARED = frozenset({FindingKind.NOT_COMPARED, FindingKind.LAUNCH_NOT_COMPARED})
+"""A case that has one counts as changed because something of it was not compared."""
 
 _FINDINGS = {
     FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
@@ -47,6 +52,8 @@ _FINDINGS = {
     FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
+    FindingKind.OPAQUE_INTRINSIC: "the LLVM here knows another `{}`: calls were compared as they are spelled",
+    FindingKind.LAUNCH_NOT_COMPARED: "the launch was not compared, and counts as changed: {}",
 }
 _LEXICAL = {
     "unreadable": "the LLVM here cannot read both sides",
@@ -74,8 +81,6 @@ class Finding:
     def words(self) -> str:
         """For readers; as it stands where it says what it means."""
         match self.kind:
-            case FindingKind.OPAQUE_INTRINSIC:
-                return f"the LLVM here knows another `{self.detail}`: calls were compared as they are spelled"
             case FindingKind.NOT_COMPARED:
                 base, head = self.details
                 return (
@@ -88,7 +93,8 @@ class Finding:
             case FindingKind.MACHINE_CODE_AS_TEXT:
                 return f"the code was compared {_AS_TEXT.get(self.detail, self.detail)}"
             case _:
-                return _FINDINGS.get(self.kind, str(self))
+                words = _FINDINGS.get(self.kind)
+                return words.format(self.detail) if words else str(self)
 
     @property
     def details(self) -> tuple[str, ...]:

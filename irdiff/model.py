@@ -248,13 +248,16 @@ class Launch:
     """The least bytes that must move between the GPU and its memory."""
     tolerance: tuple[float, float] | None
     """Relative and absolute tolerance between two right results."""
+    unseen: tuple[str, ...] = ()
+    """What of the launch irdiff cannot read, as clauses; a launch that has it is never equal to another."""
 
     @cached_property
     def key(self) -> str:
         """What names it in `Run.launches`: SHA-256 of all of it. Launches with other arguments may have one
         input digest, and are timed with their own arguments.
         """
-        return hashlib.sha256(_sorted_json.encode(vars(self)).encode()).hexdigest()
+        said = {name: value for name, value in vars(self).items() if name != "unseen" or value}
+        return hashlib.sha256(_sorted_json.encode(said).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,18 +118,27 @@ def same_input(pair: Pair) -> CodeComparison:
         verdict=Verdict.CHANGED if differs else Verdict.UNCHANGED,
         begins=Stage.LAUNCH if differs else None,
         stages={**stages, Stage.LAUNCH: status},
-        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"),),
+        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"), *unseen(pair)),
         facts=NO_FACTS,
         failures=_NO_FAILURES,
     )
 
 
 def launch_status(pair: Pair) -> StageStatus:
-    """Whether the program launches something else, or in another order."""
+    """Whether the program launches something else, or in another order; what irdiff cannot read is never the
+    same.
+    """
     base, head = (
         side.launched.digest if isinstance(side, Launch) else None for side in (pair.base, pair.head)
     )
-    return StageStatus.CHANGED if base != head or pair.moved else StageStatus.IDENTICAL
+    is_same = base == head and not pair.moved and not unseen(pair)
+    return StageStatus.IDENTICAL if is_same else StageStatus.CHANGED
+
+
+def unseen(pair: Pair) -> tuple[Finding, ...]:
+    """A finding where a side launches in a way that irdiff cannot read."""
+    clauses = [words for side in pair.launches if side for words in side.unseen]
+    return tuple(Finding(FindingKind.LAUNCH_NOT_COMPARED, words) for words in dict.fromkeys(clauses))
 
 
 def _launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
@@ -188,6 +197,12 @@ def is_program(workload: str) -> bool:
 def not_compared(case: ComparedCase) -> bool:
     """Whether it counts as changed because its code was not compared (see `verdicts`)."""
     return any(finding.kind is FindingKind.NOT_COMPARED for finding in case.findings)
+
+
+def unseen_launch(case: ComparedCase) -> str:
+    """What irdiff cannot read of its launch, as a clause; empty where it reads all."""
+    clauses = [found.detail for found in case.findings if found.kind is FindingKind.LAUNCH_NOT_COMPARED]
+    return ", and ".join(clauses)
 
 
 def origin(stage: str) -> Origin:

@@ -126,7 +126,7 @@ class CaseComparer:
             evidence = verdicts.of_last_texts(ours, theirs, stages)
         else:
             evidence = self._of_binaries(binary, pair, both, stages)
-        findings = (*findings, *_specialization_findings(pair), *evidence.findings)
+        findings = (*findings, *_specialization_findings(pair), *evidence.findings, *cases.unseen(pair))
         handed = self._handed_differently(both, pair.target)
         if handed:
             findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(handed)))

@@ -120,10 +120,8 @@ class LaunchCounter:
         launch = launches.get(key) if key else None
         if artifact is None or launch is None:
             return None
-        if target.arch not in _COUNTED_ARCHITECTURES:
-            return NotCountedWork(reason=f"machine code of {case.target} is not counted yet")
-        if self.nvdisasm is None:
-            return NotCountedWork(reason="no installed toolchain has nvdisasm")
+        if reason := self._not_counted(launch, target):
+            return NotCountedWork(reason=reason)
         content = self.store.get(artifact.digest)
         if content is None:
             return NotCountedWork(reason="its machine code is not in the store any more")
@@ -132,6 +130,14 @@ class LaunchCounter:
         memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata, blocks, dict(target.facts)])
         compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(target.arch))
         return LaunchToCount(memo=memo, compiled=compiled, blocks_at_once=blocks, target=target)
+
+    def _not_counted(self, launch: Launch, target: Target) -> str:
+        """Why the launch cannot be counted, whatever its code is; empty where it can."""
+        if launch.unseen:
+            return f"the launch cannot be read: {', and '.join(launch.unseen)}"
+        if target.arch not in _COUNTED_ARCHITECTURES:
+            return f"machine code of {target.name} is not counted yet"
+        return "" if self.nvdisasm else "no installed toolchain has nvdisasm"
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
         """Counts one launch; before, the new instructions of all are disassembled together."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from irdiff.backends.stages import MACHINE_CODE
-from irdiff.findings import FindingKind
+from irdiff.findings import NOT_COMPARED, FindingKind
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Action, Rule, Waiver
 from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
@@ -174,7 +174,7 @@ def count_cases(run: Run) -> CaseCounts:
 def _evidence(case: Case) -> str:
     """The field of `CaseCounts` that counts the case: what shows no evidence was not compared."""
     found = {finding.kind for finding in case.findings}
-    if case.verdict not in COMPARED_VERDICTS or FindingKind.NOT_COMPARED in found:
+    if case.verdict not in COMPARED_VERDICTS or found & NOT_COMPARED:
         return "not_compared"
     if FindingKind.NOT_COMPILED in found:
         return "equal_by_input"

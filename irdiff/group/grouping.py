@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from irdiff.compare.abstraction import abstract, essence
 from irdiff.compare.edits import Edit
-from irdiff.findings import FindingKind
+from irdiff.findings import NOT_COMPARED, FindingKind
 from irdiff.group import effect_causes, report_classes, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
@@ -219,6 +219,6 @@ def _failure_lines(case: ComparedCase) -> Counter[str]:
 
 def _facts_lines(case: ComparedCase) -> list[str]:
     """The abstracted edit where there is no text to compare: what is known to differ."""
-    without_text = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
+    without_text = (FindingKind.LAUNCH_DIFFERS, *NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

@@ -49,8 +49,8 @@ def class_of(
         return ReportClass.BROKEN, ("base gives code for it, and head does not",)
     if case.verdict is Verdict.ABSORBED:
         return ReportClass.ABSORBED, ("IR differs, the machine code is the same",)
-    if case.verdict is Verdict.FIXED:
-        return ReportClass.NOT_SHOWN, ("base gives no code to compare with",)
+    if nothing := _nothing_to_show(case):
+        return ReportClass.NOT_SHOWN, (nothing,)
     if effects is None or cases.not_compared(case):
         if is_asked_for:
             return ReportClass.INTENDED, ("the edited source or program asks for it",)
@@ -58,6 +58,14 @@ def class_of(
     return _OF_MEANING[effects.kind], effects.said or (
         "proved: only order, registers or how addresses are computed differ",
     )
+
+
+def _nothing_to_show(case: ComparedCase) -> str:
+    """Why nothing could be shown of the case, whoever asks for the change; empty where something could."""
+    if case.verdict is Verdict.FIXED:
+        return "base gives no code to compare with"
+    unseen = cases.unseen_launch(case)
+    return f"the launch was not compared: {unseen}" if unseen else ""
 
 
 def _without_effects(case: ComparedCase) -> str:

@@ -132,6 +132,8 @@ def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | Non
     stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
         words = "the code was not compared: the sides end in different stages"
+    elif stage == Stage.LAUNCH and cases.unseen_launch(case):
+        words = "the launch was not compared: the program goes around what irdiff reads of it"
     elif stage == Stage.LAUNCH and launch:
         others = [name for name in launch[0] if name != "packed"]  # which packs the others
         names = [name for name in others or launch[0] if name not in said]

@@ -152,6 +152,8 @@ def _not_compared(run: Run) -> list[str]:
     ]
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
+    if blind := sum(bool(case_forms.unseen_launch(case)) for case in run.cases):
+        parts.append(f"the launch of {blind} could not be compared")
     if run.options.shard != (1, 1):
         parts.append("cases of other shards are not in this run")
     if most := run.options.configs:

@@ -77,14 +77,7 @@ class CapturedKernel:
         *dimensions, stream, function, packed, metadata, enter_hook, exit_hook = given[:9]
         grid = [_dimension(number) for number in dimensions]
         launched = function.kernel if isinstance(function, _Handle) else self
-        if not isinstance(function, _Handle):
-            noted.caveat(
-                f"launches {type(function).__name__} as the handle of a kernel: that is not compared"
-            )
-        if not isinstance(packed, _Handle) or packed.kernel is not launched:
-            noted.caveat("launches a kernel with metadata that are not its own: these are not compared")
-        if not _are_launchers_own():
-            noted.caveat("launches with a launcher that is not Triton's own: what it does is not compared")
+        unseen = list(_unseen(launched, function, packed))
         bound = _bound(self.src.fn, given[9:])
         signature = {str(name): kind for name, kind in self.src.signature.items()}
         for name, value in bound.items():
@@ -93,9 +86,19 @@ class CapturedKernel:
             enter_hook(metadata)
         if launched is not self:
             bound = _bound(launched.src.fn, given[9:])
-        self._record(launched, bound, grid, stream)
+        self._record(launched, bound, grid, stream, unseen)
         if exit_hook is not None:
             exit_hook(metadata)
+
+
+def _unseen(launched, function, packed):
+    """What irdiff cannot read of a launch of the kernel `launched`: as of `intercept.Captured`."""
+    if not isinstance(function, _Handle):
+        yield f"the program launches {type(function).__name__} as the handle of a kernel"
+    if not isinstance(packed, _Handle) or packed.kernel is not launched:
+        yield "the program launches with metadata that are not the kernel's own"
+    if not _are_launchers_own():
+        yield "the program launches with a launcher that is not Triton's own"
 
 
 class _Handle:

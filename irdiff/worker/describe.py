@@ -74,6 +74,7 @@ def _described(captured):
         "constexprs": constexprs,
         "attributes": attributes_of(src),
         "grid": captured.grid,
+        "unseen": list(captured.unseen),
     }
 
 

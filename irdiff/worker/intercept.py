@@ -46,6 +46,7 @@ from .staged_compile import real_compile
 from .stub_driver import NoKernel
 from .texts import jit_function, sha256
 
+_CACHE = "the program changes Triton's cache of compiled kernels"
 _paused: list = []
 """Holds something while launches do not count."""
 _open: list = []
@@ -69,11 +70,13 @@ _calls = _Calls()
 class _Frame:
     """A call of a JIT function."""
 
-    def __init__(self, function, given, stops=False):
+    def __init__(self, function, given, stops=False, unseen=()):
         self.function, self.given = function, given
         """The options that the call names."""
         self.stops = stops
         """Whether it ends where the compiler is reached."""
+        self.unseen = unseen
+        """As of `Captured`."""
 
 
 @contextlib.contextmanager
@@ -124,6 +127,8 @@ class Captured:
         self.allocator = staged_compile.scratch_allocator()
         self.arguments = launching.seen(self) if function is not None else []
         """As they were at the launch."""
+        self.unseen = ()
+        """What of the launch irdiff cannot read, as words; a launch that has it is never equal."""
         self.text, self.places = "", []
         """What is launched, over all calls of the entry that are this launch, and their places among the
         calls of the entry.
@@ -208,7 +213,7 @@ class _Interception:
         self.functions: dict = {}
         """{id: JIT function} that keep kernels of this interception."""
         self.left: dict = {}
-        """{id of a JIT function: what its last call left in its caches}"""
+        """{id of a JIT function: the kernels that its last call left in its caches}"""
 
     def compile(self, src, target=None, options=None, **_):
         if isinstance(src, str):
@@ -237,24 +242,35 @@ class _Interception:
         if _paused:
             return NoKernel()
         noted.has_launched = True
-        if _kept_by(function) - self.left.get(id(function), set()):
-            noted.caveat("changes Triton's cache of compiled kernels: what it puts there is not compared")
-        for _, kernels in _kernels_kept_by(function):  # each launch is traced in the state of its own moment
-            kernels.clear()
-        self.functions[id(function)] = function
+        unseen = self._without_kernels(function)
         kwargs.update(_options_of_the_side())
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
-        with _calling(function, given):
+        with _calling(function, given, False, unseen):
             kernel = self.original_run(function, *args, grid=grid, warmup=warmup, **kwargs)
-        self.left[id(function)] = _kept_by(function)
+        self.left[id(function)] = _kernels_kept_by(function)
         if warmup and kernel is not None:  # it compiles, and launches nothing
             self.take(_kernel_of(kernel).reached, bound, {**given, "warmup": True}, None)
         return kernel
 
-    def take(self, reached, bound, given, grid, stream=0):
+    def _without_kernels(self, function):
+        """Empties its caches: each launch is traced in the state of its own moment. Returns what the program
+        has put there, as words of `Captured.unseen`.
+        """
+        if id(function) not in self.functions:
+            self._begin(function)
+        known = set(map(id, self.left.get(id(function), ())))
+        is_own = all(id(kernel) in known for kernel in _kernels_kept_by(function))
+        for kernels in _caches(function):
+            kernels.clear()
+        return () if is_own else (_CACHE,)
+
+    def take(self, reached, bound, given, grid, stream=0, unseen=()):
         tuner = _calls.tuning[-1] if _calls.tuning else ()
         captured = Captured(reached.function, bound, given, grid, reached, tuner, stream)
+        captured.unseen = tuple(unseen)
+        for words in unseen:
+            noted.caveat(f"{words}: such a launch is not compared")
         self.sink.append(captured)
         if grid is not None:
             launching.launched(captured)
@@ -301,10 +317,21 @@ class _Interception:
         finally:
             _calls.tuning.pop()
 
+    def _begin(self, function):
+        """Another target binds arguments otherwise."""
+        self.functions[id(function)] = function
+        target = stub_driver.driver.active.get_current_target()
+        kept = _caches_of_devices(function)
+        if any(isinstance(cache, tuple) and target not in cache for cache in kept.values()):
+            kept.clear()
+
     def forget_kernels(self):
-        """Another entry begins with none, whatever was launched before it."""
+        """Another entry begins with none, whatever was launched before it. What binds the arguments of a
+        function stays: it is the same for all entries of one target.
+        """
         for function in self.functions.values():
-            _caches(function).clear()
+            for kernels in _caches(function):
+                kernels.clear()
 
 
 def _options_of_the_side():
@@ -327,31 +354,28 @@ def _queue(stream, is_launched):
 
 
 def _caches(function):
-    """{device: the kernels of a JIT function}, since 3.3 with what binds its arguments."""
+    """[{key: kernel}] of a JIT function, one for each device; since 3.3 beside what binds its arguments."""
+    return [kept[0] if isinstance(kept, tuple) else kept for kept in _caches_of_devices(function).values()]
+
+
+def _caches_of_devices(function):
     return getattr(function, "device_caches", None) or getattr(function, "cache", {})
 
 
 def _kernels_kept_by(function):
-    """[(device, {key: kernel})] of a JIT function."""
-    return [
-        (device, kept[0] if isinstance(kept, tuple) else kept) for device, kept in _caches(function).items()
-    ]
+    return [kernel for kernels in _caches(function) for kernel in kernels.values()]
 
 
-def _kept_by(function):
-    """{(device, key, id of a kernel)} of its caches."""
-    kept = _kernels_kept_by(function)
-    return {(device, key, id(kernel)) for device, kernels in kept for key, kernel in kernels.items()}
-
-
-def _launch(kernel, bound, grid, stream):
-    """Records a launch at the driver."""
+def _launch(kernel, bound, grid, stream, unseen):
+    """Records a launch at the driver; `unseen` as of `Captured`."""
     if _paused or not _open:
         return
     reached = kernel.reached
     frame = _calls.frames[-1] if _calls.frames else None
-    given = frame.given if frame is not None and frame.function is reached.function else {}
-    _open[-1].take(reached, bound, given, grid, stream)
+    given = {}
+    if frame is not None and frame.function is reached.function:
+        given, unseen = frame.given, (*unseen, *frame.unseen)
+    _open[-1].take(reached, bound, given, grid, stream, unseen)
 
 
 def _kernel_of(kernel):
@@ -462,7 +486,8 @@ def _kept(sink):
         key = [captured.reached.specialization, captured.digest, made.ir_digest if made else None]
         if made and captured.digest is None:  # what sets it apart may have no digest
             key += [(name, settings.identity(value)) for name, value in made.settings.changed]
-        _, places, texts = kept.setdefault(tuple(key), (captured, [], []))
+        first, places, texts = kept.setdefault(tuple(key), (captured, [], []))
+        first.unseen = tuple(dict.fromkeys((*first.unseen, *captured.unseen)))
         places.append(place)
         texts.append([*captured.tuner, *calls.lines(captured, tuple(key))])
     for captured, places, texts in kept.values():

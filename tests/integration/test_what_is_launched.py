@@ -49,20 +49,26 @@ UNSEEN = text_of("what_is_launched/unseen.py.template")
 """Each line that is a comment says the note of the line below."""
 
 
-def test_what_is_not_seen_is_named(irdiff, tmp_path):
-    repo = new_repository(tmp_path / "kernels")
+def test_what_is_not_seen_is_named_and_never_equal(irdiff, tmp_path):
+    repo, run = new_repository(tmp_path / "kernels"), tmp_path / "run"
     toml = '[kernels]\nworkloads = "bench"\ntoolchain = "triton==3.9.0"\n'
     text = HEADER.replace("BODY", indent(UNSEEN, "    "))
     for side in (0, 1):
         write(repo, {"irdiff.toml": toml, "bench/edits/unseen.py": f"{text}# {side}\n"})
         commit(repo, f"Side {side}")
-    done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=repo)
+    done = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", "--out", str(run), cwd=repo)
     notes = [(number, line) for number, line in enumerate(text.splitlines(), 2) if line.startswith("    # ")]
     assert notes
     for number, line in notes:
         said = "".join(row for row in done.stdout.splitlines() if line.removeprefix("    # ") in row)
         assert re.search(rf"unseen.py:(\d+, )*{number}\b", said), (line, done.stdout)
-    assert sum("unseen.py:" in row for row in done.stdout.splitlines()) == len({line for _, line in notes})
+    assert sum("/unseen.py:" in row for row in done.stdout.splitlines()) == len({line for _, line in notes})
+    unseen = [
+        row for row in done.run["cases"] if any("launch-not-compared" in each for each in row["findings"])
+    ]
+    assert {row["verdict"] for row in unseen} == {"changed"}
+    assert len(unseen) == done.verdicts()["changed"] == 3
+    assert "The launch of 3 could not be compared." in done.stdout, done.stdout
 
 
 RUNTIME = {
