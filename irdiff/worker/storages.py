@@ -22,7 +22,8 @@ _ATTRIBUTE = "irdiff_origin"
 """Of torch's own storages, whose Python objects live as long as they do."""
 FAKE_ADDRESS_BITS = 44
 """Storages of fake tensors lie this far apart."""
-_MOST_HELD = 1024
+_MOST_WORDS = 1 << 16
+_WORD_BYTES = ctypes.sizeof(ctypes.c_int64)
 _INTEGERS = "uint8 int8 int16 uint16 int32 uint32 int64 uint64".split()
 _OF_WORDS = re.compile(r" as (i|u|int|uint)64 ")
 _LEAST_ADDRESS = 1 << 32
@@ -93,6 +94,8 @@ class Place(NamedTuple):
 
     origin: StorageOrigin
     offset_bytes: int
+    bytes_left: int = 0
+    """To the end of a storage of torch."""
 
 
 def begin_entry(values):
@@ -133,26 +136,42 @@ def place_at(address):
     for storage in list(_of_torch):
         start = storage.data_ptr()
         if start <= address < start + max(storage.nbytes(), 1):
-            return Place(origin_of_torch(storage), address - start)
+            return Place(origin_of_torch(storage), address - start, start + storage.nbytes() - address)
     return None
 
 
 def held_by(tensor):
-    """[(index, `Place`)]: the addresses that a short tensor of torch holds in words of 8 bytes, for a kernel
-    to follow. It is of a type of 8 bytes, or a view of a storage that was made of one: what lies in others is
-    often left from something else.
+    """[(index, `Place`)]: the addresses that a tensor of torch holds in words of 8 bytes, for a kernel to
+    follow; what is held at an address has the index `3.0`. It is of a type of 8 bytes, or a view of a storage
+    that was made of one: what lies in others is often left from something else. Longer tables than
+    `_MOST_WORDS` are not followed.
     """
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and hasattr(tensor, "untyped_storage")
     if not is_plain or not tensor.is_contiguous() or str(tensor.dtype).partition(".")[2] not in _INTEGERS:
         return []
-    words = tensor.numel() * tensor.itemsize // ctypes.sizeof(ctypes.c_int64)
     start = tensor.data_ptr()
-    place = place_at(start) if start and 0 < words <= _MOST_HELD else None
-    if place is None or not (tensor.itemsize == ctypes.sizeof(ctypes.c_int64) or place.origin.is_of_words):
+    place = place_at(start) if start else None
+    if place is None or not (tensor.itemsize == _WORD_BYTES or place.origin.is_of_words):
         return []
-    values = (ctypes.c_int64 * words).from_address(start)
-    places = ((index, place_at(value)) for index, value in enumerate(values))
-    return [(index, place) for index, place in places if place is not None]
+    return list(_addresses(start, tensor.numel() * tensor.itemsize, {place.origin}))
+
+
+def _addresses(start, size_bytes, above):
+    """As of `held_by`. above: origins of the tables that lead here, which are not followed again."""
+    words = size_bytes // _WORD_BYTES
+    if not 0 < words <= _MOST_WORDS:
+        return
+    values = memoryview((ctypes.c_int64 * words).from_address(start)).cast("B").cast("q")
+    if max(values) < _LEAST_ADDRESS:
+        return
+    for index, value in enumerate(values):
+        place = place_at(value)
+        if place is None:
+            continue
+        yield str(index), place
+        if place.origin.is_of_words and place.origin not in above:
+            below = _addresses(value, place.bytes_left, {*above, place.origin})
+            yield from ((f"{index}.{inner}", held) for inner, held in below)
 
 
 def _of_address(address):
