@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -124,21 +125,23 @@ def _is_exact(reader: ProgramReader, values: Values) -> bool:
     """Whether equal effects give equal bits: no later step may contract, and no threads race.
 
     Threads that exchange values through memory (by atomic operations whose result is read, or accesses that
-    keep order) may come in any order, and so may floats that are added in memory.
+    keep order or read anew) may come in any order, and so may floats that are added in memory.
     """
     if not reader.is_final or (reader.may_contract and _may_be_contracted(values)):
         return False
-    effects = (operation for operation in values.made_by.values() if operation.effect)
+    has_results = {key[1] for key in values.keys if key[0] == "part"}
+    effects = ((n, made, made.effect.act) for n, made in values.made_by.items() if made.effect)
     return not any(
         each.sums_up
         or each.keeps_order
-        or (each.effect and each.effect.act is Act.ATOMIC and _is_lock(each.name))
-        for each in effects
+        or (act is Act.ATOMIC and (number in has_results or _EXCHANGES.search(each.name)))
+        or (act is Act.LOAD and each.reads_anew)
+        for number, each, act in effects
     )
 
 
-def _is_lock(name: str) -> bool:
-    return any(word in name for word in ("cas", "exch", "cmpswap", "cmpst", "swap", "cmpxchg"))
+_EXCHANGES = re.compile(r"cas|exch|cmpswap|cmpst|swap")
+"""Of atomic operations, those that leave what the last thread wrote."""
 
 
 def _may_be_contracted(values: Values) -> bool:

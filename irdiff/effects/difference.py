@@ -55,8 +55,13 @@ class Differences:
         """The accesses at other addresses: what they do and where, and by which constants."""
         self._is_place_unclear = False
         """Whether a predicate, address, condition or number of accesses is not shown."""
+        self._is_control_unclear = False
         self._gone: Counter[tuple[Act, str]] = Counter()
         self._new: Counter[tuple[Act, str]] = Counter()
+        self._writes_moved: set[str] = set()
+        """The spaces in which a write has another place or predicate."""
+        self._lost_writes: set[Difference] = set()
+        """Of global memory, by one side alone: no load makes up for these."""
 
     def all(self) -> list[Difference]:
         """Empty where both do the same."""
@@ -102,7 +107,7 @@ class Differences:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
                 facets.append(_Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
             else:
-                self._is_place_unclear = True
+                self._is_place_unclear = self._is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
         for facet in facets:
             yield from self._of_facet(facet)
@@ -136,6 +141,7 @@ class Differences:
             yield Hazard(kind=HazardKind.ACCESS, what=what, witness=self._witnesses.of(one, other))
         else:
             self._is_place_unclear |= one.effect.act in _PLAIN
+            self._writes_moved.add(one.effect.space)
             words = f"{code(ours)} → {code(theirs)}"
             yield NotShown(reason="another operation", detail=words, witness=self._witnesses.of(one, other))
 
@@ -217,6 +223,8 @@ class Differences:
                 witness = self._witnesses.of_values(root.base, root.head)
                 yield Rounding(kind=kind, base=ours, head=theirs, witness=witness)
             return
+        if is_place and facet.events and _writes(facet.events[0].effect.act):
+            self._writes_moved.add(facet.events[0].effect.space)
         if facet.is_address and facet.events:
             effect = facet.events[0].effect
             self._moved[effect.act, effect.space] |= {each.constants for each in roots}
@@ -226,6 +234,7 @@ class Differences:
             yield Hazard(kind=facet.kind, what=facet.what, witness=witness, detail=self._detail(root))
             return
         self._is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
+        self._is_control_unclear |= facet.kind is HazardKind.CONTROL
         is_equal = all(each.likeness is Likeness.EQUAL for each in roots)
         why = "equal in every sample, not proved equal" if is_equal else "not proved equal"
         yield NotShown(reason=f"another expression for the {facet.noun}, {why}", witness=witness)
@@ -312,10 +321,15 @@ class Differences:
         (self._gone if is_gone else self._new)[act, space] += 1
         name = _a(noun(event))
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
-        writes = act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != PRIVATE
         witness = self._witnesses.alone(event, is_gone=is_gone)
-        if writes:
-            return Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
+        if act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != PRIVATE:
+            side = self._base if is_gone else self._head
+            if any(order.same_bytes(self._values, event, each) for each in _others(side, event)):
+                return NotShown(reason=f"{_a(noun(event))} to bytes that are written twice", witness=witness)
+            hazard = Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
+            if space == "global":
+                self._lost_writes.add(hazard)
+            return hazard
         self._is_place_unclear = True
         return NotShown(reason=f"{_a(noun(event))} is {'gone' if is_gone else 'new'}", witness=witness)
 
@@ -384,8 +398,12 @@ class Differences:
         is_unclear = self._is_place_unclear or self._is_arranged()
         is_value_unclear = is_unclear or any(isinstance(each, NotShown) for each in own)
 
+        is_lost = not self._is_control_unclear and self._is_write_lost()
+
         def is_doubted(each: Difference) -> bool:
             if not isinstance(each, Hazard) or each.kind is HazardKind.ORDER:
+                return False
+            if each in self._lost_writes and is_lost:
                 return False
             return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
 
@@ -396,6 +414,11 @@ class Differences:
             else each
             for each in own
         ]
+
+    def _is_write_lost(self) -> bool:
+        """Whether one side alone makes writes of global memory, and all others are where they were."""
+        sides = [{act for act, space in side if _is_seen(act, space)} for side in (self._gone, self._new)]
+        return not all(sides) and self._writes_moved.isdisjoint(("global", ""))
 
     def _is_arranged(self) -> bool:
         """Whether what differs in one access may be made up for by another of that memory."""
@@ -416,6 +439,20 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 
 def _writes(act: Act) -> bool:
     return act is not Act.LOAD
+
+
+def _is_seen(act: Act, space: str) -> bool:
+    """Whether an access, or what may be one, writes what others read."""
+    return act not in (Act.LOAD, Act.LANES, Act.STATES) and space in ("global", "")
+
+
+def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:
+    return (
+        each
+        for block in side.blocks
+        for each in block.events
+        if each is not event and each.effect.act is Act.STORE
+    )
 
 
 def _a(words: str) -> str:

@@ -310,12 +310,12 @@ class _Block:
             operation, effect, number, like, guard, lanes, address, operands, each.line, each.pending
         )
         self._events.append(event)
-        if effect.act is Act.LOAD and not _READS_ANEW.search(operation.name):
+        if effect.act is Act.LOAD and not operation.reads_anew:
             self._loaded[effect.space][like] = event
-        elif effect.act is Act.STORE and effect.space:
+        elif effect.act is Act.STORE and effect.space and not operation.keeps_order:
             self._loaded[effect.space].clear()
             self._loaded[""].clear()
-        elif effect.act not in (Act.LOAD, Act.LANES, Act.STATES):
+        elif effect.act not in (Act.LOAD, Act.LANES, Act.STATES) or operation.keeps_order:
             self._loaded.clear()
         return event
 
@@ -335,8 +335,6 @@ class _Block:
         return like, guard, lanes, address, operands
 
 
-_READS_ANEW = re.compile(r"volatile|acquire|relaxed|mmio|atomic|\b(?:sc[01]|glc)\b")
-"""A load that says it reads what other threads wrote meanwhile."""
 _NARROW = frozenset(
     {"add", "sub", "neg", "mul", "mad", "not", "shl", "shr", "sar", "and", "or", "xor", "eq", "ne"}
     | {sign + order for sign in "su" for order in ("lt", "le", "gt", "ge")}

@@ -9,8 +9,9 @@ import re
 from collections import Counter
 
 _INSTRUCTION = re.compile(
-    r"(?:/\*[0-9a-f]+\*/\s+)?(?:\{ )?(?:@!?U?P\w+ )?([A-Z][A-Z0-9_]+)([.\w]*) ?([^;]*);"
+    r"(?:/\*[0-9a-f]+\*/\s+)?(?:\{ )?(?:@(?!!U?PT\b)!?U?P\w+ )?([A-Z][A-Z0-9_]+)([.\w]*) ?([^;]*);"
 )
+"""Not of what never runs: `@!PT LDS RZ, [RZ]`, which ptxas puts before a `BAR` as often as it likes."""
 _FLOATS = re.compile(r"[DFH](?:ADD|MUL|FMA|MNMX)2?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
 _MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
 _WORDS = {".64": 2, ".128": 4, ".256": 8}

@@ -168,7 +168,7 @@ def of_states(one: Event, other: Event) -> _Difference:
 
 
 def _rank(name: str, names: Sequence[str]) -> int:
-    parts = re.split(r"[. \"()]", name)
+    parts = re.split(r"[. \"(),]", name)
     return max((place for place, each in enumerate(names) if each in parts), default=-1)
 
 

@@ -87,6 +87,7 @@ CACHE_POLICY = "cache policy "
 _KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\bsc0 sc1\b|\bglc\b")
 """Of PTX (memory consistency model: acquire and release patterns, volatile) and AMD assembly (accesses that
 go past the caches of a compute unit)."""
+_READS_ANEW = re.compile(r"volatile|acquire|relaxed|mmio|atomic|\.cv\b|\b(?:sc[01]|glc)\b")
 _COPY_ADDS = re.compile(r"(?:cp\.reduce|multimem)\b.*\.add\b")
 """What it adds is named by a descriptor, if at all."""
 
@@ -124,6 +125,11 @@ class Operation:
     def keeps_order(self) -> bool:
         """Whether it is an access that other threads see in the order of the program."""
         return _KEEPS_ORDER.search(self.name) is not None
+
+    @property
+    def reads_anew(self) -> bool:
+        """Whether it is a load that says it reads what other threads wrote meanwhile."""
+        return _READS_ANEW.search(self.name) is not None
 
     @property
     def sums_up(self) -> bool:

@@ -88,5 +88,7 @@ def test_ptxas_may_be_wrong(head, kind, words):
     assert (found.bits is Bits.SAME) == (kind is Meaning.SAME)
 
 
-def test_moves_of_the_floating_point_unit_are_not_counted():
-    assert sass.counted(SASS) == {"FADD": 1, "STG": 4}
+def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
+    assert sass.counted(f"{SASS}\n/*0040*/ @!PT LDS RZ, [RZ] ;\n@PT LDS R1, [R2] ;") == {
+        "FADD": 1, "STG": 4, "LDS": 1,
+    }  # fmt: skip
