@@ -1,4 +1,4 @@
-"""A statistic: what is counted of a compiled kernel, in which unit, and which way is better."""
+"""A statistic: what is counted of a compiled kernel, and in which unit. It says nothing about time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ def value_of(name: str, facts: Mapping[str, Fact]) -> Fact | None:
     return facts.get(name, 0 if f"{name.partition('.')[0]}.total" in facts else None)
 
 
-class Better(StrEnum):
-    MORE = "more"
-    LESS = "less"
-    NEITHER = "neither"
-    """It describes: a reader sees that it moved, and it makes nothing worse."""
+class Direction(StrEnum):
+    UP = "up"
+    DOWN = "down"
 
 
 class Resource(IntEnum):
-    """What a statistic is about; what costs most comes first, in every report."""
+    """What a statistic is about, in the order of every report."""
 
     SPILLS = 0
     STACK = 1
@@ -49,18 +47,19 @@ class Statistic:
     name: str
     """As reports say it. Two backends may measure the same thing in different units."""
     unit: str
-    better: Better
     facts: tuple[str, ...]
     """The facts that add up to it."""
     source: str
     """Where its facts are read from."""
-    grave: bool = False
-    """Whether getting worse is worth an issue without being timed."""
+    denied: Direction = Direction.UP
+    """Which move a `fact` rule of a gate denies."""
+    should_be_none: bool = False
+    """Whether it is memory that stands for registers, which a kernel is meant to do without."""
 
     def of(self, facts: Mapping[str, Fact]) -> float | None:
         """Its value on one side; None where the facts do not say."""
         found = [value for name in self.facts if isinstance(value := facts.get(name), (int, float))]
         return float(sum(found)) if found else None
 
-    def worsened(self, base: float, head: float) -> bool:
-        return head > base if self.better is Better.LESS else self.better is Better.MORE and head < base
+    def is_denied(self, base: float, head: float) -> bool:
+        return head > base if self.denied is Direction.UP else head < base

@@ -79,13 +79,13 @@ class Candidate:
 
     @property
     def moved(self) -> str:
-        """In how many cases each statistic got worse and better."""
+        """In how many cases each statistic moved up and down."""
         counts: dict[str, list[int]] = {}
         for row in moved.by_target(self.run):
             found = counts.setdefault(row.statistic.name, [0, 0])
-            found[0] += len(row.worse)
-            found[1] += len(row.better)
-        words = [f"{name} {worse} worse, {better} better" for name, (worse, better) in counts.items()]
+            found[0] += len(row.up)
+            found[1] += len(row.down)
+        words = [f"{name} {moved.counts(up, down)}" for name, (up, down) in counts.items()]
         return "; ".join(words) or "none moved"
 
 

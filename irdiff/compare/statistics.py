@@ -1,7 +1,7 @@
-"""The statistics of all backends, in one order. Reports, history, the gate and the ranking read it.
+"""The statistics of all backends, in one order. Reports, history and the gate read it.
 
 A new figure is a row in `STATISTICS` of its backend and a reader that gives the facts the row names. Rows
-are in the order of `Resource`: what costs most comes first.
+are in the order of `Resource`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from irdiff import backends
-from irdiff.backends.statistic import Better, Resource, Statistic
+from irdiff.backends.statistic import Resource, Statistic
 from irdiff.model import Fact
 
 STATISTICS = tuple(
@@ -22,7 +22,7 @@ STATISTICS = tuple(
 """Those of one resource by backend, each in its backend's order."""
 _LIMITS_OF_A_LAUNCH = {"shared_bytes": "shared_memory_bytes", "lds_bytes": "shared_memory_bytes"}
 """By a fact of a kernel, the fact of its target that it cannot exceed: the driver refuses the launch."""
-COMPILE_TIME = Statistic(Resource.TIME, "compile time", "ms", Better.LESS, (), "the history of each case")
+COMPILE_TIME = Statistic(Resource.TIME, "compile time", "ms", (), "the history of each case")
 """Of no single run, as it depends on the machine: a history says where it left a case's own noise."""
 NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
 
@@ -33,13 +33,19 @@ def of_backend(backend: str) -> tuple[Statistic, ...]:
 
 
 def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
-    """What a kernel without a base may have of a fact at most: nothing of what costs without being of use
+    """What a kernel without a base may have of a fact at most: nothing of what it is meant to do without
     (spills, scratch memory), and else what the target has; None where there is no such bound.
     """
-    if any(fact in row.facts and row.grave and row.better is Better.LESS for row in STATISTICS):
+    if any(fact in row.facts and row.should_be_none for row in STATISTICS):
         return 0.0
     limit = target.get(_LIMITS_OF_A_LAUNCH.get(fact, ""))
     return float(limit) if isinstance(limit, (int, float)) else None
+
+
+def blocks(facts: Mapping[str, Fact]) -> float | None:
+    """How many blocks of a kernel a multiprocessor holds: 0 where the driver refuses the launch."""
+    counts = [row.of(facts) for row in STATISTICS if row.resource is Resource.BLOCKS]
+    return next((count for count in counts if count is not None), None)
 
 
 def facts_of(*names: str) -> tuple[str, ...]:
@@ -50,12 +56,11 @@ def facts_of(*names: str) -> tuple[str, ...]:
 
 FACTS = facts_of(*NAMES)
 """Every fact that a statistic is made from, in the order of the table."""
-GRAVE = tuple(row for row in STATISTICS if row.grave)
+SPILLS = tuple(row for row in STATISTICS if row.should_be_none)
 
 
 def named(name: str) -> tuple[Statistic, ...]:
-    """One for each fact of the statistics with this name, or of the fact with this name: less is better."""
+    """One for each fact of the statistics with this name, or of the fact with this name."""
     rows = [row for row in STATISTICS if row.name == name]
-    rows = [replace(row, better=Better.LESS) if row.better is Better.NEITHER else row for row in rows]
     found = [replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts]
-    return tuple(found) or (Statistic(Resource.CODE, name, "", Better.LESS, (name,), "a fact"),)
+    return tuple(found) or (Statistic(Resource.CODE, name, "", (name,), "a fact"),)

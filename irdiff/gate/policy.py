@@ -85,15 +85,21 @@ class VerdictRule(_Rule):
 
 
 class FactRule(_Rule):
-    """In no changed case one of these is worse than at base; unknown where no side has any of them."""
+    """In no changed case one of these rises (occupancy and blocks: falls); unknown where no side has any."""
 
     kind: Literal["fact"]
     facts: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """Names of statistics (`spills`, `occupancy`), or of single facts; of a fact, less is better."""
+    """Names of statistics (`spills`, `occupancy`), or of single facts."""
     more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """By how much it may be worse, in its own unit."""
+    """By how much it may move, in its own unit."""
     more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """The same in percent of base; what is denied is beyond both."""
+
+
+class FitsRule(_Rule):
+    """Of no changed or new case does the target refuse to launch head's code, unless it refused base's."""
+
+    kind: Literal["fits"]
 
 
 class SlowerRule(_Rule):
@@ -179,6 +185,7 @@ class ReachRule(_Rule):
 Rule = (
     VerdictRule
     | FactRule
+    | FitsRule
     | SlowerRule
     | CostRule
     | TimedRule

@@ -105,6 +105,8 @@ def _objection(  # noqa: PLR0911 - one line a kind
             return _nondeterministic(case, run)
         case policy.FactRule() if case.verdict is Verdict.ADDED:
             return _facts_alone(rule, case, run)
+        case policy.FitsRule() if case.verdict in (Verdict.ADDED, Verdict.CHANGED):
+            return _fits(case)
         case _ if case.verdict is not Verdict.CHANGED:
             return None
         case policy.FactRule():
@@ -135,7 +137,7 @@ def _verdict(rule: policy.VerdictRule, case: Case, run: Run) -> Objection | None
 
 def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     known = False
-    worse: list[str] = []
+    denied: list[str] = []
     if uncounted := _uncounted(rule, case):
         return uncounted
     for row in (row for name in rule.facts for row in statistics.named(name)):
@@ -148,10 +150,10 @@ def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
         known = True
         by = abs(after - before)
         beyond = by > rule.more_than and by > abs(before) * rule.more_than_percent / 100
-        if beyond and row.worsened(before, after):
-            worse.append(f"{row.name} {before:g} → {after:g}")
-    if worse:
-        return _violated(", ".join(worse))
+        if beyond and row.is_denied(before, after):
+            denied.append(f"{row.name} {before:g} → {after:g}")
+    if denied:
+        return _violated(", ".join(denied))
     if known or _same_code(case):
         return None
     return _unknown(f"neither side has {' or '.join(rule.facts)}")
@@ -171,12 +173,22 @@ def _uncounted(rule: policy.FactRule, case: Case) -> Objection | None:
 def _facts_alone(rule: policy.FactRule, case: Case, run: Run) -> Objection | None:
     """Of a new case: what it has of what no kernel should have, or more than its target has."""
     target = next(target for target in run.targets if target.name == case.target)
-    worse = []
+    denied = []
     for row in (row for name in rule.facts for row in statistics.named(name)):
         most, found = statistics.bound_alone(row.name, target.facts), row.of(case.facts.head)
         if found is not None and most is not None and found > most + (0 if most else rule.more_than):
-            worse.append(f"{row.name} {found:g}" + (f", and the target has {most:g}" if most else ""))
-    return _violated(f"new: {', '.join(worse)}") if worse else None
+            denied.append(f"{row.name} {found:g}" + (f", and the target has {most:g}" if most else ""))
+    return _violated(f"new: {', '.join(denied)}") if denied else None
+
+
+def _fits(case: Case) -> Objection | None:
+    blocks = statistics.blocks(case.facts.head)
+    if blocks is None:
+        return None if _same_code(case) else _unknown("its resources, or the target's limits, are not known")
+    if blocks or statistics.blocks(case.facts.base) == 0:
+        return None
+    needed = case.facts.head.get("occupancy_limit", "a resource")
+    return _violated(f"no block of it fits: it needs more {needed} than the target has")
 
 
 def _same_code(case: Case) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic, value_of
+from irdiff.backends.statistic import OF_TEXT, Resource, Statistic, value_of
 from irdiff.compare.statistics import STATISTICS, facts_of
 from irdiff.model import ComparedCase, Fact, Sides, Verdict
 from irdiff.texts import ir_of
@@ -22,12 +22,17 @@ Facts = Sides[Mapping[str, Fact]]
 
 
 def _count(fact: str, words: str) -> Statistic:
-    return Statistic(Resource.INSTRUCTIONS, words, "", Better.NEITHER, (fact,), OF_TEXT)
+    return Statistic(Resource.INSTRUCTIONS, words, "", (fact,), OF_TEXT)
 
 
 _LAYOUTS = _count("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR")
-_DIRECTED = (row for row in STATISTICS if row.better is not Better.NEITHER and row.name != "instructions")
-_BEFORE_ACCESS = (_LAYOUTS, *(row for row in _DIRECTED if row.name != "code size"))
+_TOLD_OTHERWISE = {Resource.BLOCKS, Resource.BARRIERS, Resource.INSTRUCTIONS, Resource.CODE}
+# a title has room for the registers of which a wave can run short
+_MINOR = {"AGPRs", "SGPRs", "SGPRs in lanes of VGPRs"}
+_BEFORE_ACCESS = (
+    _LAYOUTS,
+    *(row for row in STATISTICS if row.resource not in _TOLD_OTHERWISE and row.name not in _MINOR),
+)
 _AFTER_ACCESS = (
     *(
         _count(f"{stage}.{each.counted}", each.name)
@@ -51,7 +56,7 @@ _KEPT = tuple(
 
 
 def moved(cases: Sequence[ComparedCase], said: str) -> Iterator[str]:
-    """The figures that moved, the gravest first, without those that the words `said` already tell."""
+    """The figures that moved, in the order of the table, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
     counted = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
     counted = counted or [case.facts for case in known]

@@ -80,7 +80,7 @@ def _verdict(key: str, case: Case) -> tuple[object, ...]:
 
 
 def _group(key: str, group: ChangeGroup) -> tuple[object, ...]:
-    edit = (group.title, group.severity, 0.0, group.origin_stage, group.pass_name)
+    edit = (group.title, group.severity, group.origin_stage, group.pass_name)
     return (key, group.id, *edit, ",".join(group.charged), group.representative, len(group.members))
 
 

@@ -13,7 +13,7 @@ from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
 
-_GRAVE = {fact: row for row in statistics.GRAVE for fact in row.facts}
+_SPILLS = {fact for row in statistics.SPILLS for fact in row.facts}
 _HAS_CODE = {*COMPARED_VERDICTS, Verdict.FIXED, Verdict.ADDED}
 
 
@@ -51,7 +51,7 @@ class Alert:
     the version before has and no run of this one."""
     broken: tuple[str, ...]
     grave: tuple[Step, ...]
-    """Steps whose edits may be wrong, or that cost spills or occupancy."""
+    """Steps whose edits may be wrong, or that spill more."""
     slower: tuple[Slowdown, ...]
     faster: tuple[Slowdown, ...]
     bisect: tuple[str, ...]
@@ -113,9 +113,7 @@ def _former_cases(series: SeriesLines, pair: PairRow | None) -> set[str]:
 def _is_grave(step: Step) -> bool:
     if step.is_hazard:
         return True
-    return any(
-        move.fact in _GRAVE and _GRAVE[move.fact].worsened(move.before, move.after) for move in step.moves
-    )
+    return any(move.fact in _SPILLS and move.after > move.before for move in step.moves)
 
 
 def _edits(found: Iterable[Step]) -> dict[str, str]:

@@ -38,7 +38,7 @@ def of_run(history: Database, run: Run) -> tuple[Movement, ...] | None:
         moves = [move for case in cases if (move := _move(case, lines.get(case, [])))]
         unknown = len(cases) - len(moves)
         found.append(moved.summed(COMPILE_TIME, target.name, moves, same=0, unknown=unknown))
-    return tuple(row for row in found if row.worse or row.better)
+    return tuple(row for row in found if row.up or row.down)
 
 
 def _move(case_id: str, line: list[float | None]) -> StatisticMove | None:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from irdiff.errors import IrdiffError
 
-SCHEMA = "irdiff-history/1"
+SCHEMA = "irdiff-history/2"
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -50,7 +50,7 @@ TABLES: Mapping[str, str] = {
     "verdicts": """run VARCHAR NOT NULL, case_id VARCHAR NOT NULL, verdict VARCHAR NOT NULL,
         origin_stage VARCHAR, pass_name VARCHAR, group_id VARCHAR, nondeterministic VARCHAR NOT NULL""",
     "groups": """run VARCHAR NOT NULL, group_id VARCHAR NOT NULL, title VARCHAR NOT NULL,
-        severity VARCHAR NOT NULL, score DOUBLE NOT NULL, origin_stage VARCHAR NOT NULL, pass_name VARCHAR,
+        severity VARCHAR NOT NULL, origin_stage VARCHAR NOT NULL, pass_name VARCHAR,
         charged VARCHAR NOT NULL, representative VARCHAR NOT NULL, members INTEGER NOT NULL""",
     # of one session on one GPU
     "sessions": """session VARCHAR NOT NULL, created VARCHAR NOT NULL, gpu VARCHAR NOT NULL,

@@ -53,7 +53,6 @@ class GroupRow:
     id: str
     title: str
     severity: str
-    score: float
     origin_stage: str
     pass_name: str | None
     charged: str

@@ -45,7 +45,7 @@ class NamedGroup:
 
     @property
     def risk(self) -> str:
-        """`wrong-result risk in 1 of 4 cases`."""
+        """`hazard in 1 of 4 cases`."""
         some = f" in {self.short_title.risky} of {len(self.group.members)} cases"
         return self.group.severity + (some if self.is_partly_risky else "")
 

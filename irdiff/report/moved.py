@@ -1,12 +1,12 @@
-"""What got better and what got worse: each statistic over the changed cases of a target. Pure.
+"""What moved up and down: each statistic over the changed cases of a target. Pure.
 
-Only statistics with a direction are here. Totals are of the affected cases, those in which the statistic
-moved, and beside them of all changed cases. Quantiles are of the relative change over all compared cases; one
-whose code is the same counts as 0.
+Whether a move costs time is not said here: registers and code size did not tell (`cost/README.md`). Totals
+are of the affected cases, those in which the statistic moved, and beside them of all changed cases. Quantiles
+are of the relative change over all compared cases; one whose code is the same counts as 0.
 
-A case is an *outlier* where a grave statistic moved (spills, occupancy), or another one moved by a tenth or
-more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles
-(Tukey, "Exploratory Data Analysis", 1977).
+A case is an *outlier* where spills moved, or another statistic moved by a tenth or more and lies beyond the
+far fences of its target: three interquartile ranges outside the quartiles (Tukey, "Exploratory Data
+Analysis", 1977).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
-from irdiff.backends.statistic import Better, Statistic
+from irdiff.backends.statistic import Resource, Statistic
 from irdiff.compare import statistics
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
@@ -58,9 +58,9 @@ class Movement:
     statistic: Statistic
     part: str
     """The target, or a family and a target."""
-    worse: tuple[StatisticMove, ...]
+    up: tuple[StatisticMove, ...]
     """The farthest first."""
-    better: tuple[StatisticMove, ...]
+    down: tuple[StatisticMove, ...]
     same: int
     unknown: int
     """Changed cases whose facts do not say."""
@@ -73,8 +73,8 @@ class Movement:
 
     @property
     def words(self) -> str:
-        """`6 worse, 7 better`."""
-        words = counts(len(self.worse), len(self.better))
+        """`6 up, 7 down`."""
+        words = counts(len(self.up), len(self.down))
         return f"{words}, {self.unknown} unknown" if self.unknown else words
 
     @property
@@ -89,13 +89,14 @@ class Outlier:
 
     case_id: str
     words: str
-    worse: bool
-    weight: float
+    is_spill: bool
+    share: float
+    """How far it moved, without its sign."""
 
 
-def counts(worse: int, better: int) -> str:
-    """`6 worse, 7 better`."""
-    return ", ".join(f"{count} {word}" for count, word in ((worse, "worse"), (better, "better")) if count)
+def counts(up: int, down: int) -> str:
+    """`6 up, 7 down`."""
+    return ", ".join(f"{count} {word}" for count, word in ((up, "up"), (down, "down")) if count)
 
 
 def by_target(run: Run) -> list[Movement]:
@@ -120,9 +121,10 @@ def _compared(run: Run, target: Target) -> list[Case]:
 
 
 def _of(part: str, target: Target, cases: Sequence[Case]) -> list[Movement]:
-    directed = [row for row in statistics.of_backend(target.backend) if row.better is not Better.NEITHER]
-    found = (_movement(row, part, cases) for row in directed)
-    return [row for row in found if row.worse or row.better]
+    # occupancy says what blocks say, in warps
+    told = (row for row in statistics.of_backend(target.backend) if row.resource is not Resource.BLOCKS)
+    found = (_movement(row, part, cases) for row in told)
+    return [row for row in found if row.up or row.down]
 
 
 def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movement:
@@ -142,8 +144,8 @@ def summed(
     return Movement(
         statistic=statistic,
         part=part,
-        worse=_farthest(move for move in moved if statistic.worsened(move.base, move.head)),
-        better=_farthest(move for move in moved if not statistic.worsened(move.base, move.head)),
+        up=_farthest(move for move in moved if move.head > move.base),
+        down=_farthest(move for move in moved if move.head < move.base),
         same=same + len(known) - len(moved),
         unknown=unknown,
         affected=_total(statistic, moved),
@@ -173,23 +175,22 @@ def _total(statistic: Statistic, moves: Sequence[StatisticMove]) -> StatisticMov
 
 
 def outliers(movements: Iterable[Movement]) -> list[Outlier]:
-    """Of movements by target: the worst first, then those that became better."""
+    """Of movements by target: spills first, then what moved farthest."""
     rows = [
         Outlier(
             case_id=move.case_id,
             words=f"{row.statistic.name} {move.words}",
-            worse=worse,
-            weight=abs(move.relative) * (10 if row.statistic.grave else 1),
+            is_spill=row.statistic.should_be_none,
+            share=abs(move.relative),
         )
         for row in movements
-        for worse, moves in ((True, row.worse), (False, row.better))
-        for move in moves
+        for move in (*row.up, *row.down)
         if _is_far(row, move)
     ]
-    return sorted(rows, key=lambda row: (not row.worse, -row.weight, row.case_id))
+    return sorted(rows, key=lambda row: (not row.is_spill, -row.share, row.case_id))
 
 
 def _is_far(row: Movement, move: StatisticMove) -> bool:
     low, high = row.quantiles[2], row.quantiles[4]
     is_far = not -_FENCE * (high - low) <= move.relative - low <= (1 + _FENCE) * (high - low)
-    return row.statistic.grave or (is_far and abs(move.relative) >= _LEAST_OUTLYING)
+    return row.statistic.should_be_none or (is_far and abs(move.relative) >= _LEAST_OUTLYING)

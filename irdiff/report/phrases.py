@@ -90,7 +90,7 @@ def number(value: Fact) -> str:
 
 
 def moved(case: Case, limit: int = 6) -> str:
-    """The facts of a changed case that moved, or those of a new one, the most telling first."""
+    """The facts of a changed case that moved, or those of a new one, in the order of the statistics."""
     if case.verdict is Verdict.ADDED:
         known = list(facts_in_order(case.facts.head).items())
         return ", ".join(f"{name} {number(value)}" for name, value in known[:limit])

@@ -142,7 +142,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     """By target where there is room for that."""
     if not shown.statistics:
         return
-    yield from tables.heading("better and worse: how many kernels")
+    yield from tables.heading("figures that moved: in how many cases")
     names = [[Text(row.name), _bar(row)] for row in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
     cells = [[Text(cell.words if cell else "") for cell in row.cells] for row in shown.statistics]
@@ -151,16 +151,16 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
         columns = _columns("", "", "")
         rows = [[*left, Text(row.words)] for left, row in zip(names, shown.statistics, strict=True)]
     yield from tables.lines(columns, rows, width)
-    worst = [(row.name, row.worst) for row in shown.statistics if row.worst]
-    far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in worst]
-    yield from tables.lines(_columns("worst", ""), far, None) if far else ()
+    farthest = [(row.name, row.farthest) for row in shown.statistics if row.farthest]
+    far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in farthest]
+    yield from tables.lines(_columns("farthest", ""), far, None) if far else ()
 
 
 def _bar(row: StatisticRow) -> Text:
-    """How many got worse, of those that moved."""
-    worse = round(_BAR * row.worse / (row.worse + row.better)) if row.worse + row.better else 0
-    worse = min(max(worse, row.worse > 0), _BAR - (row.better > 0))
-    return Text.assemble(("█" * worse, _BAD), ("░" * (_BAR - worse), _GOOD))
+    """How many moved up, of those that moved."""
+    up = round(_BAR * row.up / (row.up + row.down)) if row.up + row.down else 0
+    up = min(max(up, row.up > 0), _BAR - (row.down > 0))
+    return Text.assemble("█" * up, ("░" * (_BAR - up), _DIM))
 
 
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
@@ -227,10 +227,10 @@ def _columns(*names: str) -> list[Column]:
 
 
 def _bump(shown: RunView) -> Iterator[Text]:
-    far = (_case(row.case_id, _BAD if row.worse else _GOOD, row.words) for row in shown.outliers)
+    far = (_case(row.case_id, "", row.words) for row in shown.outliers)
     yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outlier")
     parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)
-    yield from _section("better and worse, by family and target", parts, shown.by_family.more, "row")
+    yield from _section("figures that moved, by family and target", parts, shown.by_family.more, "row")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

@@ -1,7 +1,7 @@
 """One run as its readers see it. Terminal, Markdown and page print this, and decide nothing.
 
-The order is that of the questions: is it safe, what got better and worse, what was changed and by whom, what
-is not known, and all else. What does not fit the limits is counted.
+The order is that of the questions: is it safe, what is expected of its time, which figures moved, what was
+changed and by whom, what is not known, and all else. What does not fit the limits is counted.
 """
 
 from __future__ import annotations
@@ -131,22 +131,22 @@ class StatisticRow:
     """By `moved_targets`."""
 
     @property
-    def worst(self) -> StatisticMove | None:
-        """The case in which it got worse by most."""
-        moves = [cell.worse[0] for cell in self.cells if cell and cell.worse]
+    def farthest(self) -> StatisticMove | None:
+        """The case in which it moved by most."""
+        moves = [moves[0] for cell in self.cells if cell for moves in (cell.up, cell.down) if moves]
         return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
     @property
-    def worse(self) -> int:
-        return sum(len(cell.worse) for cell in self.cells if cell)
+    def up(self) -> int:
+        return sum(len(cell.up) for cell in self.cells if cell)
 
     @property
-    def better(self) -> int:
-        return sum(len(cell.better) for cell in self.cells if cell)
+    def down(self) -> int:
+        return sum(len(cell.down) for cell in self.cells if cell)
 
     @property
     def words(self) -> str:
-        return moved.counts(self.worse, self.better)
+        return moved.counts(self.up, self.down)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +295,7 @@ def _verdicts(run: Run) -> Iterator[tuple[str, int]]:
         yield "nondeterministic", unstable
 
 
-# better and worse
+# figures that moved
 
 
 def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tuple[StatisticRow, ...]:
@@ -352,7 +352,7 @@ def _group_lines(
 
 
 def _left(risks: Iterable[str]) -> str:
-    """`50 more groups: 5 wrong-result risk, 45 resources`."""
+    """`50 more groups: 5 hazard, 45 not shown`."""
     counts = Counter(risks)
     words = [f"{count} {name}" for name, count in counts.items()]
     return f"{counted(counts.total(), 'more group')}: {', '.join(words)}" if counts else ""

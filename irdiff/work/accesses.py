@@ -17,8 +17,8 @@ from irdiff.work.destinations import written
 from irdiff.work.launch_facts import KnownContent
 from irdiff.work.opcodes import LOCAL, SHARED
 from irdiff.work.patterns import AccessPatterns
-from irdiff.work.sass import ZERO, Operand, SassInstruction
-from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
+from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
+from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged, spread
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
@@ -58,6 +58,11 @@ class CostTally:
             return self.sure
         self.is_sure = False
         return self.beyond
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether all programs cost the same."""
+        return bool((self.both == self.both[..., :1]).all())
 
     def copied(self, places: slice) -> tuple[Array, Array | None]:
         """What was counted for some instructions; None for what may happen besides, where that is nothing."""
@@ -99,6 +104,20 @@ class Access:
 
 
 @dataclass
+class LaneFigures:
+    """How many lanes of each warp a mask has: most accesses in a row have one mask."""
+
+    mask: Array | None = None
+    counts: Array | None = None
+    per_width: dict[int, Array] = field(default_factory=dict)
+
+    def of(self, lanes: Array) -> Array:
+        if self.mask is not lanes or self.counts is None:
+            self.mask, self.counts, self.per_width = lanes, np.count_nonzero(lanes, axis=1), {}
+        return self.counts
+
+
+@dataclass
 class Memory:
     """Shared memory's known words, and the contents of global memory that the launch fixes."""
 
@@ -111,6 +130,7 @@ class Memory:
     shared_known: Array | None = None
     overwritten: set[int] = field(default_factory=set)
     events: list[Any] = field(default_factory=list)
+    figures: LaneFigures = field(default_factory=lambda: LaneFigures())
     by_address: dict[int, int] = field(default_factory=dict)
     """Address of a tensor map → bytes of one copy."""
 
@@ -190,7 +210,7 @@ class Memory:
             self.state.forget(row.kind, row.number, write)
 
     def _count_bytes(self, place: int, lanes: Array, maybe: Array | None, width: int, sure: bool) -> None:
-        self.tally.add(BYTES, place, self.of_programs(lanes.sum(axis=1) * width), sure)
+        self.tally.add(BYTES, place, self.of_programs(self.figures.of(lanes) * width), sure)
         if maybe is not None:
             self.tally.add(BYTES, place, self.of_programs((maybe & ~lanes).sum(axis=1) * width), False)
 
@@ -208,7 +228,7 @@ class Memory:
         """Counts; returns the lines of 128 bytes that a copy into shared memory comes from."""
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=True)
-        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        lanes = spread(active, (self.state.slots, 32))
         self._count_lanes(place, lanes, width, sure)
         if maybe is not None:
             self._count_maybe(place, lanes, maybe, width)
@@ -216,7 +236,7 @@ class Memory:
             self._count_unknown(UNKNOWN_REQUESTS, place, lanes, maybe, sure)
             self.events.append(Access(place, None, None, width, "global"))
             return None
-        where = np.broadcast_to(addresses, lanes.shape)
+        where = spread(addresses, lanes.shape)
         touched = self._sectors(ins, where, lanes, width)
         tally.add(SECTORS, place, self.of_programs(touched), sure)
         if maybe is not None:
@@ -236,9 +256,12 @@ class Memory:
 
     def _count_lanes(self, place: int, lanes: Array, width: int, sure: bool) -> None:
         """Requests, the sectors that they need at least, and bytes."""
-        count = lanes.sum(axis=1)
-        figures = np.stack([count > 0, -(-count * width // coalescing.SECTOR_BYTES), count * width])
-        of_programs = figures.reshape(3, self.state.programs, self.state.warps).sum(axis=2)
+        count = self.figures.of(lanes)
+        of_programs = self.figures.per_width.get(width)
+        if of_programs is None:
+            figures = np.stack([count > 0, -(-count * width // coalescing.SECTOR_BYTES), count * width])
+            of_programs = figures.reshape(3, self.state.programs, self.state.warps).sum(axis=2)
+            self.figures.per_width[width] = of_programs
         self.tally.table(sure)[REQUESTS : BYTES + 1, place] += of_programs
 
     def _count_maybe(self, place: int, lanes: Array, maybe: Array, width: int) -> None:
@@ -316,8 +339,8 @@ class Memory:
     ) -> None:
         place, tally = ins.place, self.tally
         addresses, known = self.address(operand, wide=False)
-        lanes = np.broadcast_to(active, (self.state.slots, 32))
-        warps = lanes.any(axis=1)
+        lanes = spread(active, (self.state.slots, 32))
+        warps = self.figures.of(lanes) > 0
         if ins.opcode != "LDGSTS":
             self._count_bytes(place, lanes, maybe, width, sure)
         matrices = 0
@@ -328,7 +351,7 @@ class Memory:
             self._count_unknown(UNKNOWN_WAVES, place, lanes, maybe, sure)
             self.events.append(Access(place, None, None, width, "shared"))
             return
-        where = np.broadcast_to(addresses, lanes.shape)
+        where = spread(addresses, lanes.shape)
         if matrices:
             rows = functools.partial(coalescing.wavefronts, width=16, lanes_at_once=8)
             first = where[:, : 8 * matrices], lanes[:, : 8 * matrices]
@@ -358,13 +381,9 @@ class Memory:
 
         Four warps share what they read; swizzled tiles have no conflicts.
         """
-        rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
-        size_bits = 8 if ins.opcode in ("QGMMA", "IGMMA") else _ELEMENT_BITS.get(ins.modifiers[-1], 16)
-        from_registers = ins.operands[1].kind == "R"
-        size = (columns + (0 if from_registers else rows)) * depth * size_bits // 8
-        waves = warps * -(-size // (_WAVE_BYTES * 4))
-        self.tally.add(WAVEFRONTS, ins.place, self.of_programs(waves[:, 0]), sure)
-        self.tally.add(LEAST_WAVES, ins.place, self.of_programs(waves[:, 0]), sure)
+        waves = self.of_programs(warps[:, 0] * _matrix_waves(ins.form))
+        self.tally.add(WAVEFRONTS, ins.place, waves, sure)
+        self.tally.add(LEAST_WAVES, ins.place, waves, sure)
 
     def _forget_shared(self) -> None:
         self.shared = self.shared_known = None
@@ -388,8 +407,8 @@ class Memory:
             self.shared = np.zeros((state.programs, size), dtype=np.uint8)
             self.shared_known = np.zeros((state.programs, size), dtype=bool)
         shape = (state.slots, 32)
-        lanes = np.broadcast_to(active if maybe is None else active | maybe, shape)
-        first = np.broadcast_to(addresses & _SHARED_WINDOW, shape)
+        lanes = spread(active if maybe is None else active | maybe, shape)
+        first = spread(addresses & _SHARED_WINDOW, shape)
         lanes = lanes & (first + width <= self.shared.shape[1])
         program = np.broadcast_to((np.arange(state.slots) // state.warps)[:, None], shape)[lanes]
         first = first[lanes]
@@ -438,7 +457,7 @@ class Memory:
     def _count_local(
         self, ins: SassInstruction, active: Array, maybe: Array | None, width: int, sure: bool
     ) -> None:
-        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        lanes = spread(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
         self._count_bytes(ins.place, lanes, maybe, width, sure)
@@ -452,7 +471,7 @@ class Memory:
         self, ins: SassInstruction, operand: Operand, active: Array, write: Array | None, width: int
     ) -> None:
         words = max(1, width // 4)
-        lanes = np.broadcast_to(active, (self.state.slots, 32))
+        lanes = spread(active, (self.state.slots, 32))
         addresses, known = self.address(operand, wide=False)
         start, same = 0, False
         if addresses is not None and not _some_unknown(known, lanes):
@@ -477,6 +496,16 @@ class Memory:
             value = self.state.local.get(start + 4 * n, UNKNOWN) if same and width >= 4 else UNKNOWN
             if ins.operands[0].number != ZERO:
                 self.state.write("R", ins.operands[0].number + n, *value, write)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _matrix_waves(ins: InstructionForm) -> int:
+    """Of one warp."""
+    rows, columns, depth = (int(word) for word in next(w for w in ins.modifiers if "x" in w).split("x"))
+    size_bits = 8 if ins.opcode in ("QGMMA", "IGMMA") else _ELEMENT_BITS.get(ins.modifiers[-1], 16)
+    from_registers = ins.operands[1].kind == "R"
+    size = (columns + (0 if from_registers else rows)) * depth * size_bits // 8
+    return -(-size // (_WAVE_BYTES * 4))
 
 
 def _lines(addresses: Array, active: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,11 +63,11 @@ def add3(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     for source in sources:
         if source.number == ZERO and source.kind in ("R", "UR") and not source.inverted:
             continue  # minus zero carries, but nobody writes it
-        bare = replace(source, negated=False, inverted=False)
-        value, mask = state.fetch(bare) if source.kind in ("R", "UR") else state.fetch(source)
+        is_register = source.kind in ("R", "UR")
+        value, mask = state.bare(source) if is_register else state.fetch(source)
         if value is None:
             return unknown(target, *outs)
-        if source.kind in ("R", "UR") and (source.inverted or source.negated):
+        if is_register and (source.inverted or source.negated):
             value = ~value
             plus_one += source.negated
         value = value.astype(U64)

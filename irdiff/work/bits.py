@@ -88,6 +88,12 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
+@functools.lru_cache(maxsize=1 << 10)
+def _comparison(words: tuple[str, ...]) -> tuple[str | None, str]:
+    word = next((row for row in words if row in _COMPARE), None)
+    return word, next((row for row in words if row in ("AND", "OR", "XOR")), "AND")
+
+
 def compare(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     first, second, left, right, *flags = ins.operands
     words = ins.modifiers
@@ -98,7 +104,7 @@ def compare(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value
     if "U32" not in words:
         a, b = a.view(I32), b.view(I32)
     known = both(known_a, known_b)
-    word = next((row for row in words if row in _COMPARE), None)
+    word, kind = _comparison(words)
     if word is None:  # .T, .F, of which none was seen
         return unknown(first, second)
     result = _COMPARE[word](a, b)
@@ -118,7 +124,8 @@ def compare(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value
     if joined is None:
         return unknown(first, second)
     known = both(known, mask)
-    kind = next(row for row in words if row in ("AND", "OR", "XOR"))
+    if flags[0].number == ZERO and not flags[0].negated and kind == "AND":  # PT joins nothing
+        return [(first, (result, known)), (second, (~result, known))]
     function = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}[kind]
     return [(first, (function(result, joined), known)), (second, (function(~result, joined), known))]
 

@@ -31,6 +31,9 @@ _MOST_STEPS = 8_000
 """Instructions that are executed for a launch; a step of many lanes counts as several."""
 _MOST_STEPS_AT_FIRST = 3_000
 """For the first programs, where they differ: all that have to follow would take several times as many."""
+_TOO_LONG_AT_FIRST = (
+    f"too long: its programs differ, and the first took over {_MOST_STEPS_AT_FIRST:,} steps"
+)
 _LANES_AS_A_STEP = 2048
 """Lanes that make a step take twice as long as that of one warp, as measured."""
 _MOST_COUNTS = 8_000_000
@@ -100,15 +103,18 @@ class _Runs:
     def costs(self, places: Sequence[Place]) -> Any:
         """(sure and beyond, columns, instructions, programs). Raises NotCounted, EndlessLoop."""
         if self._spent > _MOST_STEPS_AT_FIRST:
-            raise NotCounted(
-                f"too long: its programs differ, and the first took over {_MOST_STEPS_AT_FIRST:,} steps"
-            )
+            raise NotCounted(_TOO_LONG_AT_FIRST)
         weight = 1 + len(places) * self._facts.warps * 32 / _LANES_AS_A_STEP
         executed = programs.execute(
             self._function, self._deciding, self._facts, places, self._patterns,
-            most_steps=int((_MOST_STEPS - self._spent) / weight),
+            most_steps=(
+                int(((_MOST_STEPS if self._spent else _MOST_STEPS_AT_FIRST) - self._spent) / weight),
+                int((_MOST_STEPS - self._spent) / weight),
+            ),
         )  # fmt: skip
         self._spent += executed.steps * weight
+        if not executed.ended and not executed.tally.is_alike and self._spent < _MOST_STEPS:
+            raise NotCounted(_TOO_LONG_AT_FIRST)
         if not executed.ended:
             raise NotCounted(f"too long: more than {_MOST_STEPS:,} steps")
         self.notes.update(dict.fromkeys(executed.open_loops))

@@ -20,6 +20,11 @@ def is_flag(operand: Operand) -> bool:
 
 def split(ins: SassInstruction) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
     """Destination, predicates that are written, sources, predicates that are read."""
+    return _split(ins.form)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _split(ins: InstructionForm) -> tuple[Operand, list[Operand], list[Operand], list[Operand]]:
     rest = list(ins.operands[1:])
     outs: list[Operand] = []
     while rest and is_flag(rest[0]):

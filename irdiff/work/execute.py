@@ -63,6 +63,9 @@ class Executor:
     alive: Array = field(init=False)
     steps: int = 0
     most_steps: int = 0
+    """Where programs differ."""
+    most_steps_alike: int = 0
+    """Where they have done the same so far."""
     arrived: dict[int, Array] = field(default_factory=dict)
     """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
     open_loops: dict[int, str] = field(default_factory=dict)
@@ -189,7 +192,7 @@ class Executor:
             opcode = ins.opcode
             self.steps += 1
             if self.steps > self.most_steps:
-                raise TooManySteps
+                self._go_on_if_alike()
             flag: Value = (None, None) if ins.predicate is None else self.state.flag(ins.predicate)
             if opcode in BRANCHES:
                 counted(place + 1)
@@ -210,6 +213,11 @@ class Executor:
                 counted(place)
                 fragments.append(Fragment(place, mask, sure))
                 return None
+
+    def _go_on_if_alike(self) -> None:
+        if self.steps > self.most_steps_alike or not self.tally.is_alike:
+            raise TooManySteps
+        self.most_steps = self.most_steps_alike
 
     def _of_whole_programs(self, mask: Array) -> bool:
         """Whether the other warps of these programs have ended: nobody is waited for."""
@@ -273,6 +281,8 @@ class Executor:
                 )
         else:
             results = self._other(ins, mask, sure)
+        if not needed:
+            return
         for target, result in results:
             value, known = result
             base = lane_mask if target.kind in ("R", "P") else warp_mask

@@ -14,6 +14,7 @@ import numpy as np
 
 _FAR = np.int64(1) << 62
 _MOST = 1 << 16
+_MOST_OF_ALL = 512
 Cost = Callable[[Any, Any], Any]
 """(addresses, active lanes), both (n, lanes) → n costs."""
 
@@ -21,10 +22,21 @@ Cost = Callable[[Any, Any], Any]
 class AccessPatterns:
     def __init__(self) -> None:
         self._costs: dict[tuple[Hashable, bytes], int] = {}
+        self._of_all: dict[tuple[Hashable, bytes], Any] = {}
+        """The same for all warps at once: most accesses repeat as a whole."""
 
     def cost(self, kind: Hashable, function: Cost, addresses: Any, active: Any, line_bytes: int) -> Any:
         """`function` of each warp; it is the same for all accesses of one `kind`. An array (warps,)."""
         moved = np.where(active, addresses - (addresses[:, :1] & -line_bytes), _FAR)
+        key = kind, moved.tobytes()
+        known = self._of_all.get(key)
+        if known is None:
+            if len(self._of_all) >= _MOST_OF_ALL:
+                self._of_all.clear()
+            known = self._of_all[key] = self._computed(kind, function, moved)
+        return known
+
+    def _computed(self, kind: Hashable, function: Cost, moved: Any) -> Any:
         if len(self._costs) > _MOST:
             self._costs.clear()
         if (moved == moved[:1]).all():

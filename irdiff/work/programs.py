@@ -37,9 +37,12 @@ def execute(
     places: Sequence[Place],
     patterns: AccessPatterns,
     *,
-    most_steps: int,
+    most_steps: tuple[int, int],
 ) -> Executed:
-    """The programs at these places of the grid. Raises NotCounted, EndlessLoop."""
+    """The programs at these places of the grid. Raises NotCounted, EndlessLoop.
+
+    `most_steps`: where they differ, and where they do the same.
+    """
     programs, warps = len(places), facts.warps
     tally = CostTally(len(function.instructions), programs)
 
@@ -63,7 +66,7 @@ def execute(
         state, tally, facts.regions, facts.shared_bytes, patterns, by_address=dict(facts.descriptors)
     )
     executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
-    executor.most_steps = most_steps
+    executor.most_steps, executor.most_steps_alike = most_steps
     try:
         executor.run()
         ended = True

@@ -95,11 +95,6 @@ class Repeater:
         least, most = (0, 2**32 - 1) if unsigned else (-(2**31), 2**31 - 1)
         self.memory.events.append(IntegerComparison(place, sides[0], sides[1], kind, least, most))
 
-    def left_loop(self, head: int) -> None:
-        self.loops.pop(head, None)
-        if not self.loops:
-            self.memory.events.clear()
-
     def arrive(self, head: int, tail: int, mask: Array) -> None:
         """The lanes of `mask` begin another iteration."""
         for inner in [key for key in self.loops if head < key <= tail]:

@@ -8,7 +8,7 @@ in place, so that a copy of the dictionaries is a snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,11 @@ UNKNOWN: Value = (None, None)
 _ZERO32 = np.zeros((1, 1), dtype=np.uint32)
 _TRUE = np.ones((1, 1), dtype=bool)
 _FALSE = np.zeros((1, 1), dtype=bool)
+
+
+def spread(array: Array, shape: tuple[int, int]) -> Array:
+    """`np.broadcast_to`, which takes ten times as long where nothing is to do."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def both(*masks: Array | None) -> Array | None:
@@ -54,7 +59,8 @@ class WarpState:
     )
     local: dict[int, Value] = field(default_factory=dict)
     """Local memory by byte offset of each word: spills have one address for all threads."""
-    _immediates: dict[tuple[str, int, bool, bool], Value] = field(default_factory=dict)
+    _immediates: dict[Operand, Value] = field(default_factory=dict)
+    """By the operand itself, which has one form for one text."""
 
     @property
     def slots(self) -> int:
@@ -103,13 +109,19 @@ class WarpState:
                     UNKNOWN if operand.suffix.startswith(("H", "B")) else self._signed(operand, value, known)
                 )
         elif kind in ("imm", "const", "float"):
-            key = (operand.text, operand.number, operand.negated, operand.inverted)
-            if key not in self._immediates:
-                self._immediates[key] = self._signed(operand, *self._literal(operand))
-            return self._immediates[key]
+            value_of = self._immediates.get(operand)
+            if value_of is None:
+                value_of = self._immediates[operand] = self._signed(operand, *self._literal(operand))
+            return value_of
         else:
             return UNKNOWN
         return self._signed(operand, value, known)
+
+    def bare(self, register: Operand) -> Value:
+        """A register's 32 bits, without the minus or `~` that is written before it."""
+        if register.suffix or register.absolute:
+            return self.fetch(replace(register, negated=False, inverted=False))
+        return self.word(register.kind, register.number)
 
     def fetch64(self, operand: Operand) -> Value:
         if operand.kind in ("R", "UR"):

@@ -11,7 +11,7 @@ from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
 from irdiff.backends.binary_kind import BinaryKind
-from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic
+from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, amdgcn
 from irdiff.model import Component, Fact
 from irdiff.stages import Stage
@@ -55,21 +55,22 @@ HAS_TENSOR_MAPS = False
 
 _NOTES, _METADATA = "notes of the code object", "Triton's metadata"
 _LIMITS = "resources and the limits of the target"
-_OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
+_OF = Resource
 # fmt: off
 STATISTICS: tuple[Statistic, ...] = (
-    Statistic(_OF.SPILLS, "spills", "registers", _LESS, ("vgpr_spills", "sgpr_spills"), _NOTES,
-              grave=True),
-    Statistic(_OF.SPILLS, "scratch memory", "B", _LESS, ("scratch_bytes",), _NOTES, grave=True),
-    Statistic(_OF.OCCUPANCY, "occupancy", "waves a SIMD", _MORE, ("waves_per_simd",), _LIMITS, grave=True),
-    Statistic(_OF.BLOCKS, "work-groups a compute unit", "", _NEITHER, ("workgroups_per_compute_unit",),
-              _LIMITS),
-    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", _LESS, ("shared_bytes", "lds_bytes"), _METADATA),
-    Statistic(_OF.REGISTERS, "VGPRs", "", _LESS, ("vgprs",), _NOTES),
-    Statistic(_OF.REGISTERS, "AGPRs", "", _NEITHER, ("agprs",), _NOTES),
-    Statistic(_OF.REGISTERS, "SGPRs", "", _NEITHER, ("sgprs",), _NOTES),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("amdgcn.total",), OF_TEXT),
-    Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
+    Statistic(_OF.SPILLS, "spills", "registers", ("vgpr_spills",), _NOTES, should_be_none=True),
+    Statistic(_OF.SPILLS, "scratch memory", "B", ("scratch_bytes",), _NOTES, should_be_none=True),
+    Statistic(_OF.OCCUPANCY, "occupancy", "waves a SIMD", ("waves_per_simd",), _LIMITS,
+              denied=Direction.DOWN),
+    Statistic(_OF.BLOCKS, "work-groups a compute unit", "", ("workgroups_per_compute_unit",),
+              _LIMITS, denied=Direction.DOWN),
+    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", ("shared_bytes", "lds_bytes"), _METADATA),
+    Statistic(_OF.REGISTERS, "VGPRs", "", ("vgprs",), _NOTES),
+    Statistic(_OF.REGISTERS, "AGPRs", "", ("agprs",), _NOTES),
+    Statistic(_OF.REGISTERS, "SGPRs", "", ("sgprs",), _NOTES),
+    Statistic(_OF.REGISTERS, "SGPRs in lanes of VGPRs", "", ("sgpr_spills",), _NOTES),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", ("amdgcn.total",), OF_TEXT),
+    Statistic(_OF.CODE, "code size", "B", ("code_bytes",), "sections that execute"),
 )
 # fmt: on
 

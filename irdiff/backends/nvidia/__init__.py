@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.nvidia.cubin import entry, read
 from irdiff.backends.nvidia.occupancy import occupancy
-from irdiff.backends.statistic import OF_TEXT, Better, Resource, Statistic
+from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, ptx, sass
 from irdiff.model import Component, Fact
 from irdiff.stages import Stage
@@ -54,29 +54,30 @@ HAS_TENSOR_MAPS = True
 _LOG, _CUBIN, _METADATA = "ptxas -v", "attributes of the cubin", "Triton's metadata"
 _COUNTED = "counted over the whole launch (irdiff/work)"
 _LIMITS = "resources and the limits of the target"
-_OF, _LESS, _MORE, _NEITHER = Resource, Better.LESS, Better.MORE, Better.NEITHER
+_OF = Resource
 # fmt: off
 STATISTICS: tuple[Statistic, ...] = (
-    Statistic(_OF.SPILLS, "spills", "B", _LESS, ("spill_store_bytes", "spill_load_bytes"), _LOG, grave=True),
-    Statistic(_OF.STACK, "stack", "B", _LESS, ("stack_bytes",), _LOG, grave=True),
-    Statistic(_OF.OCCUPANCY, "occupancy", "warps an SM", _MORE, ("warps_per_multiprocessor",), _LIMITS,
-              grave=True),
-    Statistic(_OF.BLOCKS, "blocks an SM", "", _NEITHER, ("blocks_per_multiprocessor",), _LIMITS),
-    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", _LESS, ("shared_bytes",), _METADATA),
-    Statistic(_OF.REGISTERS, "registers", "", _LESS, ("registers",), _CUBIN),
-    Statistic(_OF.TENSOR_MEMORY, "TMEM columns", "", _LESS, ("tmem_columns",), _METADATA),
-    Statistic(_OF.BARRIERS, "barriers", "", _NEITHER, ("barriers",), _CUBIN),
-    Statistic(_OF.WORK, "instructions executed", "", _LESS, ("executed_instructions",), _COUNTED),
-    Statistic(_OF.WORK, "global sectors", "of 32 B", _LESS, ("global_sectors",), _COUNTED),
-    Statistic(_OF.WORK, "global requests", "", _LESS, ("global_requests",), _COUNTED),
-    Statistic(_OF.WORK, "shared wavefronts", "", _LESS, ("shared_wavefronts",), _COUNTED),
-    Statistic(_OF.WORK, "spill traffic", "B", _LESS, ("spilled_bytes",), _COUNTED),
-    Statistic(_OF.WORK, "bulk copies", "B", _LESS, ("bulk_copied_bytes",), _COUNTED),
-    Statistic(_OF.WORK, "barriers executed", "", _LESS, ("executed_barriers",), _COUNTED),
-    Statistic(_OF.WORK, "atomics executed", "", _LESS, ("executed_atomics",), _COUNTED),
-    Statistic(_OF.WORK, "matrix operations", "", _NEITHER, ("matrix_operations",), _COUNTED),
-    Statistic(_OF.INSTRUCTIONS, "instructions", "", _LESS, ("ptx.total",), OF_TEXT),
-    Statistic(_OF.CODE, "code size", "B", _LESS, ("code_bytes",), "sections that execute"),
+    Statistic(_OF.SPILLS, "spills", "B", ("spill_store_bytes", "spill_load_bytes"), _LOG,
+              should_be_none=True),
+    Statistic(_OF.STACK, "stack", "B", ("stack_bytes",), _LOG, should_be_none=True),
+    Statistic(_OF.OCCUPANCY, "occupancy", "warps an SM", ("warps_per_multiprocessor",), _LIMITS,
+              denied=Direction.DOWN),
+    Statistic(_OF.BLOCKS, "blocks an SM", "", ("blocks_per_multiprocessor",), _LIMITS, denied=Direction.DOWN),
+    Statistic(_OF.SHARED_MEMORY, "shared memory", "B", ("shared_bytes",), _METADATA),
+    Statistic(_OF.REGISTERS, "registers", "", ("registers",), _CUBIN),
+    Statistic(_OF.TENSOR_MEMORY, "TMEM columns", "", ("tmem_columns",), _METADATA),
+    Statistic(_OF.BARRIERS, "barriers", "", ("barriers",), _CUBIN),
+    Statistic(_OF.WORK, "instructions executed", "", ("executed_instructions",), _COUNTED),
+    Statistic(_OF.WORK, "global sectors", "of 32 B", ("global_sectors",), _COUNTED),
+    Statistic(_OF.WORK, "global requests", "", ("global_requests",), _COUNTED),
+    Statistic(_OF.WORK, "shared wavefronts", "", ("shared_wavefronts",), _COUNTED),
+    Statistic(_OF.WORK, "spill traffic", "B", ("spilled_bytes",), _COUNTED),
+    Statistic(_OF.WORK, "bulk copies", "B", ("bulk_copied_bytes",), _COUNTED),
+    Statistic(_OF.WORK, "barriers executed", "", ("executed_barriers",), _COUNTED),
+    Statistic(_OF.WORK, "atomics executed", "", ("executed_atomics",), _COUNTED),
+    Statistic(_OF.WORK, "matrix operations", "", ("matrix_operations",), _COUNTED),
+    Statistic(_OF.INSTRUCTIONS, "instructions", "", ("ptx.total",), OF_TEXT),
+    Statistic(_OF.CODE, "code size", "B", ("code_bytes",), "sections that execute"),
 )
 # fmt: on
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")

@@ -113,12 +113,12 @@ def of_head(history, head, *names):
     return replace(run, head=replace(run.head, digest=toolchain, corpus=corpus))
 
 
-def test_a_time_that_left_its_own_line_is_worse_and_another_is_the_same(history):
+def test_a_compile_time_that_left_its_own_line_is_up_and_another_is_the_same(history):
     (row,) = (
         compile_times.of_run(history, of_head(history, "3.9.0", SLOWER, AS_BEFORE, "new/one:x@sm_90")) or ()
     )
-    assert [move.words for move in row.worse] == ["409 → 828 ms (+102.4 %)"]
-    assert (len(row.better), row.same, row.unknown) == (0, 1, 1)
+    assert [move.words for move in row.up] == ["409 → 828 ms (+102.4 %)"]
+    assert (len(row.down), row.same, row.unknown) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("head", ["3.3.0", "3.3.1"])
