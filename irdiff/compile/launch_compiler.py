@@ -85,7 +85,7 @@ class LaunchCompiler(LaunchRequests):
 
     def _made(self, side: Side, launch: Launch, target: Target, *, randomized: bool) -> tuple[Outcome, bool]:
         """With whether it would be the same in any later run."""
-        row = {"op": "compile", "digest": launch.digest}
+        row = {"op": "compile", "digest": launch.digest, "shared": self.reuse and not randomized}
         with self.store.scratch() as folder:
             ended = self.ask(row, side, launch, target, folder, randomized=randomized)
             result = read_result(folder)

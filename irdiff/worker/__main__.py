@@ -86,10 +86,20 @@ def _work(command, words):
         reply["options"] = defaults.options(triton.backends.backends)
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
-    from irdiff_worker import extra_packages, noted, operations, outside, server, settings, staged_compile
+    from irdiff_worker import (
+        extra_packages,
+        llvm_calls,
+        noted,
+        operations,
+        outside,
+        server,
+        settings,
+        staged_compile,
+    )
 
     noted.watch_files()
     staged_compile.make_ready()
+    llvm_calls.make_ready()
     outside.begin(modules)
     settings.begin()  # what packages set when they are imported is no part of the toolchain
     packages = json.loads(words[0]) if words else None

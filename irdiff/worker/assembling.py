@@ -66,8 +66,9 @@ def write(path, binary, log):
             os.unlink(part)
 
 
-def watch(recorder, remembered):
-    """From now on, in this process: notes each run of `ptxas` in the recorder, or takes an earlier result."""
+@contextlib.contextmanager
+def watched(recorder, remembered):
+    """While open, each run of `ptxas` is noted in the recorder, or its result is an earlier one's."""
 
     class Popen(subprocess.Popen):
         _run = None
@@ -87,7 +88,12 @@ def watch(recorder, remembered):
                 self._run.ended()
             return result
 
+    original = subprocess.Popen
     subprocess.Popen = Popen  # type: ignore[misc,assignment]
+    try:
+        yield
+    finally:
+        subprocess.Popen = original  # type: ignore[misc]
 
 
 class _Run:

@@ -14,7 +14,7 @@ import time
 
 from triton.backends.compiler import GPUTarget
 
-from . import assembling, frontend, noted, outside, staged_compile
+from . import assembling, frontend, llvm_calls, noted, outside, staged_compile
 from .describe import TRITON_ROOT
 
 
@@ -77,11 +77,21 @@ def _cpu_s():
     return sum(row.ru_utime + row.ru_stime for row in spent)
 
 
+class LeftBehind:
+    """What a compilation leaves behind in its process."""
+
+    def __init__(self, from_outside, is_nothing):
+        self.from_outside = from_outside
+        """Modules from outside of Triton and the standard library that the stages imported: no digest holds
+        them."""
+        self.is_nothing = is_nothing
+        """Whether the stages of another launch would find this process as these did."""
+
+
 def compile_launch(captured, recorder, remembered):
     """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out.
 
-    It continues from the IR that the frontend made at the launch, where that was made. Returns the modules
-    from outside of Triton and the standard library that the stages imported: no digest holds them.
+    It continues from the IR that the frontend made at the launch, where that was made.
     """
     if captured.error is not None:
         recorder.stage = "ttir"
@@ -91,29 +101,47 @@ def compile_launch(captured, recorder, remembered):
         module = _module_of(captured)
         if not isinstance(src, staged_compile.FileSource):
             src.make_ir = lambda *_, **__: module
-    assembling.watch(recorder, remembered)
     before = set(sys.modules)
     noted.begin_stages(recorder.folder)
+    llvm_calls.begin()
     try:
-        staged_compile.compile_launch(src, captured.target, captured.options, recorder)
+        with assembling.watched(recorder, remembered):
+            staged_compile.compile_launch(src, captured.target, captured.options, recorder)
     except Exception as error:
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
         recorder.notes.append("no-linker")
     finally:
-        noted.end_stages()
+        has_opened = noted.end_stages()
     recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
     scratch = staged_compile.scratch_memory(captured, recorder.metadata)
     if scratch is not None:
         recorder.metadata = {**recorder.metadata, "scratch": scratch}
-    return sorted(name for name in set(sys.modules) - before if outside.path_of(sys.modules[name]))
+    imported = sorted(name for name in set(sys.modules) - before if outside.path_of(sys.modules[name]))
+    is_plain = captured.digest is not None and not (captured.made and captured.made.settings.changed)
+    is_nothing = is_plain and _are_first_settings() and not imported and not has_opened
+    return LeftBehind(imported, is_nothing)
+
+
+_first_settings: list = []
+"""Those that LLVM was given for the first launch of this process."""
+
+
+def _are_first_settings():
+    """LLVM keeps flags that it was given once."""
+    _first_settings.append(llvm_calls.settings())
+    del _first_settings[1:]
+    return _first_settings[0] == llvm_calls.settings()
 
 
 def _module_of(captured):
-    """The IR that the launch was made of; made again, and the same, where the host did not keep it."""
-    if captured.made.module is not None:
-        return captured.made.module
+    """The IR that the launch was made of; made again, and the same, where the host did not keep it, or the
+    stages have had it.
+    """
+    module, captured.made.module = captured.made.module, None
+    if module is not None:
+        return module
     again = frontend.run(captured.src, captured.target, captured.options)
     if again.ir_digest != captured.made.ir_digest:
         raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")

@@ -150,10 +150,14 @@ def begin_stages(folder):
 
 
 def end_stages():
+    """Returns whether anything is listed."""
     global _stages
     descriptor, _stages = _stages, None
-    if descriptor is not None:
-        os.close(descriptor)
+    if descriptor is None:
+        return False
+    is_any = os.fstat(descriptor).st_size > 0
+    os.close(descriptor)
+    return is_any
 
 
 def _on_stage_event(event, arguments):

@@ -93,18 +93,19 @@ def prepare(request):
 
 
 def serve(request):
+    """Returns whether this process is as it was before, so that another launch may be compiled in it."""
     recorder = compiling.StageRecorder(request["folder"])
     recorder.stage = "capture"
     try:
         if not _has_backend(request["target"]):
             recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
-            return
+            return False
         with counted(request):
-            _OPERATIONS[request["op"]](request, recorder)
+            return bool(_OPERATIONS[request["op"]](request, recorder))
     except BaseException as error:
         if any(isinstance(cause, MemoryError) for cause in _causes(error)):
             recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
-            return
+            return False
         traceback.print_exc()
         recorder.report(
             "error",
@@ -112,6 +113,7 @@ def serve(request):
             unsupported=_is_unknown_arch(error),
             transient=_may_be_cured(error),
         )
+        return False
 
 
 def _has_backend(target):
@@ -264,8 +266,9 @@ def _compile(request, recorder):
         )
     if _PROFILE in request and captured.made is not None:
         captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
-    from_outside = compiling.compile_launch(captured, recorder, _remembered(request))
-    recorder.report("compiled", from_outside=from_outside)
+    left = compiling.compile_launch(captured, recorder, _remembered(request))
+    recorder.report("compiled", from_outside=left.from_outside)
+    return left.is_nothing
 
 
 def _remembered(request):

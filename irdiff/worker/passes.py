@@ -22,11 +22,11 @@ import triton.compiler.compiler as tc
 from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
-from . import assembling
+from . import assembling, llvm_calls
 from .staged_compile import of_backend
 
 DUMP = "passes"
-_MAX_SETTING = 200
+_TAKING_SETTINGS = ("optimize_module", "translate_to_asm", llvm_calls.OUTSIDE)
 _LLVM_STAGES = ("llir", "ptx", "amdgcn")
 
 
@@ -50,8 +50,7 @@ def replay(request, captured, recorder, remembered):
         os.environ["MLIR_ENABLE_DUMP"] = "1"
     elif request["dump"] == "llvm":
         _keep_llvm_passes()
-    assembling.watch(recorder, remembered)
-    settings = _recorded_settings(backend)
+    llvm_calls.begin()
     if request["input_stage"] in _LLVM_STAGES:
         _prepare_llvm(backend)
         with open(request["input"]) as file:
@@ -60,8 +59,9 @@ def replay(request, captured, recorder, remembered):
         module = _parsed(request["input"], backend)
     if stage not in stages:
         raise KeyError(f"this toolchain has no stage {stage!r}")
-    recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
-    return settings
+    with assembling.watched(recorder, remembered):
+        recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
+    return _recorded_settings(backend)
 
 
 def leave():
@@ -130,41 +130,14 @@ def _prepare_llvm(backend):
 
 
 def _recorded_settings(backend):
-    """{function: [arguments]} of the calls into LLVM that take flags and options; filled as they are made."""
-    settings = {}
-
-    def watched(name, function):
-        def call(*arguments, **named):
-            rows = [*enumerate(arguments), *sorted(named.items())]
-            settings[name] = [
-                word for key, value in rows if _is_setting(value) for word in _words(key, value)
-            ]
-            if name == "compile_amdgpu":  # 3.9: code generation outside of libtriton
-                revision = getattr(module, "get_amd_codegen_revision", str)()
-                settings["codegen library"] = [f"LLVM {revision}"]
-            return function(*arguments, **named)
-
-        return call
-
-    module = sys.modules.get(type(backend).__module__)  # before 3.4 it is in none
-    for owner, name in (
-        (llvm, "optimize_module"),
-        (llvm, "translate_to_asm"),
-        (module, "compile_amdgpu"),
-    ):
-        if hasattr(owner, name):
-            setattr(owner, name, watched(name, getattr(owner, name)))
+    """{function: [arguments]} of the calls into LLVM that take flags and options."""
+    made = llvm_calls.settings()
+    settings = {name: made[name] for name in _TAKING_SETTINGS if name in made}
+    if llvm_calls.OUTSIDE in settings:
+        module = sys.modules[type(backend).__module__]
+        revision = getattr(module, "get_amd_codegen_revision", str)()
+        settings["codegen library"] = [f"LLVM {revision}"]
     return settings
-
-
-def _is_setting(value):
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_setting, value))
-    return isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) < _MAX_SETTING)
-
-
-def _words(key, value):
-    return list(map(str, value)) if isinstance(value, (list, tuple)) else [f"{key}={value}"]
 
 
 def _keep_passes(path, between):

@@ -1,13 +1,18 @@
-"""The loop of a worker: triton is imported once, a workload is loaded once, every request is a forked child.
+"""The loop of a worker: triton is imported once, a workload is loaded once, a forked child serves requests.
 
     worker                imports triton; forks a host for each workload and target, a few at a time
       host                loads the workload and captures its launches, which it may be asked for itself;
-                          forks a child for each other request
-        child             serves one request and ends
+                          forks children for other requests
+        child             serves one request and ends; or several that may share a process, one after another
 
 A child that crashes, hangs or eats memory ends alone, and so does a host whose workload does. Results
-travel as files in the folder that the request names; what goes up the pipes is only how each child ended.
+travel as files in the folder that the request names; what goes up the pipes is only how each request ended.
 Nothing outlives its parent: all die with it (PR_SET_PDEATHSIG).
+
+A request that is `shared` may be served by a child that has served others. Its answer counts only if the
+child says that it is as it was before (`operations.serve`). In any other case, so after every failure, crash
+or time-out, a child of its own serves the request again: each failure is one of a process that did nothing
+else.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import sys
 import time
@@ -31,6 +37,10 @@ _LOOK_S = 1
 """Between two looks at the machine's memory: an ended host has given its own back by then."""
 _IDLE_S = 60
 """Without a request: then a worker is not at work."""
+_MOST_SERVED = 16
+"""Requests by one child: what its memory allocator has kept ends with it."""
+_CHILD_IDLE_S = 5
+"""Without a request: then a child ends, which holds up to some hundred MiB."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -38,41 +48,126 @@ def die_with_parent():
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+class Child:
+    """A process that serves one request at a time."""
+
+    def __init__(self, pid, to_child, from_child):
+        self.pid, self.to_child, self.from_child = pid, to_child, from_child
+        self.request: dict | None = None
+        """The one that it serves; None while it waits for another."""
+        self.deadline = self.idle_since = 0.0
+        self.served = 0
+
+    def begin(self, request):
+        self.request, self.deadline = request, _deadline(request)
+
+    def close(self):
+        os.close(self.to_child)
+        os.close(self.from_child)
+
+
 class Children:
-    """Running children by process id, with their deadlines: each serves one request."""
+    """Children by process id."""
 
     def __init__(self, serve, reply):
         self.serve, self.reply = serve, reply
-        self.running: dict = {}
+        self.by_pid: dict = {}
 
     def submit(self, request):
-        pid = _fork_into(request, lambda: self._serve_within_limit(request))
-        self.running[pid] = (request, _deadline(request))
+        idle = [child for child in self.by_pid.values() if child.request is None]
+        if idle and request.get("shared"):
+            idle[-1].begin(request)
+            _write(idle[-1].to_child, request)  # where it is dead, `ended` has the request served again
+        else:
+            self._start(request)
 
-    def _serve_within_limit(self, request):
+    def _start(self, request):
+        requests_read, requests_write = os.pipe()
+        replies_read, replies_write = os.pipe()
+
+        def work():
+            for descriptor in (requests_write, replies_read):
+                os.close(descriptor)
+            for other in self.by_pid.values():
+                other.close()  # a child ends when its host alone has closed its pipe
+            self._serve_within_limit(request, requests_read, replies_write)
+
+        child = Child(_fork_into(request, work), requests_write, replies_read)
+        os.close(requests_read)
+        os.close(replies_write)
+        os.set_blocking(replies_read, False)
+        child.begin(request)
+        self.by_pid[child.pid] = child
+
+    def _serve_within_limit(self, request, requests_fd, replies_fd):
         """The limit is that of this child: what it was forked from serves other requests."""
         if "cpu_s" in request:
             resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
-        self.serve(request)
+        with open(requests_fd) as requests:
+            while self.serve(request) and request.get("shared"):
+                os.write(replies_fd, b"\n")
+                line = requests.readline()
+                if not line:
+                    return
+                request = json.loads(line)
+                _print_into(request)
+
+    def receive(self, child):
+        """A line from a child: it has served its request, and is as it was before."""
+        try:
+            chunk = os.read(child.from_child, 1 << 10)
+        except BlockingIOError:
+            return False
+        if chunk:
+            self.reply(_reply_of(child.request, 0))
+            child.request, child.idle_since = None, time.monotonic()
+            child.served += 1
+            if child.served == _MOST_SERVED:
+                self._end(child)
+        return bool(chunk)
+
+    def _end(self, child):
+        """One that serves nothing."""
+        del self.by_pid[child.pid]
+        child.close()
+        _kill_group(child.pid)
 
     def ended(self, pid, status):
-        if pid in self.running:
-            request, _ = self.running.pop(pid)
-            _kill_group(pid)  # whatever it left behind
-            self.reply(_reply_of(request, status))
+        child = self.by_pid.get(pid)
+        if child is None:
+            return
+        self.receive(child)
+        if child.pid in self.by_pid:
+            self._end(child)  # with whatever it left behind
+        if child.request is None:
+            return
+        if child.served == 0:
+            self.reply(_reply_of(child.request, status))
+        else:
+            self._serve_again(child.request)
+
+    def _serve_again(self, request):
+        """In a child of its own: what it was asked for before this may have to do with how it ended."""
+        for entry in os.scandir(request["folder"]):
+            shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
+        self._start({**request, "shared": False, "timed_out": False})
 
     def timed(self):
         """[(deadline, process id, request)]"""
-        return [(deadline, pid, row) for pid, (row, deadline) in self.running.items()]
+        return [(row.deadline, row.pid, row.request) for row in self.by_pid.values() if row.request]
 
     def sources(self):
-        return {}
+        return {child.from_child: child for child in self.by_pid.values()}
 
     def tidy(self):
-        return []
+        """Ends those that wait for a request in vain. [When to look again]"""
+        for child in [child for child in self.by_pid.values() if child.request is None]:
+            if time.monotonic() >= child.idle_since + _CHILD_IDLE_S:
+                self._end(child)
+        return [row.idle_since + _CHILD_IDLE_S for row in self.by_pid.values() if row.request is None]
 
     def close(self):
-        for pid in self.running:
+        for pid in self.by_pid:
             _kill_group(pid)
 
 
@@ -252,9 +347,7 @@ def _fork_into(request, work):
         limit = request["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        with open(os.path.join(request["folder"], "stderr"), "ab") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
+        _print_into(request)
         _with_room(work)
         code = 0
     except BaseException:
@@ -263,6 +356,13 @@ def _fork_into(request, work):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _print_into(request):
+    """What this process prints goes to a file of the request's folder."""
+    with open(os.path.join(request["folder"], "stderr"), "ab") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
 
 
 def _with_room(work):
@@ -277,7 +377,7 @@ _with_room.__code__ = _with_room.__code__.replace(co_stacksize=1 << 17)
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
     """A whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` (loads it, and
-    says whether that has served the request too) and `serve`.
+    says whether that has served the request too) and `serve` (says whether this process is as it was before).
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
     run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)

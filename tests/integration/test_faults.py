@@ -108,6 +108,41 @@ def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
             assert isinstance(waiting.result(), Compiled)
 
 
+def test_what_fails_among_launches_of_one_process_changes_none_of_them(cache, corpus):
+    """An assembler refuses some, and LLVM ends the process for others; the rest compile as they do alone."""
+    (corpus / "faults" / "stages.py").write_text(text_of("faults/stages.py"))
+    settings = config.load(cache=cache)
+    side = Side(toolchain=resolve(NEW, settings), corpus=corpora.load(corpus), note="")
+    target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
+
+    def outcomes(*, reuse):
+        with closing(Workers(settings)) as workers:
+            requests = Requests(settings, workers)
+            compiler = WorkerCompiler(requests, Store(settings.store), Wanted(), reuse=reuse)
+            launches = compiler.catalog(side, "faults/stages", target).launches
+            made = {row.label: compiler.compile(side, row, target) for row in launches}
+            assert compiler.taken_from_store == 0
+            return made
+
+    together, alone = outcomes(reuse=True), outcomes(reuse=False)
+    assert [label.partition("-")[2] for label, row in alone.items() if isinstance(row, Compiled)] == [
+        "fine"
+    ] * 5
+    for label, outcome in alone.items():
+        other = together[label]
+        if isinstance(outcome, Compiled):
+            assert isinstance(other, Compiled) and other.artifacts == outcome.artifacts
+            assert other.metadata == outcome.metadata
+        else:
+            assert not isinstance(other, Compiled) and _said(other) == _said(outcome), label
+
+
+def _said(failed):
+    """Triton's message ends with the command that it ran, on a file of a random name."""
+    failure = failed.failure
+    return failure.kind, failure.stage, failure.signal, failure.message.partition("Repro command")[0]
+
+
 def _children(pid):
     return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 

@@ -206,6 +206,7 @@ driver = types.SimpleNamespace(active=None)
 driver.set_active = lambda active: setattr(driver, "active", active)
 pass_manager = type("pass_manager", (), {"run": None})
 ir = types.SimpleNamespace(context=object, pass_manager=pass_manager)
+llvm = types.SimpleNamespace(optimize_module=lambda text, flags: text)
 MODULES = {
     "backends": {"backends": {"tiny": types.SimpleNamespace(compiler=Backend)}},
     "backends.compiler": {"GPUTarget": GPUTarget},
@@ -227,7 +228,7 @@ MODULES = {
     "runtime.autotuner": {"Autotuner": Autotuner},
     "testing": {"do_bench": None, "do_bench_cudagraph": None},
     "_C": {},
-    "_C.libtriton": {"ir": ir, "llvm": None},
+    "_C.libtriton": {"ir": ir, "llvm": llvm},
 }
 for name, members in MODULES.items():
     made = sys.modules[f"triton.{name}"] = types.ModuleType(f"triton.{name}")

@@ -4,7 +4,6 @@ import importlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -53,11 +52,15 @@ class InProcess:
     def serve(self, op, **more):
         """`result.json`, and the artifacts by name."""
         request = self.request(op, **more)
-        self.module("operations").serve(request)
+        is_as_before = self.module("operations").serve(request)
         folder = Path(request["folder"])
         result = json.loads((folder / "result.json").read_text())
         names = result["artifacts"]
-        return {**result, "texts": {name: (folder / name).read_text() for name in names}}
+        return {
+            **result,
+            "is_as_before": is_as_before,
+            "texts": {name: (folder / name).read_text() for name in names},
+        }
 
     def launches(self, **more):
         """By id, without the workload."""
@@ -79,11 +82,11 @@ def load(monkeypatch):
         if name.partition(".")[0] in ("triton", "irdiff_worker", "irdiff_corpus"):
             monkeypatch.delitem(sys.modules, name)
     sys.path.insert(0, str(TINY))
-    monkeypatch.setattr(subprocess, "Popen", subprocess.Popen)  # the worker replaces it in place
     for shared in (corpus_api, run_program, storages):  # what tests import is what the worker has
         monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
     importlib.import_module("irdiff.worker.__main__").load_package()
     importlib.import_module("irdiff_worker.staged_compile").make_ready()
+    importlib.import_module("irdiff_worker.llvm_calls").make_ready()
     importlib.import_module("irdiff_worker.outside").begin(sys.modules)
     importlib.import_module("irdiff_worker.settings").begin()
     yield lambda name: importlib.import_module(f"irdiff_worker.{name}")

@@ -18,8 +18,8 @@ FLAGS = ("-v", "--gpu-name=sm_90a")
 
 
 class Assembler:
-    def __init__(self, folder, monkeypatch):
-        self.folder, self.monkeypatch = folder, monkeypatch
+    def __init__(self, folder):
+        self.folder = folder
         self.memory = folder / "assembled"
         self.program = folder / "bin" / "ptxas"
         self.program.parent.mkdir()
@@ -44,9 +44,8 @@ class Assembler:
         (self.folder / name).mkdir(exist_ok=True)
         self.recorder = SimpleNamespace(folder=str(self.folder / name), assembler_flags=None)
         remembered = Remembered(str(self.memory) if self.memory else None, self.programs)
-        with self.monkeypatch.context() as patched, (self.folder / "log").open("w") as log:
-            patched.setattr(subprocess, "Popen", subprocess.Popen)  # for it to be put back
-            assembling.watch(self.recorder, remembered)
+        watched = assembling.watched(self.recorder, remembered)
+        with watched, (self.folder / "log").open("w") as log:
             command = [str(self.program), *flags, str(source), "-o", str(wanted)]
             subprocess.run(command, check=True, close_fds=False, **{"stderr": log, **how})
         return wanted.read_bytes()
@@ -60,8 +59,8 @@ class Assembler:
 
 
 @pytest.fixture
-def ptxas(tmp_path, monkeypatch):
-    return Assembler(tmp_path, monkeypatch)
+def ptxas(tmp_path):
+    return Assembler(tmp_path)
 
 
 def test_an_earlier_result_is_taken_without_starting_the_program(ptxas):

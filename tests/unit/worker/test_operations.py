@@ -156,6 +156,37 @@ def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monk
     assert worker.compile()["from_outside"] == ["late"]
 
 
+def _optimized(worker, *flags):
+    return lambda: sys.modules["triton._C.libtriton"].llvm.optimize_module("", list(flags))
+
+
+def test_what_a_compilation_leaves_for_the_next_one_of_its_process(worker, tmp_path, monkeypatch):
+    """Nothing, unless it opens a file, loads a module, gives LLVM other flags, or is under settings."""
+    assert worker.compile()["is_as_before"]
+    worker.stage(_optimized(worker, "short-pointers"))
+    assert not worker.compile()["is_as_before"], "the first launch gave LLVM no flags"
+    worker.stage(str)
+    assert worker.compile()["is_as_before"]
+    (tmp_path / "table").write_text("")
+    worker.module("noted").watch_files()
+    worker.stage(lambda: (tmp_path / "table").read_text())
+    assert not worker.compile()["is_as_before"]
+    (tmp_path / "later.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    worker.stage(lambda: __import__("later").__name__)
+    assert not worker.compile()["is_as_before"]
+    worker.stage(str)
+    worker.write("import os\nos.environ['DISABLE_LLVM_OPT'] = '1'")
+    assert not worker.compile()["is_as_before"]
+
+
+def test_a_launch_that_is_compiled_twice_in_a_process_gets_its_ir_again(worker):
+    launch, digest = f"{worker.name}:a", worker.launches()["a"]["digest"]
+    assert not worker.module("operations").prepare(worker.request("compile", launch=launch))
+    first, second = (worker.serve("compile", launch=launch, digest=digest) for _ in range(2))
+    assert first["texts"] == second["texts"] and second["outcome"] == "compiled"
+
+
 def test_an_autotuner_is_shown_with_all_that_it_chooses_from(worker):
     text = TUNED.replace("MORE", "")
     worker.write(text, '"a": launch(tuned[(1,)], X, 64)')

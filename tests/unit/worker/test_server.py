@@ -119,14 +119,102 @@ def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue():
     assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True}]
 
 
-def test_a_child_answers_by_how_it_ended(tmp_path, monkeypatch):
-    replies = []
-    monkeypatch.setattr(server, "_fork_into", lambda request, work: work() or request["id"])
-    monkeypatch.setattr(server, "_kill_group", lambda pid: None)
-    served = []
-    children = server.Children(served.append, replies.append)
-    children.submit({"id": 7, "timeout_s": 5})
-    assert served[0]["id"] == 7 and children.timed()[0][1] == 7
-    children.ended(7, 0)
+class Children(server.Children):
+    """With children that are no processes."""
+
+    def __init__(self, monkeypatch, folder):
+        self.replies, self.ways, self.folder = [], {}, folder
+        super().__init__(None, self.replies.append)
+        self.pids = itertools.count(1 << 30)
+        monkeypatch.setattr(server, "_kill_group", lambda pid: None)
+
+    def _start(self, request):
+        (from_host, to_child), (from_child, to_host) = os.pipe(), os.pipe()
+        os.set_blocking(from_child, False)
+        child = server.Child(next(self.pids), to_child, from_child)
+        child.begin(request)
+        self.by_pid[child.pid] = child
+        self.ways[child.pid] = from_host, to_host
+
+    def ask(self, number, **more):
+        self.submit({"id": number, "timeout_s": 5, "folder": str(self.folder), "shared": True, **more})
+
+    def is_as_before(self, pid):
+        """The child says so."""
+        os.write(self.ways[pid][1], b"\n")
+        self.receive(self.by_pid[pid])
+
+    @property
+    def answered(self):
+        return [(row["id"], row["signal"]) for row in self.replies]
+
+
+@pytest.fixture
+def children(monkeypatch, tmp_path):
+    return Children(monkeypatch, tmp_path)
+
+
+def test_a_child_answers_by_how_it_ended(children):
+    children.ask(7, shared=False)
+    ((pid, child),) = children.by_pid.items()
+    assert children.timed() == [(child.deadline, pid, child.request)]
+    children.ended(pid, 0)
     children.ended(8, 0)
-    assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
+    assert children.replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.by_pid
+
+
+def test_a_child_that_is_as_before_serves_what_may_be_shared_and_nothing_else(children):
+    children.ask(1)
+    children.ask(2)
+    first, second = children.by_pid
+    children.is_as_before(first)
+    children.is_as_before(second)
+    children.ask(3, shared=False)
+    children.ask(4)
+    serving = {pid: child.request["id"] for pid, child in children.by_pid.items() if child.request}
+    assert list(serving.values()) == [4, 3] and first not in serving
+    assert b'"id": 4' in os.read(children.ways[second][0], 4096)
+    assert children.answered == [(1, 0), (2, 0)] and len(children.timed()) == 2
+
+
+def test_whatever_else_a_used_child_does_is_done_again_in_one_of_its_own(children, tmp_path):
+    children.ask(1)
+    (used,) = children.by_pid
+    children.is_as_before(used)
+    children.ask(2)
+    (tmp_path / "result.json").write_text("what is not to be read")
+    (tmp_path / "assemble").mkdir()
+    children.by_pid[used].request["timed_out"] = True
+    children.ended(used, signal.SIGKILL)
+    ((own, child),) = children.by_pid.items()
+    assert (child.request["id"], child.request["timed_out"]) == (2, False) and not list(tmp_path.iterdir())
+    assert own != used and children.answered == [(1, 0)]
+    children.ended(own, signal.SIGSEGV)
+    assert children.answered == [(1, 0), (2, signal.SIGSEGV)], "the failure is that of a child of its own"
+
+
+def test_a_child_that_says_so_and_dies_has_answered(children):
+    children.ask(1)
+    (pid,) = children.by_pid
+    os.write(children.ways[pid][1], b"\n")
+    children.ended(pid, signal.SIGKILL)
+    assert children.answered == [(1, 0)] and not children.by_pid
+
+
+def test_how_long_a_child_stays(children, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    children.ask(0)
+    (pid,) = children.by_pid
+    children.is_as_before(pid)
+    assert children.tidy() == [105.0]
+    now[0] = 105.0
+    assert children.tidy() == [] and not children.by_pid
+    children.ask(0)
+    (pid,) = children.by_pid
+    for number in range(1, 17):
+        assert list(children.by_pid) == [pid]
+        children.is_as_before(pid)
+        if number < 16:
+            children.ask(number)
+    assert not children.by_pid and len(children.replies) == 17
