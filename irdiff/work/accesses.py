@@ -130,7 +130,7 @@ class Memory:
     shared_known: Array | None = None
     overwritten: set[int] = field(default_factory=set)
     events: list[Any] = field(default_factory=list)
-    figures: LaneFigures = field(default_factory=lambda: LaneFigures())
+    figures: LaneFigures = field(default_factory=LaneFigures)
     by_address: dict[int, int] = field(default_factory=dict)
     """Address of a tensor map → bytes of one copy."""
 
