@@ -6,6 +6,7 @@ folder, and its stages are timed one by one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -78,14 +79,30 @@ def _cpu_s():
 
 
 class LeftBehind:
-    """What a compilation leaves behind in its process."""
+    """What stages leave behind in their process."""
 
-    def __init__(self, from_outside, is_nothing):
-        self.from_outside = from_outside
-        """Modules from outside of Triton and the standard library that the stages imported: no digest holds
-        them."""
-        self.is_nothing = is_nothing
-        """Whether the stages of another launch would find this process as these did."""
+    def __init__(self):
+        self.from_outside = []
+        """Modules from outside of Triton and the standard library that they imported: in no digest."""
+        self.is_nothing = False
+        """Whether the stages of another launch would find the process as these did."""
+
+
+@contextlib.contextmanager
+def stages_of(captured, folder):
+    """Notes what the stages of a launch open, import and give LLVM while it is open."""
+    left, before = LeftBehind(), set(sys.modules)
+    noted.begin_stages(folder)
+    llvm_calls.begin()
+    try:
+        yield left
+    finally:
+        has_opened = noted.end_stages()
+    left.from_outside = sorted(
+        name for name in set(sys.modules) - before if outside.path_of(sys.modules[name])
+    )
+    is_plain = captured.digest is not None and not (captured.made and captured.made.settings.changed)
+    left.is_nothing = is_plain and llvm_calls.leave_nothing() and not left.from_outside and not has_opened
 
 
 def compile_launch(captured, recorder, remembered):
@@ -101,38 +118,19 @@ def compile_launch(captured, recorder, remembered):
         module = _module_of(captured)
         if not isinstance(src, staged_compile.FileSource):
             src.make_ir = lambda *_, **__: module
-    before = set(sys.modules)
-    noted.begin_stages(recorder.folder)
-    llvm_calls.begin()
-    try:
-        with assembling.watched(recorder, remembered):
+    with stages_of(captured, recorder.folder) as left, assembling.watched(recorder, remembered):
+        try:
             staged_compile.compile_launch(src, captured.target, captured.options, recorder)
-    except Exception as error:
-        # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
-        if recorder.stage != "hsaco" or "lld" not in str(error):
-            raise
-        recorder.notes.append("no-linker")
-    finally:
-        has_opened = noted.end_stages()
+        except Exception as error:
+            # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
+            if recorder.stage != "hsaco" or "lld" not in str(error):
+                raise
+            recorder.notes.append("no-linker")
     recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
     scratch = staged_compile.scratch_memory(captured, recorder.metadata)
     if scratch is not None:
         recorder.metadata = {**recorder.metadata, "scratch": scratch}
-    imported = sorted(name for name in set(sys.modules) - before if outside.path_of(sys.modules[name]))
-    is_plain = captured.digest is not None and not (captured.made and captured.made.settings.changed)
-    is_nothing = is_plain and _are_first_settings() and not imported and not has_opened
-    return LeftBehind(imported, is_nothing)
-
-
-_first_settings: list = []
-"""Those that LLVM was given for the first launch of this process."""
-
-
-def _are_first_settings():
-    """LLVM keeps flags that it was given once."""
-    _first_settings.append(llvm_calls.settings())
-    del _first_settings[1:]
-    return _first_settings[0] == llvm_calls.settings()
+    return left
 
 
 def _module_of(captured):

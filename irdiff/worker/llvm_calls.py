@@ -1,6 +1,7 @@
 """Settings of LLVM: the flags and options that stages give the functions of Triton's library that run it.
 
-LLVM keeps its flags for the whole process, and releases before 3.9 do not take back what a compilation set.
+LLVM keeps its flags for the whole process. What one compilation set is set for the next one, from its first
+call on: releases before 3.4 lay out pointers of the second kernel differently from those of the first.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import triton.backends
 from triton._C import libtriton
 
 _MAX_SETTING = 200
-_settings: dict = {}
-_OF_FILES = "link_extern_libs"
-"""Gets paths, of files that are part of a module from then on."""
+_RUN_NOTHING = frozenset({"init_targets", "to_module", "link_extern_libs", "add_version_info", "to_bitcode"})
+"""Functions that make or join modules; every other one generates code, or asks its generator."""
 OUTSIDE = "compile_amdgpu"
 """3.9: code generation outside of libtriton."""
+_settings: dict = {}
+_flags: set = set()
+_switches: dict = {}
+_first: dict = {}
 
 
 def make_ready():
     """Watches these functions in this process, and in those forked from it. Call it once."""
     for name, function in list(vars(libtriton.llvm).items()):
-        if callable(function) and not isinstance(function, type) and name != _OF_FILES:
+        if callable(function) and not isinstance(function, type) and name not in _RUN_NOTHING:
             setattr(libtriton.llvm, name, _watched(name, function))
     for row in triton.backends.backends.values():
         module = sys.modules.get(row.compiler.__module__)  # before 3.4 it is in none
@@ -30,22 +34,38 @@ def make_ready():
 
 
 def begin():
-    """Forgets what was noted before."""
+    """Forgets what was noted of another launch."""
     _settings.clear()
+    _flags.clear()
+    _switches.clear()
 
 
 def settings():
     """{function: [words]} of the last call of each since `begin`."""
-    return {name: words for name, words in _settings.items() if words}
+    return dict(_settings)
+
+
+def leave_nothing():
+    """Whether LLVM is set as it was at the launch's first call: every call gave the same flags, and the same
+    flags and switches as calls of that function for other launches of this process.
+    """
+    return len(_flags) <= 1 and all(_first.setdefault(*row) == row[1] for row in _switches.items())
 
 
 def _watched(name, function):
     def call(*arguments, **named):
         rows = [*enumerate(arguments), *sorted(named.items())]
         _settings[name] = [word for key, value in rows if _is_setting(value) for word in _words(key, value)]
+        flags = frozenset(word for _, value in rows if _is_flags(value) for word in value)
+        _flags.add(flags)
+        _switches[name] = flags, [row for row in rows if isinstance(row[1], bool)]
         return function(*arguments, **named)
 
     return call
+
+
+def _is_flags(value):
+    return isinstance(value, (list, tuple)) and _is_setting(value)
 
 
 def _is_setting(value):

@@ -276,9 +276,11 @@ def _remembered(request):
 
 
 def _replay(request, recorder):
-    settings = passes.replay(request, _captured(request), recorder, _remembered(request))
+    settings, left = passes.replay(request, _captured(request), recorder, _remembered(request))
     recorder.report("compiled", settings=settings)
-    passes.leave()
+    if not request.get("shared"):
+        passes.leave()
+    return left.is_nothing
 
 
 def _one_pass(request, recorder):

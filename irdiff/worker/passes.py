@@ -11,6 +11,7 @@ that only note their arguments. So the pass has the options of the stage.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -22,7 +23,7 @@ import triton.compiler.compiler as tc
 from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
-from . import assembling, llvm_calls
+from . import assembling, compiling, llvm_calls
 from .staged_compile import of_backend
 
 DUMP = "passes"
@@ -40,28 +41,30 @@ def replay(request, captured, recorder, remembered):
     Leaves the artifact. Where `dump` is `final` or `all` also the file `passes.after`, the IR after the last
     pass; with `all` also `passes`, the IR before each pass under MLIR's own headings. With `llvm` LLVM's
     dumps go to the child's stderr. With `names` those of MLIR do: what it prints there is not lost when a
-    pass ends the process.
+    pass ends the process. Returns the settings of LLVM, and what the stage leaves behind.
     """
     stage = request["stage"]
     backend, stages = _prepared(request, captured, recorder)
-    if request["dump"] in ("final", "all"):
-        _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")
+    after = os.path.join(recorder.folder, DUMP + ".after") if request["dump"] in ("final", "all") else None
+    if request["dump"] == "all":
+        os.environ["MLIR_ENABLE_DUMP"] = "1"
+        os.environ["MLIR_DUMP_PATH"] = os.path.join(recorder.folder, DUMP)
     elif request["dump"] == "names":
         os.environ["MLIR_ENABLE_DUMP"] = "1"
     elif request["dump"] == "llvm":
         _keep_llvm_passes()
-    llvm_calls.begin()
-    if request["input_stage"] in _LLVM_STAGES:
-        _prepare_llvm(backend)
-        with open(request["input"]) as file:
-            module = file.read()
-    else:
-        module = _parsed(request["input"], backend)
-    if stage not in stages:
-        raise KeyError(f"this toolchain has no stage {stage!r}")
-    with assembling.watched(recorder, remembered):
+    watched = compiling.stages_of(captured, recorder.folder), assembling.watched(recorder, remembered)
+    with watched[0] as left, watched[1], _last_pass_in(after):
+        if request["input_stage"] in _LLVM_STAGES:
+            _prepare_llvm(backend)
+            with open(request["input"]) as file:
+                module = file.read()
+        else:
+            module = _parsed(request["input"], backend)
+        if stage not in stages:
+            raise KeyError(f"this toolchain has no stage {stage!r}")
         recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
-    return _recorded_settings(backend)
+    return _recorded_settings(backend), left
 
 
 def leave():
@@ -140,19 +143,23 @@ def _recorded_settings(backend):
     return settings
 
 
-def _keep_passes(path, between):
-    if between:
-        os.environ["MLIR_ENABLE_DUMP"] = "1"
-        os.environ["MLIR_DUMP_PATH"] = path
+@contextlib.contextmanager
+def _last_pass_in(path):
+    """While open, the IR after the last pass of MLIR is written to this file; to none where it is None."""
     run = ir.pass_manager.run
 
     def run_and_print(self, module, *name):
         result = run(self, module, *name)
-        with open(path + ".after", "w") as file:
+        with open(path, "w") as file:
             file.write(str(module))
         return result
 
-    ir.pass_manager.run = run_and_print
+    if path is not None:
+        ir.pass_manager.run = run_and_print
+    try:
+        yield
+    finally:
+        ir.pass_manager.run = run
 
 
 def _keep_llvm_passes():

@@ -21,6 +21,7 @@ import contextlib
 import ctypes
 import functools
 import json
+import math
 import os
 import resource
 import select
@@ -90,7 +91,7 @@ class Children:
                 os.close(descriptor)
             for other in self.by_pid.values():
                 other.close()  # a child ends when its host alone has closed its pipe
-            self._serve_within_limit(request, requests_read, replies_write)
+            self._serve_all(request, requests_read, replies_write)
 
         child = Child(_fork_into(request, work), requests_write, replies_read)
         os.close(requests_read)
@@ -99,18 +100,25 @@ class Children:
         child.begin(request)
         self.by_pid[child.pid] = child
 
-    def _serve_within_limit(self, request, requests_fd, replies_fd):
-        """The limit is that of this child: what it was forked from serves other requests."""
-        if "cpu_s" in request:
-            resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
+    def _serve_all(self, request, requests_fd, replies_fd):
         with open(requests_fd) as requests:
-            while self.serve(request) and request.get("shared"):
+            while self._is_as_before(request) and request.get("shared"):
                 os.write(replies_fd, b"\n")
                 line = requests.readline()
                 if not line:
                     return
                 request = json.loads(line)
                 _print_into(request)
+
+    def _is_as_before(self, request):
+        """Serves it. The limit is that of this child: what it was forked from serves other requests."""
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        limit = most
+        if "cpu_s" in request:
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            limit = math.ceil(used.ru_utime + used.ru_stime) + request["cpu_s"]
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, most))
+        return self.serve(request)
 
     def receive(self, child):
         """A line from a child: it has served its request, and is as it was before."""

@@ -108,8 +108,8 @@ def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
             assert isinstance(waiting.result(), Compiled)
 
 
-def test_what_fails_among_launches_of_one_process_changes_none_of_them(cache, corpus):
-    """An assembler refuses some, and LLVM ends the process for others; the rest compile as they do alone."""
+def test_launches_that_come_one_after_another_compile_as_each_does_alone(cache, corpus):
+    """An assembler refuses some, and LLVM ends the process for others."""
     (corpus / "faults" / "stages.py").write_text(text_of("faults/stages.py"))
     settings = config.load(cache=cache)
     side = Side(toolchain=resolve(NEW, settings), corpus=corpora.load(corpus), note="")

@@ -206,7 +206,7 @@ driver = types.SimpleNamespace(active=None)
 driver.set_active = lambda active: setattr(driver, "active", active)
 pass_manager = type("pass_manager", (), {"run": None})
 ir = types.SimpleNamespace(context=object, pass_manager=pass_manager)
-llvm = types.SimpleNamespace(optimize_module=lambda text, flags: text)
+llvm = types.SimpleNamespace(attach_datalayout=lambda text: text, optimize_module=lambda text, flags: text)
 MODULES = {
     "backends": {"backends": {"tiny": types.SimpleNamespace(compiler=Backend)}},
     "backends.compiler": {"GPUTarget": GPUTarget},

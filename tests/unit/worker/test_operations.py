@@ -156,15 +156,21 @@ def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monk
     assert worker.compile()["from_outside"] == ["late"]
 
 
-def _optimized(worker, *flags):
-    return lambda: sys.modules["triton._C.libtriton"].llvm.optimize_module("", list(flags))
+def _llvm():
+    return sys.modules["triton._C.libtriton"].llvm
 
 
 def test_what_a_compilation_leaves_for_the_next_one_of_its_process(worker, tmp_path, monkeypatch):
     """Nothing, unless it opens a file, loads a module, gives LLVM other flags, or is under settings."""
     assert worker.compile()["is_as_before"]
-    worker.stage(_optimized(worker, "short-pointers"))
-    assert not worker.compile()["is_as_before"], "the first launch gave LLVM no flags"
+    worker.stage(lambda: _llvm().optimize_module("", ["short-pointers"]))
+    assert worker.compile()["is_as_before"]
+    worker.stage(lambda: _llvm().attach_datalayout("") + _llvm().optimize_module("", ["short-pointers"]))
+    assert not worker.compile()["is_as_before"], (
+        "the first call of the next launch would find other flags set"
+    )
+    worker.stage(lambda: _llvm().optimize_module("", ["sink"]))
+    assert not worker.compile()["is_as_before"], "earlier launches gave LLVM other flags"
     worker.stage(str)
     assert worker.compile()["is_as_before"]
     (tmp_path / "table").write_text("")
