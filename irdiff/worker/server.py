@@ -77,7 +77,7 @@ class Children:
     def submit(self, request):
         idle = [child for child in self.by_pid.values() if child.request is None]
         if idle and request.get("shared"):
-            idle[-1].begin(request)
+            idle[-1].begin({**request, "given": os.listdir(request["folder"])})
             _write(idle[-1].to_child, request)  # where it is dead, `ended` has the request served again
         else:
             self._start(request)
@@ -155,8 +155,9 @@ class Children:
             self._serve_again(child.request)
 
     def _serve_again(self, request):
-        """In a child of its own: what it was asked for before this may have to do with how it ended."""
-        for entry in os.scandir(request["folder"]):
+        """In a child of its own, from what its folder held: earlier requests may be why one ended."""
+        made = (row for row in os.scandir(request["folder"]) if row.name not in request["given"])
+        for entry in list(made):
             shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
         self._start({**request, "shared": False, "timed_out": False})
 

@@ -181,13 +181,15 @@ def test_whatever_else_a_used_child_does_is_done_again_in_one_of_its_own(childre
     children.ask(1)
     (used,) = children.by_pid
     children.is_as_before(used)
+    (tmp_path / "input.ttgir").write_text("what it is to read")
     children.ask(2)
     (tmp_path / "result.json").write_text("what is not to be read")
     (tmp_path / "assemble").mkdir()
     children.by_pid[used].request["timed_out"] = True
     children.ended(used, signal.SIGKILL)
     ((own, child),) = children.by_pid.items()
-    assert (child.request["id"], child.request["timed_out"]) == (2, False) and not list(tmp_path.iterdir())
+    assert (child.request["id"], child.request["timed_out"]) == (2, False)
+    assert os.listdir(tmp_path) == ["input.ttgir"]
     assert own != used and children.answered == [(1, 0)]
     children.ended(own, signal.SIGSEGV)
     assert children.answered == [(1, 0), (2, signal.SIGSEGV)], "the failure is that of a child of its own"
