@@ -57,7 +57,7 @@ class Latencies:
 
 _STATED = (
     "multiprocessors", "clock_ghz", "fp32_per_cycle", "integer_per_cycle", "special_per_cycle",
-    "fp64_per_cycle", "shared_bytes_per_cycle", "l2_bytes_per_cycle", "memory_tb_per_s",
+    "fp64_per_cycle", "shared_bytes_per_cycle", "l2_bytes_per_cycle", "sustained_memory_tb_per_s",
     "matrix_fmas_per_cycle", "warp_matrix_fmas_per_cycle",
 )  # fmt: skip
 
@@ -73,7 +73,7 @@ def rates(target: Target) -> Rates | None:
         fp32=float(facts["fp32_per_cycle"]), integer=float(facts["integer_per_cycle"]),
         special=float(facts["special_per_cycle"]), fp64=float(facts["fp64_per_cycle"]),
         shared_bytes=float(facts["shared_bytes_per_cycle"]), l2_bytes=float(facts["l2_bytes_per_cycle"]),
-        dram_bytes=float(facts["memory_tb_per_s"]) * 1000 * per_cycle,
+        dram_bytes=float(facts["sustained_memory_tb_per_s"]) * 1000 * per_cycle,
         matrix_fmas=float(facts["matrix_fmas_per_cycle"]),
         warp_matrix_fmas=float(facts["warp_matrix_fmas_per_cycle"]),
         multiprocessors=multiprocessors, clock_ghz=clock,

@@ -52,11 +52,14 @@ def until_flip(event: IntegerComparison, moves: Move, mask: Array, programs: int
         return unmoved
     if not step_a.any() and not step_b.any():
         return unmoved
-    arrays = event.left, event.right, step_a, step_b
-    where = mask if max(row.shape[1] for row in arrays) > 1 else mask.any(axis=1, keepdims=True)
-    left, right, a, b = (np.broadcast_to(row, where.shape) for row in arrays)
-    periods = np.minimum(_outcome(event.kind, left - right, a - b), _overflow(left, a, event))
+    left, right, a, b = event.left, event.right, step_a, step_b
+    periods = np.minimum(
+        _outcome(event.kind, *np.broadcast_arrays(left - right, a - b)), _overflow(left, a, event)
+    )
     periods = np.minimum(periods, _overflow(right, b, event))
+    if periods.size == 1:
+        return np.full(programs, periods.flat[0])
+    where = mask if periods.shape[1] > 1 else mask.any(axis=1, keepdims=True)
     least: Array = np.where(where, periods, NEVER).reshape(programs, -1).min(axis=1)
     return least
 

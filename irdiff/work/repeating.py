@@ -236,6 +236,8 @@ class Repeater:
         for event, moved in zip(events, moves, strict=True):
             if isinstance(event, IntegerComparison):
                 lengths = np.minimum(lengths, iterations.until_flip(event, moved, mask, programs))
+                if lengths.max() < _WORTH:
+                    break
         inside = mask.reshape(programs, -1).any(axis=1)
         return np.where(inside, lengths, 0)
 

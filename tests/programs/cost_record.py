@@ -8,6 +8,7 @@ has, then each with thresholds that the other pairs choose, and plain baselines 
 """
 
 import collections
+import contextlib
 import csv
 import dataclasses
 import math
@@ -36,30 +37,58 @@ _DIRECTIONS = {Expected.SLOWER: 1, Expected.FASTER: -1}
 
 
 def count(folder: str, pair: str, nvdisasm: str) -> None:
+    from irdiff import work
     from irdiff.run import run_folder
 
     run = run_folder.load(Path(folder))
+    changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
+    disassembler = work.Disassembler(Path(nvdisasm))
+    changed = [case for case in changed if machine.rates(_target(case.target))]
+    for target in {case.target for case in changed}:
+        codes = _codes([case for case in changed if case.target == target], run, Path(folder))
+        disassembler.prepare(int(_target(target).arch), codes)
     print(*COLUMNS, sep="\t")
-    for case in run.cases:
-        if case.verdict is Verdict.CHANGED:
-            row = _counted(case, run, Path(folder), Path(nvdisasm))
-            print(pair, case.id, *(row.get(name, "") for name in COLUMNS[2:]), sep="\t", flush=True)
+    for case in changed:
+        row = _counted(case, run, Path(folder), disassembler)
+        print(pair, case.id, *(row.get(name, "") for name in COLUMNS[2:]), sep="\t", flush=True)
 
 
-def _counted(case, run, folder, nvdisasm):
-    from irdiff import work
+def _target(name):
     from irdiff.resolve import targets
+
+    return targets.load(Path(__file__).parents[2] / "targets" / f"{name}.toml")
+
+
+def _codes(cases, run, folder):
+    """The machine code of both sides: all words go through nvdisasm together."""
+    from irdiff.errors import IrdiffError
+    from irdiff.run import run_folder
+    from irdiff.work import encodings
+
+    found = []
+    for case in cases:
+        for side in ("base", "head"):
+            artifact, launch = (
+                case.artifacts.of(side).get("cubin"),
+                run.launches.get(case.launches.of(side) or ""),
+            )
+            if artifact is None or launch is None:
+                continue
+            binary, name = run_folder.artifact(folder, artifact.digest), case.metadata.of(side).get("name")
+            with contextlib.suppress(IrdiffError):  # counting it says so
+                found.append(encodings.code_of(binary, str(name)))
+    return found
+
+
+def _counted(case, run, folder, disassembler):
+    from irdiff import work
     from irdiff.run import run_folder
 
-    target = targets.load(Path(__file__).parents[2] / "targets" / f"{case.target}.toml")
-    rates = machine.rates(target)
-    if rates is None:
-        return {"not counted": "a target whose throughputs are not known"}
-    row = {}
+    target = _target(case.target)
+    rates, row = machine.rates(target), {}
     for name, fact in _BASELINES.items():
         before, after = (float(facts.get(fact) or 1) for facts in case.facts)
         row[f"head / base {name}"] = f"{after / before:.5f}"
-    disassembler = work.Disassembler(nvdisasm)
     for side in ("base", "head"):
         artifact, launch = (
             case.artifacts.of(side).get("cubin"),
