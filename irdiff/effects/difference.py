@@ -363,10 +363,11 @@ class Differences:
     def _of_pending(self) -> Iterator[Difference]:
         """Accesses that may still run at a barrier of head, where base waits for them."""
         barriers = [event for block in self._head.blocks for event in block.events if event.pending]
+        separated = separation.Separation(self._base, self._head)
         for barrier in {
             separation.kind_of(each): each for each in barriers if not each.operation.early
         }.values():
-            lost = separation.lost(self._base, self._head, barrier)
+            lost = separated.lost(barrier)
             if lost.pair:
                 what = (
                     f"does not wait for {_a(noun(lost.pair[0]))} at a barrier before {_a(noun(lost.pair[1]))}"

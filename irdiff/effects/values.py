@@ -65,6 +65,8 @@ class Values:
         self.known: dict[Key, tuple[int, ...]] = {}
         """What an operation gives, by itself and all that it reads."""
         self.known_events: dict[Key, Any] = {}
+        self.extents: dict[int, Any] = {}
+        """By event, the bytes of shared memory that all threads touch."""
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
         self.threads = 0
         """How many a block has in one row; 0 where that is not known."""
