@@ -260,6 +260,10 @@ class Differences:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
         if self._is_of_threads(facet) or (facet.events and self._has_other_lanes(facet.events[0])):
             return False
+        if facet.is_guard and all(self._values.keys[each][0] == "or" for each in (facet.base, facet.head)):
+            return False  # lanes that are joined again may be all that there were
+        if facet.events and "tensormap" in facet.events[0].operation.word:
+            return False  # a descriptor may be kept in another place
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
             rounding.formats(self._values, each) for each in (facet.base, facet.head)
         ):

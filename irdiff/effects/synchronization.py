@@ -23,6 +23,7 @@ _FENCE = "fence.proxy.async.shared::cta"
 _TELLS = re.compile(r"arrive|cluster|mbarrier|\.(?:acquire|release|acq_rel|volatile|relaxed)")
 _WAITS_FOR = re.compile(r"wait_(?:group|all)|wait\.asyncmark|wait_group")
 """With a number: as many of the youngest may still run."""
+_GROUPS = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(?:commit|wait)_group|wgmma\.fence")
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier\.(?:init|inval)|commit")
 _ORDERS = ("relaxed", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
 _SCOPES = ("cta", "workgroup", "cluster", "gpu", "agent", "sys")
@@ -42,6 +43,11 @@ class Synchronization:
         before, after = (self._count(side, name) for side in (self._base, self._head))
         if act is Act.STATES:
             yield NotShown(reason="there are fewer wait states", detail=name)
+        elif _GROUPS.match(name) and self._groups(self._base) != self._groups(self._head):
+            witness = self._witnesses.alone(event, is_gone=True)
+            yield NotShown(
+                reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness
+            )
         elif not _SEPARATES.match(name):
             if _COUNTS.search(name) and before > after:
                 what = f"lacks {noun(event)}, which base has"
@@ -51,6 +57,16 @@ class Synchronization:
                 yield from self._of_wait(event) if before > after else [self._elsewhere(event)]
         else:
             yield self._separates_less(event)
+
+    def _groups(self, side: NumberedFunction) -> list[int | None]:
+        """How many groups each wait leaves unfinished."""
+        events = (event for block in side.blocks for event in block.events)
+        return [
+            self._values.value_of(operand)
+            for event in events
+            if _GROUPS.match(event.operation.word) and "wait" in event.operation.word
+            for operand in event.operands
+        ]
 
     def _of_wait(self, event: Event) -> Iterator[_Difference]:
         """A wait for what runs in the background: what starts it, and what reads behind it."""
@@ -79,6 +95,8 @@ class Synchronization:
 
     def _separates_less(self, event: Event) -> _Difference:
         lost = self._separation.lost(event)
+        if lost.pair and event.operation.word.startswith("fence ") and self._waits_more():
+            return self._elsewhere(event)
         if lost.pair:
             names = [noun(each) for each in lost.pair]
             what = f"has no {noun(event)} between a {names[0]} and a {names[1]}, which base has"
@@ -88,6 +106,11 @@ class Synchronization:
         if lost.is_complete and self._is_only_between(event) and not is_divided:
             return Harmless(what=f"{noun(event)} is gone: what is left keeps the same accesses apart")
         return self._elsewhere(event)
+
+    def _waits_more(self) -> bool:
+        """Whether head has more waits of LLVM IR for AMD, which are fences without the name."""
+        before, after = (self._count(side, "llvm.amdgcn.s.waitcnt") for side in (self._base, self._head))
+        return after > before
 
     def _is_only_between(self, event: Event) -> bool:
         """Whether it keeps accesses apart and does no more."""
