@@ -47,9 +47,9 @@ class Differences:
         self._sides = self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
-        self._shared = base.values_of & head.values_of
-        self._roots = Roots(base, head, self._shared, {})
-        self._samples = Samples(self._values, self._shared, {})
+        self.shared = base.values_of & head.values_of
+        self._roots = Roots(base, head, self.shared, {})
+        self._samples = Samples(self._values, self.shared, {})
         """Of what both sides have, without any value that is taken for another."""
         self._moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
         """The accesses at other addresses: what they do and where, and by which constants."""
@@ -60,8 +60,14 @@ class Differences:
         self._new: Counter[tuple[Act, str]] = Counter()
         self._writes_moved: set[str] = set()
         """The spaces in which a write has another place or predicate."""
+        self.uses: set[Likeness] = set()
+        """What samples say of the values that differ where effects or branches use them."""
         self._lost_writes: set[Difference] = set()
         """Of global memory, by one side alone: no load makes up for these."""
+
+    def likeness(self, base: int, head: int) -> Likeness:
+        """Of two values, by samples of what both sides have."""
+        return self._samples.compare(base, head, rounding.formats(self._values, base, head))
 
     def all(self) -> list[Difference]:
         """Empty where both do the same."""
@@ -77,7 +83,7 @@ class Differences:
         ]
         matched = [(one, other) for own in paired for one, other in own if one and other]
         partners = {one.number: other.number for one, other in matched}
-        self._roots = Roots(self._base, self._head, self._shared, partners)
+        self._roots = Roots(self._base, self._head, self.shared, partners)
         conditions = [
             (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
         ]
@@ -110,6 +116,7 @@ class Differences:
                 self._is_place_unclear = self._is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
         for facet in facets:
+            self.uses.add(self._roots.tried(facet.base, facet.head))
             yield from self._of_facet(facet)
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
@@ -219,7 +226,7 @@ class Differences:
         is_place = facet.is_address or facet.is_guard
         if not is_place and all(self._is_rounding(root) for root in roots):
             for root in roots:
-                kind, ours, theirs = rounding.kind_of(self._values, self._shared, root.base, root.head)
+                kind, ours, theirs = rounding.kind_of(self._values, self.shared, root.base, root.head)
                 witness = self._witnesses.of_values(root.base, root.head)
                 yield Rounding(kind=kind, base=ours, head=theirs, witness=witness)
             return

@@ -73,6 +73,11 @@ class Values:
         self._of_threads: dict[int, tuple[int, ...] | None] = {}
         self._true_in: dict[tuple[int, ...], int] = {}
 
+    def take(self, base: int, head: int) -> None:
+        """Takes what gave one value for another from now on, where both sides are numbered anew."""
+        self._numbers[self.keys[head]] = base
+        self.known.clear()
+
     def joined(self, name: str, value: int) -> tuple[int, ...]:
         """What a value is made of by an operation that associates; itself, if it is of no such."""
         key = self.keys[value]
