@@ -12,6 +12,7 @@ import functools
 import itertools
 import operator
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
@@ -109,9 +110,23 @@ class Separation:
                 elif is_complete and len(ordered) > 1:
                     needed = [n for each, n in ordered.items() if _may_race(values, *pair, str(each[0]))]
                     is_complete = not bits[one] & worse(other, _mask(needed, proxies))
-        if not found and ours.keys() == theirs.keys():  # nothing else can keep them apart
+        if not found and ours.keys() == theirs.keys() and self._is_alone(kind_of(barrier)):
+            # nothing else can keep them apart
             found = [pair for pair in maybe if _share_a_buffer(values, *pair)]
         return Lost(max(found, key=_is_told_first, default=None), is_complete and not maybe)
+
+    def _is_alone(self, kind: object) -> bool:
+        """Whether separators of this kind are all that one side has more of."""
+        ours, theirs = (
+            Counter(
+                own
+                for block in side.blocks
+                for event in block.events
+                if (own := kind_of(event)) in self._kinds and own != kind
+            )
+            for side in (self._base, self._head)
+        )
+        return ours == theirs
 
     def _is_waited_for_by_all(self, one: Event, other: Event) -> bool:
         """Whether one is a wait for an `mbarrier` that has nothing to do with the other.
