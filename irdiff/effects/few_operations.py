@@ -13,7 +13,7 @@ from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.samples import Likeness
 from irdiff.effects.values import operands_of
 from irdiff.effects.witnesses import Witnesses, code
-from irdiff.ir.program import Graph, Instruction, Operation
+from irdiff.ir.program import Graph, Instruction, Operation, Slot
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding
 
 _MOST = 8
@@ -56,13 +56,21 @@ def with_operations(graph: Graph, taken: Taken) -> Graph:
 
     def changed(each: Instruction) -> Instruction:
         before, after = taken.get(each.line, (None, None))
-        is_one = after is not None and each.operation is before and after.effect is None
-        return each._replace(operation=after) if after and is_one else each
+        if before is None or after is None or each.operation is not before:
+            return each
+        is_of_form = _form(before) == _form(after)
+        return each._replace(operation=after) if is_of_form else each
 
     return tuple(
         node._replace(block=node.block._replace(instructions=tuple(map(changed, node.block.instructions))))
         for node in graph
     )
+
+
+def _form(operation: Operation) -> object:
+    """Which of the registers that an instruction reads it uses, and how it is guarded."""
+    reads = [each.place for each in operation.operands if isinstance(each, Slot)]
+    return sorted(reads), operation.is_guarded, operation.negated, operation.masked
 
 
 def _first(side: NumberedFunction, other: NumberedFunction) -> list[int]:

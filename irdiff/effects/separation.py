@@ -177,6 +177,8 @@ def _worse(before: _Ways, after: _Ways, mask: int) -> int:
     """The accesses from which head has a way that every one of base has more on, of separators in a mask."""
     found = 0
     for way, accesses in after.items():
+        if not mask & ~way:
+            continue
         left = accesses
         for own, mine in before.items():
             if not own & mask & ~way:
