@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects import agreement, blocks
+from irdiff.effects import agreement, blocks, few_operations
 from irdiff.effects.difference import Difference, Differences
 from irdiff.effects.numbering import NumberedFunction, number
 from irdiff.effects.values import Values
@@ -79,12 +79,29 @@ def _of_functions(
     graphs = blocks.graphs(*functions)
     if not blocks.same_shape(*graphs):
         return list(_of_shapes(*graphs))
-    ours, theirs = (
-        NumberedFunction(values, reader.marked(graph) if reader.marked else graph, function)
-        for graph, function in zip(graphs, functions, strict=True)
+    marked = [reader.marked(graph) if reader.marked else graph for graph in graphs]
+
+    def numbered(taken: few_operations.Taken) -> tuple[NumberedFunction, NumberedFunction]:
+        both = marked[0], few_operations.with_operations(marked[1], taken) if taken else marked[1]
+        ours, theirs = (
+            NumberedFunction(values, graph, function) for graph, function in zip(both, functions, strict=True)
+        )
+        number(ours, theirs)
+        return ours, theirs
+
+    def compared(sides: tuple[NumberedFunction, NumberedFunction]) -> Differences:
+        return Differences(*sides, Witnesses(*sides, texts))
+
+    sides = numbered({})
+    first = compared(sides)
+    found = first.all()
+    kinds = {type(each) for each in found}
+    if Hazard in kinds or NotShown not in kinds:
+        return found
+    few = few_operations.shown(
+        *sides, first, Witnesses(*sides, texts), lambda taken: compared(numbered(taken))
     )
-    number(ours, theirs)
-    return Differences(ours, theirs, Witnesses(ours, theirs, texts)).all()
+    return few or found
 
 
 def _of_shapes(base: Graph, head: Graph) -> Iterator[NotShown]:

@@ -47,9 +47,9 @@ class Differences:
         self._sides = self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
-        self._shared = base.values_of & head.values_of
-        self._roots = Roots(base, head, self._shared, {})
-        self._samples = Samples(self._values, self._shared, {})
+        self.shared = base.values_of & head.values_of
+        self._roots = Roots(base, head, self.shared, {})
+        self._samples = Samples(self._values, self.shared, {})
         """Of what both sides have, without any value that is taken for another."""
         self._moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
         """The accesses at other addresses: what they do and where, and by which constants."""
@@ -60,8 +60,14 @@ class Differences:
         self._new: Counter[tuple[Act, str]] = Counter()
         self._writes_moved: set[str] = set()
         """The spaces in which a write has another place or predicate."""
+        self.uses: set[Likeness] = set()
+        """What samples say of the values that differ where effects or branches use them."""
         self._lost_writes: set[Difference] = set()
         """Of global memory, by one side alone: no load makes up for these."""
+
+    def likeness(self, base: int, head: int) -> Likeness:
+        """Of two values, by samples of what both sides have."""
+        return self._samples.compare(base, head, rounding.formats(self._values, base, head))
 
     def all(self) -> list[Difference]:
         """Empty where both do the same."""
@@ -77,7 +83,7 @@ class Differences:
         ]
         matched = [(one, other) for own in paired for one, other in own if one and other]
         partners = {one.number: other.number for one, other in matched}
-        self._roots = Roots(self._base, self._head, self._shared, partners)
+        self._roots = Roots(self._base, self._head, self.shared, partners)
         conditions = [
             (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
         ]
@@ -110,6 +116,7 @@ class Differences:
                 self._is_place_unclear = self._is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
         for facet in facets:
+            self.uses.add(self._roots.tried(facet.base, facet.head))
             yield from self._of_facet(facet)
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
@@ -219,7 +226,7 @@ class Differences:
         is_place = facet.is_address or facet.is_guard
         if not is_place and all(self._is_rounding(root) for root in roots):
             for root in roots:
-                kind, ours, theirs = rounding.kind_of(self._values, self._shared, root.base, root.head)
+                kind, ours, theirs = rounding.kind_of(self._values, self.shared, root.base, root.head)
                 witness = self._witnesses.of_values(root.base, root.head)
                 yield Rounding(kind=kind, base=ours, head=theirs, witness=witness)
             return
@@ -260,6 +267,10 @@ class Differences:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
         if self._is_of_threads(facet) or (facet.events and self._has_other_lanes(facet.events[0])):
             return False
+        if facet.is_guard and all(self._values.keys[each][0] == "or" for each in (facet.base, facet.head)):
+            return False  # lanes that are joined again may be all that there were
+        if facet.events and "tensormap" in facet.events[0].operation.word:
+            return False  # a descriptor may be kept in another place
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
             rounding.formats(self._values, each) for each in (facet.base, facet.head)
         ):
@@ -363,10 +374,11 @@ class Differences:
     def _of_pending(self) -> Iterator[Difference]:
         """Accesses that may still run at a barrier of head, where base waits for them."""
         barriers = [event for block in self._head.blocks for event in block.events if event.pending]
+        separated = separation.Separation(self._base, self._head)
         for barrier in {
             separation.kind_of(each): each for each in barriers if not each.operation.early
         }.values():
-            lost = separation.lost(self._base, self._head, barrier)
+            lost = separated.lost(barrier)
             if lost.pair:
                 what = (
                     f"does not wait for {_a(noun(lost.pair[0]))} at a barrier before {_a(noun(lost.pair[1]))}"

@@ -167,10 +167,13 @@ class NumberedFunction:
         return {*self.lines, *events, *joins}
 
     def waited(self, event: Event, state: _State) -> None:
-        """What a matrix unit wrote is another value after a wait."""
+        """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all."""
+        is_whole = [self.values.value_of(each) for each in event.operands] == [0]
         is_wait = self._asynchronous and "wait" in event.operation.name
         for register in self._asynchronous & state.keys() if is_wait else ():
             old = self.flat(state[register])
+            while is_whole and self.values.keys[old][0] == "waited for":
+                old = self.values.keys[old][2]
             if self.values.value_of(old) is None:
                 state[register] = self.values.node("waited for", event.number, old)
                 self.lines.setdefault(self.flat(state[register]), event.line)

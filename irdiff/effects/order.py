@@ -69,6 +69,13 @@ class Extent(NamedTuple):
 
 def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
+    if event.number not in values.extents:
+        values.extents[event.number] = _extent(values, event)
+    found: Extent | None = values.extents[event.number]
+    return found
+
+
+def _extent(values: Values, event: Event) -> Extent | None:
     name = event.operation.name
     is_copy = re.match(r"cp\.async\.c\w\.shared\.global", name)
     size = 16 if "matrix" in name else event.effect.size  # a thread names a row of `ldmatrix`

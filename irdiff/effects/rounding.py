@@ -14,6 +14,7 @@ from irdiff.model import RoundingKind
 _FLAGS = frozenset(
     {"ftz", "approx", "full", "contract", "fast", "reassoc", "arcp", "afn", "nsz", "nnan", "ninf"}
 )
+_EXACTNESS = _FLAGS | {"rn", "rz", "rm", "rp", "rna", "rtz", "rne", "pkrtz", "e32", "e64"}
 _SPECIAL = frozenset(
     {"max", "min", "maxnum", "minnum", "maximum", "minimum", "abs", "copysign", "neg", "canonicalize"}
 )
@@ -73,6 +74,12 @@ def _kind(ours: _Cone, theirs: _Cone) -> RoundingKind:
     if {*less, *more} <= _SPECIAL:
         return RoundingKind.SPECIAL_VALUES
     return RoundingKind.PRECISION
+
+
+def differ_in_flags(one: str, other: str) -> bool:
+    """Whether two operations are one, under other flags of how exact it is."""
+    names = [[each for each in _TOKEN.split(name) if each not in _EXACTNESS] for name in (one, other)]
+    return names[0] == names[1] and one != other
 
 
 def _words(names: Counter[str]) -> str:

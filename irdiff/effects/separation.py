@@ -1,7 +1,9 @@
 """Which accesses of memory may run without a barrier between them, over all paths. Pure.
 
 A barrier that is gone matters where two accesses that may touch the same bytes, one of them a writer, are
-kept apart at base and not at head. Where head keeps all of them apart, it is not missed.
+kept apart at base and not at head. A way from one access to another is described by the separators on it, and
+by which of them stand before which; a way of head is right if base has one that has no more of these. Where a
+fence of proxies stands on it does not count (Lustig, Cooksey and Giroux, ISCA 2022, section 5.4).
 """
 
 from __future__ import annotations
@@ -10,18 +12,26 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from irdiff.effects import order
 from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
 from irdiff.ir.program import PRIVATE, Act
 
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX, Act.SYNC, Act.OPAQUE})
 """And what other synchronization a barrier makes known to other threads, as a wait."""
 _ORDERS = frozenset({Act.SYNC, Act.OPAQUE})
-_GROUP = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(commit|wait)[._]group")
+_OWN = re.compile(r"wgmma\.fence|(?:cp\.async|wgmma)\.(?:bulk\.)?(?:commit_group|wait_group|wait_all)")
+_GROUPS = re.compile(r"(cp\.async\.bulk|cp\.async|wgmma)\.(commit_group|wait_group|wait_all)")
+_SEPARATORS = re.compile(
+    r"(?:bar|barrier)(?:\.cta)?\.sync|fence\.proxy\.async|tcgen05\.wait|s_barrier|llvm\..*barrier"
+)
+_MAX_AGE = 8
+"""Groups of copies or matrix instructions, of which the oldest are one."""
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
 _SIGNALS = re.compile(r"cp\.async\.bulk|tcgen05\.(?:mma|cp)")
 _ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
@@ -37,34 +47,144 @@ class Lost(NamedTuple):
     """Whether all accesses are the same, and none stands on another side of another synchronization."""
 
 
-def lost(base: NumberedFunction, head: NumberedFunction, barrier: Event) -> Lost:
-    """By barriers like this."""
-    kind = kind_of(barrier)
-    ours, theirs = _accesses(base, kind), _accesses(head, kind)
-    is_complete = ours.keys() == theirs.keys()
-    if len(ours) > _MAX_ACCESSES:
-        return Lost(None, False)
-    bits = {number: 1 << place for place, number in enumerate(ours)}
-    before, found, maybe = (
-        _together(base, kind, bits),
-        list[tuple[Event, Event]](),
-        list[tuple[Event, Event]](),
-    )
-    for other, ahead in _together(head, kind, bits).items():
-        new = ahead & ~before.get(other, 0)
-        for one in (number for number, bit in bits.items() if new & bit) if new else ():
-            pair = ours[one], ours[other]
-            if _is_own(*pair):
-                continue
-            if _may_race(base.values, *pair, barrier.operation.name):
-                (found if _overlap(base.values, *pair) else maybe).append(pair)
-            elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
-                is_complete = False
-    if (
-        not found and ours.keys() == theirs.keys()
-    ):  # where all else is equal, nothing else can keep them apart
-        found = [pair for pair in maybe if _share_a_buffer(base.values, *pair)]
-    return Lost(max(found, key=_is_told_first, default=None), is_complete and not maybe)
+class Separation:
+    """Of two functions, with what it was asked before."""
+
+    def __init__(self, base: NumberedFunction, head: NumberedFunction) -> None:
+        self._base, self._head = base, head
+        self._kinds = {
+            kind_of(event): n
+            for n, event in enumerate(
+                each
+                for side in (base, head)
+                for block in side.blocks
+                for each in block.events
+                if _SEPARATORS.match(each.operation.name)
+            )
+        }
+        self._lost: dict[object, Lost] = {}
+        self._waits_of_all: dict[int, bool] = {}
+
+    @functools.cached_property
+    def _uniform(self) -> Uniform:
+        return Uniform(self._base)
+
+    def lost(self, barrier: Event) -> Lost:
+        """By barriers like this."""
+        kind = kind_of(barrier)
+        if kind not in self._lost:
+            self._lost[kind] = self._compute(barrier)
+        return self._lost[kind]
+
+    def _compute(self, barrier: Event) -> Lost:
+        letters = {each: n for n, each in enumerate({**self._kinds, kind_of(barrier): 0})}
+        ours, theirs = _accesses(self._base, letters), _accesses(self._head, letters)
+        if len(ours) > _MAX_ACCESSES:
+            return Lost(None, False)
+        bits = {number: 1 << place for place, number in enumerate(ours)}
+        sides = [
+            [_ways(side, letters, bits, is_oldest=is_oldest) for side in (self._base, self._head)]
+            for is_oldest in (True, False)
+        ]
+
+        def worse(other: int, mask: int) -> int:
+            return functools.reduce(
+                operator.or_, (_worse(a.get(other, {}), b.get(other, {}), mask) for a, b in sides)
+            )
+
+        ordered = {each: n for each, n in letters.items() if "proxy" not in str(each[0])}
+        proxies = {*letters.values()} - {*ordered.values()}
+        own, values = 1 << letters[kind_of(barrier)], self._base.values
+        all_ = _mask(letters.values(), proxies)
+        found, maybe, is_complete = list[_Pair](), list[_Pair](), ours.keys() == theirs.keys()
+        for other in sides[0][1]:
+            gone, mixed = worse(other, own), worse(other, all_)
+            for one in (number for number, bit in bits.items() if (gone | mixed) & bit):
+                pair = ours[one], ours[other]
+                if any(map(is_own, pair)) or self._is_waited_for_by_all(*pair):
+                    continue
+                if gone & bits[one] and _may_race(values, *pair, barrier.operation.name):
+                    (found if _overlap(values, *pair) else maybe).append(pair)
+                elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
+                    is_complete = False
+                elif is_complete and len(ordered) > 1:
+                    needed = [n for each, n in ordered.items() if _may_race(values, *pair, str(each[0]))]
+                    is_complete = not bits[one] & worse(other, _mask(needed, proxies))
+        if not found and ours.keys() == theirs.keys() and self._is_alone(kind_of(barrier)):
+            # nothing else can keep them apart
+            found = [pair for pair in maybe if _share_a_buffer(values, *pair)]
+        return Lost(max(found, key=_is_told_first, default=None), is_complete and not maybe)
+
+    def _is_alone(self, kind: object) -> bool:
+        """Whether separators of this kind are all that one side has more of."""
+        ours, theirs = (
+            Counter(
+                own
+                for block in side.blocks
+                for event in block.events
+                if (own := kind_of(event)) in self._kinds and own != kind
+            )
+            for side in (self._base, self._head)
+        )
+        return ours == theirs
+
+    def _is_waited_for_by_all(self, one: Event, other: Event) -> bool:
+        """Whether one is a wait for an `mbarrier` that has nothing to do with the other.
+
+        It touches nothing but the `mbarrier`. What it waits for, each thread may use that waits itself; what
+        changes the phase has to be kept from it.
+        """
+        if _ENDS_WAITING.match(other.operation.name):
+            return one.effect.act is not Act.OPAQUE and not one.operation.name.startswith("mbarrier")
+        if other.effect.act in _ORDERS or _SIGNALS.match(other.operation.name):
+            return False
+        return self._is_wait_of_all(one)
+
+    def _is_wait_of_all(self, event: Event) -> bool:
+        is_wait = _ENDS_WAITING.match(event.operation.name) is not None and event.guard is None
+        if is_wait and event.number not in self._waits_of_all:
+            self._waits_of_all[event.number] = self._uniform.is_reached_by_all(event)
+        return is_wait and self._waits_of_all[event.number]
+
+
+_Pair = tuple[Event, Event]
+_Ways = dict[int, int]
+"""By separators, as a bit for each that stands on a way and for each that stands before another, the accesses
+that such a way begins at, by their bits."""
+_MOST = 1 << 6
+
+
+def _mask(letters: Collection[int], proxies: Collection[int]) -> int:
+    ordered = [n for n in letters if n not in proxies]
+    return sum(1 << n for n in letters) | sum(_before(a, b) for a in ordered for b in ordered if a != b)
+
+
+def _before(one: int, other: int) -> int:
+    return 1 << _MOST + one * _MOST + other
+
+
+def _longer(way: int, letter: int) -> int:
+    """A way with a separator at its end."""
+    others = way & (1 << _MOST) - 1 & ~(1 << letter)
+    while others:
+        one = others & -others
+        way |= _before(one.bit_length() - 1, letter)
+        others ^= one
+    return way | 1 << letter
+
+
+def _worse(before: _Ways, after: _Ways, mask: int) -> int:
+    """The accesses from which head has a way that every one of base has more on, of separators in a mask."""
+    found = 0
+    for way, accesses in after.items():
+        if not mask & ~way:
+            continue
+        left = accesses
+        for own, mine in before.items():
+            if not own & mask & ~way:
+                left &= ~mine
+        found |= left
+    return found
 
 
 def is_divided(side: NumberedFunction, barrier: Event) -> bool:
@@ -89,45 +209,120 @@ def is_divided(side: NumberedFunction, barrier: Event) -> bool:
     return any(not (ahead[a] >> b & 1 or ahead[b] >> a & 1) for a, b in itertools.product(own, places))
 
 
-def _accesses(side: NumberedFunction, barrier: object) -> dict[int, Event]:
+def _accesses(side: NumberedFunction, separators: Collection[tuple[object, ...]]) -> dict[int, Event]:
     events = (event for block in side.blocks for event in block.events)
     return {
         each.number: each
         for each in events
-        if each.effect.act in _ACCESSES and each.effect.space != PRIVATE and kind_of(each) != barrier
+        if each.effect.act in _ACCESSES and each.effect.space != PRIVATE and kind_of(each) not in separators
     }
 
 
-def _together(side: NumberedFunction, barrier: object, bits: Mapping[int, int]) -> dict[int, int]:
-    """By access, those that may stand before it behind the last barrier, by their bits.
+class _Running:
+    """What runs in the background: of each kind by groups, the youngest first; the first is not complete."""
+
+    def __init__(self, groups: Mapping[str, tuple[int, ...]], *, is_told: bool, is_oldest: bool) -> None:
+        self.groups = dict(groups)
+        self._is_oldest = is_oldest
+        """Whether a wait ends all: so it is for what the oldest round of a loop began."""
+        self._is_told = is_told
+        """Whether copies tell an `mbarrier` that they have ended."""
+
+    def all(self) -> int:
+        return functools.reduce(operator.or_, itertools.chain(*self.groups.values()), 0)
+
+    def add(self, name: str, bit: int) -> None:
+        kind = next((each for each in ("cp.async.bulk", "cp.async", "wgmma") if name.startswith(each)), name)
+        first, *others = self.groups.get(kind, (0,))
+        self.groups[kind] = (first | bit, *others)
+
+    def after(self, event: Event, values: Values) -> None:
+        name = event.operation.name
+        if _ENDS_WAITING.match(name):
+            kept = ("wgmma",) if self._is_told else ("wgmma", "cp.async")
+            self.groups = {kind: own for kind, own in self.groups.items() if kind in kept}
+        elif group := _GROUPS.match(name):
+            kind, word = group.groups()
+            own = self.groups.get(kind, (0,))
+            if word == "commit_group":
+                older = functools.reduce(operator.or_, own[_MAX_AGE - 1 :], 0)
+                self.groups[kind] = (0, *own[: _MAX_AGE - 1], *([older] if older else []))
+            else:
+                left = [values.value_of(each) for each in event.operands]
+                is_all = word != "wait_group" or self._is_oldest
+                count = -1 if is_all else next((each for each in left if each is not None), 0)
+                self.groups[kind] = own[: count + 1] or (0,)
+
+    def joined(self, other: _Running) -> _Running:
+        both = {
+            kind: tuple(
+                itertools.starmap(
+                    operator.or_,
+                    itertools.zip_longest(
+                        self.groups.get(kind, (0,)), other.groups.get(kind, (0,)), fillvalue=0
+                    ),
+                )
+            )
+            for kind in {**self.groups, **other.groups}
+        }
+        return _Running(both, is_told=self._is_told, is_oldest=self._is_oldest)
+
+
+def _ways(
+    side: NumberedFunction,
+    letters: Mapping[tuple[object, ...], int],
+    bits: Mapping[int, int],
+    *,
+    is_oldest: bool,
+) -> dict[int, _Ways]:
+    """By access, the ways to it from others.
 
     A barrier of threads does not wait for what runs in the background: its thread waits before.
     """
-    entering, found = [(0, 0)] * len(side.graph), dict[int, int]()
+    names = {event.operation.name for block in side.blocks for event in block.events}
+    is_told = any(each.startswith("cp.async.mbarrier") for each in names)
+    start = _Running({}, is_told=is_told, is_oldest=is_oldest)
+    entering = [(_Ways(), start)] * len(side.graph)
+    found = dict[int, _Ways]()
     at_line = dict[int, int]()
     for event in (event for block in side.blocks for event in block.events if event.number in bits):
         at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
     waiting = list(range(len(entering)))[::-1]
     while waiting:
         number = waiting.pop()
-        before, running = entering[number]
+        before, running = dict(entering[number][0]), entering[number][1].joined(start)
         for event in side.blocks[number].events:
             name = event.operation.name
             if event.number in bits:
-                found[event.number] = found.get(event.number, 0) | before
-                before |= bits[event.number]
-                running |= bits[event.number] if _IN_BACKGROUND.match(name) else 0
-            elif kind_of(event) == barrier:
+                own = found.setdefault(event.number, {})
+                for way, accesses in before.items():
+                    own[way] = own.get(way, 0) | accesses
+                before[0] = before.get(0, 0) | bits[event.number]
+                if _IN_BACKGROUND.match(name):
+                    running.add(name, bits[event.number])
+            elif (letter := letters.get(kind_of(event))) is not None:
                 late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-                before &= late | (running if name.startswith("bar") else 0)
-            if "wait" in _GROUP.findall(name) or _ENDS_WAITING.match(name):
-                running = 0
+                before = _separated(before, letter, late | (running.all() if name.startswith("bar") else 0))
+            running.after(event, side.values)
         for target in side.graph[number].targets:
-            own, others = entering[target], (before, running)
-            both = own[0] | others[0], own[1] | others[1]
-            if both != own:
-                entering[target] = both
+            ways, others = entering[target]
+            both = dict(ways)
+            for way, accesses in before.items():
+                both[way] = both.get(way, 0) | accesses
+            together = others.joined(running)
+            if both != ways or together.groups != others.groups:
+                entering[target] = both, together
                 waiting.append(target)
+    return found
+
+
+def _separated(ways: _Ways, letter: int, late: int) -> _Ways:
+    """Longer by a separator, but for accesses that it comes too early for."""
+    found = _Ways()
+    for way, accesses in ways.items():
+        for new, those in ((way, accesses & late), (_longer(way, letter), accesses & ~late)):
+            if those:
+                found[new] = found.get(new, 0) | those
     return found
 
 
@@ -136,9 +331,9 @@ def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool, bool]:
     return Act.SYNC not in acts, Act.STORE in acts, pair[0].effect.space == "shared"
 
 
-def _is_own(one: Event, other: Event) -> bool:
-    """Whether the second is a thread's own wait or group, or the first its group: no other thread sees it."""
-    return bool(_GROUP.search(other.operation.name) or "commit" in (_GROUP.findall(one.operation.name)))
+def is_own(event: Event) -> bool:
+    """Whether it is a thread's own wait, group or order of registers: others see what it waits for."""
+    return _OWN.match(event.operation.name) is not None
 
 
 def kind_of(barrier: Event) -> tuple[object, ...]:

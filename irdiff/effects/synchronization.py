@@ -19,8 +19,11 @@ _NEEDED_ONLY_BETWEEN = re.compile(
     r"bar\.(?:warp\.)?sync|barrier\.(?:cta\.)?sync|s_barrier|tcgen05\.wait|llvm\..*barrier(?!\.cluster)"
 )
 """Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
+_FENCE = "fence.proxy.async.shared::cta"
+_TELLS = re.compile(r"arrive|cluster|mbarrier|\.(?:acquire|release|acq_rel|volatile|relaxed)")
 _WAITS_FOR = re.compile(r"wait_(?:group|all)|wait\.asyncmark|wait_group")
 """With a number: as many of the youngest may still run."""
+_GROUPS = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(?:commit|wait)_group|wgmma\.fence")
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier\.(?:init|inval)|commit")
 _ORDERS = ("relaxed", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
 _SCOPES = ("cta", "workgroup", "cluster", "gpu", "agent", "sys")
@@ -33,13 +36,18 @@ class Synchronization:
         self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
-        self._lost: dict[object, separation.Lost] = {}
+        self._separation = separation.Separation(base, head)
 
     def gone(self, event: Event) -> Iterator[_Difference]:
         name, act = event.operation.word, event.effect.act
         before, after = (self._count(side, name) for side in (self._base, self._head))
         if act is Act.STATES:
             yield NotShown(reason="there are fewer wait states", detail=name)
+        elif _GROUPS.match(name) and self._groups(self._base) != self._groups(self._head):
+            witness = self._witnesses.alone(event, is_gone=True)
+            yield NotShown(
+                reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness
+            )
         elif not _SEPARATES.match(name):
             if _COUNTS.search(name) and before > after:
                 what = f"lacks {noun(event)}, which base has"
@@ -49,6 +57,16 @@ class Synchronization:
                 yield from self._of_wait(event) if before > after else [self._elsewhere(event)]
         else:
             yield self._separates_less(event)
+
+    def _groups(self, side: NumberedFunction) -> list[int | None]:
+        """How many groups each wait leaves unfinished."""
+        events = (event for block in side.blocks for event in block.events)
+        return [
+            self._values.value_of(operand)
+            for event in events
+            if _GROUPS.match(event.operation.word) and "wait" in event.operation.word
+            for operand in event.operands
+        ]
 
     def _of_wait(self, event: Event) -> Iterator[_Difference]:
         """A wait for what runs in the background: what starts it, and what reads behind it."""
@@ -76,19 +94,35 @@ class Synchronization:
         yield Hazard(kind=HazardKind.ORDER, what=what, witness=self._witnesses.ordered(one, read, event))
 
     def _separates_less(self, event: Event) -> _Difference:
-        like = separation.kind_of(event)
-        if like not in self._lost:
-            self._lost[like] = separation.lost(self._base, self._head, event)
-        lost = self._lost[like]
+        lost = self._separation.lost(event)
+        if lost.pair and event.operation.word.startswith("fence ") and self._waits_more():
+            return self._elsewhere(event)
         if lost.pair:
             names = [noun(each) for each in lost.pair]
             what = f"has no {noun(event)} between a {names[0]} and a {names[1]}, which base has"
             witness = self._witnesses.ordered(*lost.pair, event)
             return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
         is_divided = separation.is_divided(self._base, event) or not is_harmless(self._base, event)
-        if lost.is_complete and _NEEDED_ONLY_BETWEEN.match(event.operation.word) and not is_divided:
+        if lost.is_complete and self._is_only_between(event) and not is_divided:
             return Harmless(what=f"{noun(event)} is gone: what is left keeps the same accesses apart")
         return self._elsewhere(event)
+
+    def _waits_more(self) -> bool:
+        """Whether head has more waits of LLVM IR for AMD, which are fences without the name."""
+        before, after = (self._count(side, "llvm.amdgcn.s.waitcnt") for side in (self._base, self._head))
+        return after > before
+
+    def _is_only_between(self, event: Event) -> bool:
+        """Whether it keeps accesses apart and does no more."""
+        is_fence = event.operation.word == _FENCE
+        return _NEEDED_ONLY_BETWEEN.match(event.operation.word) is not None or (
+            is_fence and not self._tells_otherwise()
+        )
+
+    def _tells_otherwise(self) -> bool:
+        """Whether threads of base wait for one another by more than barriers of all threads."""
+        names = {event.operation.word for block in self._base.blocks for event in block.events}
+        return any(_TELLS.search(name) for name in names)
 
     def _elsewhere(self, event: Event) -> NotShown:
         name = event.operation.word
@@ -113,12 +147,15 @@ class Synchronization:
         witness = self._witnesses.ordered(one, other)
         barriers = [each for each in (one, other) if each.effect.act is Act.SYNC]
         if barriers:
-            lost = [separation.lost(self._base, self._head, each) for each in barriers]
+            lost = [self._separation.lost(each) for each in barriers]
             if pair := next((each.pair for each in lost if each.pair), None):
                 between = f"a {noun(pair[0])} and a {noun(pair[1])}"
                 what = f"has no {noun(barriers[0])} between {between}, which base has"
                 witness = self._witnesses.ordered(*pair, barriers[0])
-            is_barrier = all(_NEEDED_ONLY_BETWEEN.match(each.operation.word) for each in barriers)
+            is_late = "wait" in one.operation.word and self._is_only_between(other)
+            is_barrier = not is_late and all(
+                self._is_only_between(each) or separation.is_own(each) for each in barriers
+            )
             if pair or not is_barrier:
                 yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
                 return

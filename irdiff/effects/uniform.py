@@ -57,8 +57,10 @@ class Uniform:
         self._behind = _always_behind(self._targets)
 
     def is_reached_by_all(self, event: Event) -> bool:
+        """Not counting a loop that goes on until the event itself says so."""
         blocks = (n for n, block in enumerate(self._side.blocks) if event in block.events)
-        return not any(self._varies(each) for number in blocks for each in self._conditions(number))
+        conditions = (each for number in blocks for each in self._conditions(number))
+        return not any(self._varies(each, event.number) for each in conditions)
 
     def _conditions(self, number: int) -> list[int]:
         """Of the branches that decide whether, or how often, a block runs."""
@@ -75,9 +77,12 @@ class Uniform:
                 found += [condition] if condition is not None and len(targets) > 1 else []
         return found
 
-    def _varies(self, value: int) -> bool:
-        """By all that it is computed from; a variable of a loop by the branches around it, too."""
-        waiting, seen = [value], set[int]()
+    def _varies(self, value: int, trusted: int) -> bool:
+        """By all that it is computed from; a variable of a loop by the branches around it, too.
+
+        trusted: an event whose result is taken as the same in all threads.
+        """
+        waiting, seen = [value], {trusted}
         while waiting:
             number = waiting.pop()
             if number in seen:

@@ -65,11 +65,18 @@ class Values:
         self.known: dict[Key, tuple[int, ...]] = {}
         """What an operation gives, by itself and all that it reads."""
         self.known_events: dict[Key, Any] = {}
+        self.extents: dict[int, Any] = {}
+        """By event, the bytes of shared memory that all threads touch."""
         self._linear: dict[tuple[int, int], tuple[int, tuple[tuple[int, int], ...]]] = {}
         self.threads = 0
         """How many a block has in one row; 0 where that is not known."""
         self._of_threads: dict[int, tuple[int, ...] | None] = {}
         self._true_in: dict[tuple[int, ...], int] = {}
+
+    def take(self, base: int, head: int) -> None:
+        """Takes what gave one value for another from now on, where both sides are numbered anew."""
+        self._numbers[self.keys[head]] = base
+        self.known.clear()
 
     def joined(self, name: str, value: int) -> tuple[int, ...]:
         """What a value is made of by an operation that associates; itself, if it is of no such."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.ir.program import Act, Early, Operation
@@ -106,6 +106,11 @@ class Witnesses:
         pending = sorted(other[2] - one[2])[-1:]
         witness = self._witness([one[1]], [*pending, other[1]])
         name = code(other[0])
+        is_wait_for_none = after.registers <= before.registers and self._are_unseen(other[2] - one[2])
+        if other[0].effect and is_wait_for_none:
+            return NotShown(
+                reason="loads or atomics may end later than at base", detail=name, witness=witness
+            )
         if any(b > a for a, b in zip(before[:-1], after[:-1], strict=True)):
             what = f"runs {name} before accesses of memory end that base waits for"
             if after.registers:
@@ -117,6 +122,14 @@ class Witnesses:
         if before.registers:
             return NotShown(reason="base uses a register before its load ends", detail=name, witness=witness)
         return Harmless(what=f"{name} waits for more")
+
+    def _are_unseen(self, lines: Collection[int]) -> bool:
+        """Whether what stands in these lines of head only reads, or is atomic: whether others wait for it, no
+        text says.
+        """
+        events = (event for block in self._sides[1].blocks for event in block.events if event.line in lines)
+        acts = {event.effect.act for event in events}
+        return bool(acts) and acts <= {Act.LOAD, Act.ATOMIC}
 
     def early_values(
         self, one: tuple[Operation, int], other: tuple[Operation, int]
