@@ -3,7 +3,8 @@
 A barrier that is gone matters where two accesses that may touch the same bytes, one of them a writer, are
 kept apart at base and not at head. A way from one access to another is described by the separators on it, and
 by which of them stand before which; a way of head is right if base has one that has no more of these. Where a
-fence of proxies stands on it does not count (Lustig, Cooksey and Giroux, ISCA 2022, section 5.4).
+fence of proxies stands on it does not count: taken from the model of proxies (Lustig, Cooksey and Giroux,
+ISCA 2022), which asks for a fence on the way, within one block; not tried on a GPU by itself.
 """
 
 from __future__ import annotations
