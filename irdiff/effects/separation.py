@@ -2,9 +2,7 @@
 
 A barrier that is gone matters where two accesses that may touch the same bytes, one of them a writer, are
 kept apart at base and not at head. A way from one access to another is described by the separators on it, and
-by which of them stand before which; a way of head is right if base has one that has no more of these. Where a
-fence of proxies stands on it does not count: taken from the model of proxies (Lustig, Cooksey and Giroux,
-ISCA 2022), which asks for a fence on the way, within one block; not tried on a GPU by itself.
+by which of them stand before which; a way of head is right if base has one that has no more of these.
 """
 
 from __future__ import annotations
@@ -93,10 +91,8 @@ class Separation:
                 operator.or_, (_worse(a.get(other, {}), b.get(other, {}), mask) for a, b in sides)
             )
 
-        ordered = {each: n for each, n in letters.items() if "proxy" not in str(each[0])}
-        proxies = {*letters.values()} - {*ordered.values()}
         own, values = 1 << letters[kind_of(barrier)], self._base.values
-        all_ = _mask(letters.values(), proxies)
+        all_ = _mask(letters.values())
         found, maybe, is_complete = list[_Pair](), list[_Pair](), ours.keys() == theirs.keys()
         for other in sides[0][1]:
             gone, mixed = worse(other, own), worse(other, all_)
@@ -108,9 +104,9 @@ class Separation:
                     (found if _overlap(values, *pair) else maybe).append(pair)
                 elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
                     is_complete = False
-                elif is_complete and len(ordered) > 1:
-                    needed = [n for each, n in ordered.items() if _may_race(values, *pair, str(each[0]))]
-                    is_complete = not bits[one] & worse(other, _mask(needed, proxies))
+                elif is_complete and len(letters) > 1:
+                    needed = [n for each, n in letters.items() if _may_race(values, *pair, str(each[0]))]
+                    is_complete = not bits[one] & worse(other, _mask(needed))
         if not found and ours.keys() == theirs.keys() and self._is_alone(kind_of(barrier)):
             # nothing else can keep them apart
             found = [pair for pair in maybe if _share_a_buffer(values, *pair)]
@@ -155,9 +151,8 @@ that such a way begins at, by their bits."""
 _MOST = 1 << 6
 
 
-def _mask(letters: Collection[int], proxies: Collection[int]) -> int:
-    ordered = [n for n in letters if n not in proxies]
-    return sum(1 << n for n in letters) | sum(_before(a, b) for a in ordered for b in ordered if a != b)
+def _mask(letters: Collection[int]) -> int:
+    return sum(1 << n for n in letters) | sum(_before(a, b) for a in letters for b in letters if a != b)
 
 
 def _before(one: int, other: int) -> int:
