@@ -83,20 +83,10 @@ class Children:
             self._start(request)
 
     def _start(self, request):
-        requests_read, requests_write = os.pipe()
-        replies_read, replies_write = os.pipe()
+        def work(requests_fd, replies_fd):
+            self._serve_all(request, requests_fd, replies_fd)
 
-        def work():
-            for descriptor in (requests_write, replies_read):
-                os.close(descriptor)
-            for other in self.by_pid.values():
-                other.close()  # a child ends when its host alone has closed its pipe
-            self._serve_all(request, requests_read, replies_write)
-
-        child = Child(_fork_into(request, work), requests_write, replies_read)
-        os.close(requests_read)
-        os.close(replies_write)
-        os.set_blocking(replies_read, False)
+        child = Child(*_fork_with_pipes(request, self.by_pid.values(), work))
         child.begin(request)
         self.by_pid[child.pid] = child
 
@@ -231,22 +221,12 @@ class Hosts:
         return [self.looked + _LOOK_S] if self.by_key else []
 
     def _start(self, request):
-        requests_read, requests_write = os.pipe()
-        replies_read, replies_write = os.pipe()
-
-        def work():
-            for descriptor in (requests_write, replies_read):
-                os.close(descriptor)
-            for other in self.by_key.values():
-                other.close()  # a host ends when the worker alone has closed its pipe
+        def work(requests_fd, replies_fd):
             served = self.prepare(request)
-            run(requests_read, replies_write, Children, (self.serve,), {"ready": True, "served": served})
+            run(requests_fd, replies_fd, Children, (self.serve,), {"ready": True, "served": served})
 
-        pid = _fork_into(request, work)
-        os.close(requests_read)
-        os.close(replies_write)
-        os.set_blocking(replies_read, False)
-        return Host(pid, request, requests_write, replies_read)
+        pid, to_host, from_host = _fork_with_pipes(request, self.by_key.values(), work)
+        return Host(pid, request, to_host, from_host)
 
     def receive(self, host):
         """Lines from a host: that it is ready, and how its children ended."""
@@ -365,6 +345,28 @@ def _fork_into(request, work):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def _fork_with_pipes(request, others, work):
+    """(process id, descriptor to write requests to, descriptor to read replies from) of a child that does
+    `work(requests, replies)`. It ends when its parent alone has closed its pipe, so it closes those of
+    `others`, which were started before.
+    """
+    requests_read, requests_write = os.pipe()
+    replies_read, replies_write = os.pipe()
+
+    def begin():
+        for descriptor in (requests_write, replies_read):
+            os.close(descriptor)
+        for other in others:
+            other.close()
+        work(requests_read, replies_write)
+
+    pid = _fork_into(request, begin)
+    os.close(requests_read)
+    os.close(replies_write)
+    os.set_blocking(replies_read, False)
+    return pid, requests_write, replies_read
 
 
 def _print_into(request):
