@@ -31,6 +31,8 @@ class Catalog:
     caveats: tuple[tuple[str, int, str], ...] = ()
     """What the program was told without a GPU to ask, or did unseen: `("bench/run.py", 12, "asks …")`; of no
     file `("", 0, "workloads recorded …")`."""
+    uncompared: tuple[tuple[str, int, str], ...] = ()
+    """What the program launches, or does to its launches, where irdiff does not see it: as caveats."""
     undigested: str = ""
     """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 STEP: MemoStep[dict[str, Any]] = MemoStep("catalog", __name__, dict[str, Any])
 
 
-_NOTED = ("called", "left_out", "read", "missing", "caveats")
+_NOTED = ("called", "left_out", "read", "missing", "caveats", "uncompared")
 _read_catalog = TypeAdapter(Catalog)
 
 

@@ -108,16 +108,20 @@ def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
                 )
 
 
-def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
+def at_lines(caveats: Iterable[tuple[str, int, str]]) -> list[str]:
     """One sentence for each file and reason, with the lines: `ops/ce.py:12, 15 and 3 more reads …`."""
     lines: dict[tuple[str, str], set[int]] = {}
-    catalogs = (catalog for each in captured for catalog in each.catalogs)
-    for path, line, what in (row for catalog in catalogs for row in catalog.caveats):
+    for path, line, what in caveats:
         lines.setdefault((path, what), set()).add(line)
-    found = [
+    return [
         f"{path}:{first_few([*map(str, sorted(of))], _MAX_NAMES)} {what}" if path else what
         for (path, what), of in lines.items()
     ]
+
+
+def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
+    catalogs = (catalog for each in captured for catalog in each.catalogs)
+    found = at_lines(caveat for catalog in catalogs for caveat in catalog.caveats)
     more = len(found) - _MAX_CAVEATS
     return [*found[:_MAX_CAVEATS], *([f"{counted(more, 'more note')} like these"] if more > 0 else [])]
 

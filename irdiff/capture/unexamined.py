@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from irdiff.capture import notices
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import Sides
 from irdiff.resolve.corpus import Corpus
@@ -16,7 +17,12 @@ _SHOWN = 3
 def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[str, ...]:
     """`the content of src/tuned.json was not compared: …`, a clause for each kind."""
     corpora = sides.map(lambda side: side.corpus)
-    return (*_pointers(corpora, captured), *_ignored(corpora, captured), *_pins(sides))
+    return (
+        *_unseen_launches(captured),
+        *_pointers(corpora, captured),
+        *_ignored(corpora, captured),
+        *_pins(sides),
+    )
 
 
 def merged(launches: Sequence[str]) -> Iterator[str]:
@@ -26,6 +32,15 @@ def merged(launches: Sequence[str]) -> Iterator[str]:
         share, own = ("shares", "it is no case of its") if is_one else ("share", "they are no cases of their")
         words = f"at head {counted(len(launches), 'launch')} {share} the compiled kernel of another"
         yield f"{words}, so {own} own: {first_few(launches, _SHOWN)}"
+
+
+def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """`bench/run.py:12 starts another Python process: what that launches was not compared`."""
+    catalogs = (catalog for each in captured for catalog in each.catalogs)
+    clauses = notices.at_lines(caveat for catalog in catalogs for caveat in catalog.uncompared)
+    yield from clauses[:_SHOWN]
+    if rest := len(clauses[_SHOWN:]):
+        yield f"what {counted(rest, 'more line')} of programs launch was not compared"
 
 
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:

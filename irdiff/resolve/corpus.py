@@ -103,7 +103,8 @@ class Corpus:
 
     def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
         """What a workload or a launch may need next to a toolchain; None where that is nothing."""
-        packages = self.packages.get(name.partition("/")[0])
+        workload = name.partition(":")[0]
+        packages = self.packages.get(workload.partition("/")[0])
         is_alone = packages is None and self.self_contained
         return None if is_alone else ExtraPackages(packages=packages, target=target)
 

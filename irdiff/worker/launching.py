@@ -173,7 +173,8 @@ def measuring_lines(tuner, arguments):
         try:
             getattr(tuner, hook)(arguments, **words)
         except Exception as error:
-            noted.caveat(f"an autotuner's {hook} fails here ({type(error).__name__}): it is not compared")
+            reason = f"an autotuner's {hook} fails here ({type(error).__name__}): it was not compared"
+            noted.caveat(reason, is_compared=False)
         for name, origin in tensors.items():
             if origin.state != before[origin]:
                 fill = origin.state or "something"

@@ -182,8 +182,9 @@ def _list(kind, path):
         os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
 
 
-def caveat(what):
+def caveat(what, *, is_compared=True):
     """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
+    What is launched and not compared belongs into a report's first sentence.
 
     Inductor's own questions belong to no line.
     """
@@ -194,7 +195,7 @@ def caveat(what):
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
         path = frame.f_code.co_filename
         if not os.path.isabs(path) and not path.startswith("<"):
-            add_caveat(what, path, frame.f_lineno)
+            add_caveat(what, path, frame.f_lineno, is_compared=is_compared)
             return
         frame = frame.f_back
 
@@ -210,12 +211,12 @@ def is_checked():
     return listener is not None and pytest_assertions.in_one()
 
 
-def add_caveat(what, path="", line=0):
-    _caveats[path, line, what] = None
+def add_caveat(what, path="", line=0, *, is_compared=True):
+    _caveats[path, line, what] = is_compared
 
 
-def caveats():
-    return list(_caveats)
+def caveats(*, is_compared=True):
+    return [caveat for caveat, is_that in _caveats.items() if is_that == is_compared]
 
 
 def _on_event(event, arguments):
@@ -226,14 +227,14 @@ def _on_event(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
         _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
     elif event == "os.fork" or (event == "import" and arguments[0] == "multiprocessing.popen_spawn_posix"):
-        caveat(_CHILD)
+        caveat(_CHILD, is_compared=False)
     elif event in _STARTS:
         words = arguments[_STARTS[event]]
         words = words if isinstance(words, (list, tuple)) else [words]
         if _PYTHON.search(" ".join(os.fsdecode(word) for word in words)):
-            caveat(_CHILD)
+            caveat(_CHILD, is_compared=False)
 
 
 _STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0}
 """{event: which of its arguments is the command}"""
-_CHILD = "starts another Python process: what that launches is not compared"
+_CHILD = "starts another Python process: what that launches was not compared"

@@ -147,7 +147,7 @@ def _catalog(request, recorder):
                 }
             )
     rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
-    rest["missing"] = noted.missing()
+    rest["missing"], rest["uncompared"] = noted.missing(), noted.caveats(is_compared=False)
     recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
 
 

@@ -297,7 +297,7 @@ class _Graph(_Silent):
     """Launches in it count as they are captured, and once."""
 
     def replay(self):
-        noted.caveat("replays a CUDA graph: its launches are compared as captured, once")
+        noted.caveat("replays a CUDA graph: how often was not compared", is_compared=False)
 
     def pool(self):
         return (0, 0)

@@ -16,7 +16,7 @@ from tests.unit import runs
 from tests.unit.golden import golden
 
 PACK = text_of("packs/pack.toml")
-CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
+CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c", "alone"), digest="c")
 TOOLCHAIN = runs.side("triton==9").toolchain
 
 
@@ -79,7 +79,9 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
     first = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==2", "einops"), here)
     again = extra_packages.added_to(CORPUS, TOOLCHAIN, ("einops", "torch==2"), here)
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
-    assert set(first.packages) == {"run", "more"} and first == again
+    assert set(first.packages) == {"run", "more", "alone"} and first == again
+    alone, below = (first.extra_packages(name, runs.target()) for name in ("alone", "alone:x/k"))
+    assert alone == below and alone.packages is not None
     other = extra_packages.added_to(CORPUS, TOOLCHAIN, ("torch==3",), here)
     assert len({CORPUS.digest, first.digest, other.digest}) == 3
     excluded = Path(uv.pips[0][uv.pips[0].index("--excludes") + 1]).read_text().split()
