@@ -61,25 +61,31 @@ class _Scheduler:
         self._warps = [_Warp(block=number // warps_of_block) for number in range(blocks * warps_of_block)]
         self._ready = [(float(number % 4), number) for number in range(len(self._warps))]
         heapq.heapify(self._ready)
+        self._waiting: list[int] = []
+        """Warps for which the port is not free yet; the first of them by number goes next."""
         self._living = Counter(warp.block for warp in self._warps)
         self._at_barrier: dict[int, list[tuple[float, int]]] = defaultdict(list)
         self._free: dict[str, float] = defaultdict(float)
         """When each pipe has done what it was given."""
         self._port = 0.0
+        """When the next instruction can issue."""
         self._bulk_copies: dict[int, list[list[float]]] = defaultdict(list)
         """By block: when the copies arrive that each mbarrier waits for, in order."""
 
     def run(self) -> float:
-        ready, warps, steps, ops = self._ready, self._warps, self._steps, self._ops
+        ready, waiting, warps, steps, ops = self._ready, self._waiting, self._warps, self._steps, self._ops
         last = len(steps) - 1
-        while ready:
-            now, number = ready[0]
+        while ready or waiting:
+            port = self._port
+            while ready and ready[0][0] <= port:
+                heapq.heappush(waiting, heapq.heappop(ready)[1])
+            now, number = (port, heapq.heappop(waiting)) if waiting else heapq.heappop(ready)
             warp = warps[number]
             step = steps[warp.place]
             op = ops[step.place]
             start = self._begin(warp, op, now)
             if start > now:
-                heapq.heapreplace(ready, (start, number))
+                heapq.heappush(ready, (start, number))
                 continue
             self._port = now + 1.0
             self._issue(warp, op, now)
@@ -87,23 +93,24 @@ class _Scheduler:
             warp.issued = now
             warp.place += 1
             if warp.place <= last and op.kind != "barrier":
-                heapq.heapreplace(ready, (now + op.stall, number))
+                heapq.heappush(ready, (now + op.stall, number))
             else:
-                heapq.heappop(ready)
                 self._stop(number, op, now + op.stall)
         return sum(warp.weighted for warp in warps) / len(warps)
 
     def _begin(self, warp: _Warp, op: Op, now: float) -> float:
-        """When an instruction can issue."""
-        start = max(now, self._port)
-        for board in _BOARDS[op.waits]:
-            if warp.boards[board] > start:  # noqa: PLR1730 - `max` took a fifth of a simulation
-                start = warp.boards[board]
+        """When an instruction can issue, if nothing else issues."""
+        start = now
+        if op.waits:
+            boards = warp.boards
+            for board in _BOARDS[op.waits]:
+                if boards[board] > start:  # noqa: PLR1730 - `max` takes a fifth of a simulation, here and below
+                    start = boards[board]
         if op.kind in _WAITS:
             start = max(start, self._arrived(warp, op))
         if op.pipe != "none":
             free = self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0)
-            if free > start:  # noqa: PLR1730 - as above
+            if free > start:  # noqa: PLR1730
                 start = free
         return start
 
@@ -117,18 +124,24 @@ class _Scheduler:
 
     def _issue(self, warp: _Warp, op: Op, now: float) -> None:
         done = now + op.latency
+        free = 0.0
         if op.pipe != "none":
-            free = self._free[op.pipe] = max(self._free[op.pipe], now) + op.hold
-            done = max(done, free + op.latency - (op.hold if op.pipe != "l2" else 0.0))
+            free = self._free[op.pipe]
+            free = self._free[op.pipe] = (free if free > now else now) + op.hold
+            through = free + op.latency - (op.hold if op.pipe != "l2" else 0.0)
+            if through > done:  # noqa: PLR1730
+                done = through
         if op.kind not in _QUIET:
             self._note(warp, op, now, done)
-        if op.result != _NONE:
-            warp.boards[op.result] = max(warp.boards[op.result], done)
+        boards = warp.boards
+        if op.result != _NONE and done > boards[op.result]:
+            boards[op.result] = done
         if op.operands != _NONE:
             read = now + _READ_CYCLES
             if op.pipe not in ("none", "alu", "fma"):
-                read = max(read, self._free[op.pipe] - _QUEUE.get(op.pipe, 0.0))
-            warp.boards[op.operands] = max(warp.boards[op.operands], read)
+                read = max(read, free - _QUEUE.get(op.pipe, 0.0))
+            if read > boards[op.operands]:  # noqa: PLR1730
+                boards[op.operands] = read
 
     def _note(self, warp: _Warp, op: Op, now: float, done: float) -> None:
         """What others wait for: copies and matrix instructions, by their groups."""

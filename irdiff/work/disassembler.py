@@ -42,9 +42,9 @@ class Disassembler:
             if len(code) > MAX_CODE_BYTES:
                 continue
             for place, (word, _) in enumerate(encodings.words(code)):
-                if word not in texts:
+                if word not in texts and word not in missing:
                     start = place * WORD_BYTES
-                    missing.setdefault(word, code[start : start + WORD_BYTES])
+                    missing[word] = code[start : start + WORD_BYTES]
         if missing:
             texts.update(self._disassembled(arch, missing))
 
@@ -56,9 +56,11 @@ class Disassembler:
                 f"{kernel} has {len(code) // WORD_BYTES:,} instructions; at most "
                 f"{sass.MAX_INSTRUCTIONS:,} are counted"
             )
-        self.prepare(arch, [code])
-        texts = self._texts[arch]
-        lines = [(texts.get(word), control) for word, control in encodings.words(code)]
+        words = encodings.words(code)
+        texts = self._texts.setdefault(arch, {})
+        if any(word not in texts for word, _ in words):
+            self.prepare(arch, [code])
+        lines = [(texts.get(word), control) for word, control in words]
         for place, (text, _) in enumerate(lines):
             if text is None:
                 raise NormalizeError(f"nvdisasm knows no instruction at {place * WORD_BYTES:#x} of {kernel}")

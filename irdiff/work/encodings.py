@@ -7,7 +7,8 @@ are for the scheduler (stalls, scoreboards, register reuse) and change no text b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from functools import lru_cache
 
 from irdiff.backends import elf
 from irdiff.errors import NormalizeError
@@ -27,8 +28,8 @@ def code_of(binary: bytes, kernel: str) -> bytes:
     raise NormalizeError(f"the binary has no code of a kernel {kernel!r}")
 
 
-def words(code: bytes) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=256)
+def words(code: bytes) -> list[tuple[int, int]]:
     """(what the instruction does, its control bits) of each instruction."""
-    for place in range(0, len(code), WORD_BYTES):
-        word = int.from_bytes(code[place : place + WORD_BYTES], "little")
-        yield word & _REST, (word & _CONTROL) >> CONTROL_BIT
+    whole = [low | high << 64 for low, high in struct.iter_unpack("<QQ", code)]
+    return [(word & _REST, (word & _CONTROL) >> CONTROL_BIT) for word in whole]

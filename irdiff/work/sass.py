@@ -113,15 +113,19 @@ def form_of(text: str) -> InstructionForm:
         raise NormalizeError(f"an instruction that cannot be read: {text!r}")
     predicate, name, rest = form.groups()
     opcode, *modifiers = name.split(".")
-    target = _TARGET.search(rest)
+    target = _TARGET.search(rest) if ".+0x" in rest or ".-0x" in rest else None
     return InstructionForm(
         predicate=operand(predicate) if predicate else None,
         opcode=opcode,
         modifiers=tuple(modifiers),
-        operands=tuple(operand(word.strip()) for word in _SPLIT.split(rest)) if rest else (),
+        operands=tuple(operand(word.strip()) for word in _words(rest)) if rest else (),
         jump=int(target.group(1), 16) // WORD_BYTES if target else None,
         text=text,
     )
+
+
+def _words(operands: str) -> list[str]:
+    return _SPLIT.split(operands) if "{" in operands else operands.split(",")
 
 
 @lru_cache(maxsize=1 << 14)

@@ -206,6 +206,7 @@ def main() -> None:
     parser.add_argument("--target", action="append", default=[])
     parser.add_argument("--pair", default="3.8.0:3.9.0")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs side by side ends, too
     specs = [f"triton=={version}" for version in options.pair.split(":")]
     pythons = [toolchains.resolve(spec, config.load()).python for spec in specs]
     cache = fresh_cache()
