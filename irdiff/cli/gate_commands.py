@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,12 +15,14 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.init_command import POLICY
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
-from irdiff.gate import acceptance, outputs, policy, timings
-from irdiff.gate.acceptance import Acceptance, Accepted
+from irdiff.gate import acceptance, accepting, outputs, policy, timings
+from irdiff.gate.acceptance import Accepted
+from irdiff.gate.accepting import Decision
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.outputs import Again, ReleaseRun, junit
 from irdiff.gate.policy import Policy
 from irdiff.resolve import kernel_repository
+from irdiff.words import counted
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _accepted_option = click.option(
@@ -44,12 +47,13 @@ _ACCEPTED = "irdiff-accepted.toml"
     "--accept",
     "accept",
     multiple=True,
-    metavar="GROUP|CASE",
-    help="Accept the edits that a change group, or one case, has in this run, and no others.",
+    metavar="NAME",
+    help="Accept a change group, a case, a rule's findings, or `review`: all groups that wait for one.",
 )
 @click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
+@click.option("--issue", default="", metavar="URL", help="Where it is mended; needed to accept a rule.")
 @click.option(
     "--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which the acceptance holds."
 )
@@ -65,6 +69,7 @@ def gate_command(
     renew: bool,
     owner: str | None,
     reason: str | None,
+    issue: str,
     until: datetime.datetime | None,
     accepted_path: Path | None,
     json_path: Path | None,
@@ -73,8 +78,8 @@ def gate_command(
 ) -> int:
     """Check RUN against a policy: the exit code is 0 if it passes, 1 if not.
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
-    number or an id of the report: 2, g:b140.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. To accept a
+    change group, name it by its number or id in the report: 2, g:b140.
     """
     named, policy_path = policy_path, policy_path or _usual_policy()
     rules = policy.load(policy_path)
@@ -86,6 +91,7 @@ def gate_command(
     today = datetime.datetime.now(datetime.UTC).date()
     with run_argument.opened(run) as given:
         loaded, _ = given.run, given.timing
+    outcome = _evaluated(given, rules, accepted, today)
     if accept or renew:
         if policy_path == _shipped() and not accepted_path:
             raise UsageError(
@@ -93,13 +99,11 @@ def gate_command(
                 hint=f"cp {policy_path} ., then accept again",
             )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
-        entries = acceptance.accept(loaded, accept, decision)
-        entries += acceptance.renew(loaded, accepted + entries, decision) if renew else ()
+        entries = accepting.accept(loaded, outcome, accept, replace(decision, issue=issue))
+        entries += accepting.renew(loaded, accepted + entries, decision) if renew else ()
         acceptance.append(file, entries, accepted)
-        edits = sum(len(entry.edits) for entry in entries)
-        click.echo(f"{edits} edits accepted in {file}; commit it with the policy", err=True)
-        accepted += entries
-    outcome = _evaluated(given, rules, accepted, today)
+        click.echo(f"accepted in {file}: {_counted(entries)}; commit it with the policy", err=True)
+        outcome = _evaluated(given, rules, accepted + entries, today)
     forms = (
         (json_path, outputs.as_json(outcome)),
         (markdown_path, outputs.markdown(outcome)),
@@ -111,6 +115,13 @@ def gate_command(
     again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
     click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
+
+
+def _counted(entries: tuple[Accepted, ...]) -> str:
+    """`3 edits, 1 other finding`."""
+    edits = counted(len({edit for entry in entries for edit in entry.edits.items()}), "edit")
+    others = sum(len(entry.subjects) for entry in entries)
+    return f"{edits}, {counted(others, 'other finding')}" if others else edits
 
 
 def _evaluated(
@@ -148,7 +159,7 @@ def _decision(
     today: datetime.date,
     *,
     needs_reason: bool,
-) -> Acceptance:
+) -> Decision:
     """Raises UsageError where it is not said who accepts, why, and until when."""
     hint = f"as in --owner YOU --reason WHY --until {today + _USUAL}"
     if not owner or until is None or (needs_reason and not reason):
@@ -157,7 +168,7 @@ def _decision(
         raise UsageError("--owner has at most 200 characters, --reason 10 to 1000")
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
-    return Acceptance(owner=owner, reason=reason or "", on=today, expires=until)
+    return Decision(owner=owner, reason=reason or "", issue="", on=today, expires=until)
 
 
 @click.command("release-report")
@@ -168,7 +179,7 @@ def _decision(
 def release_report_command(
     *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
 ) -> int:
-    """Write one document over several RUNs: what changed, what regressed, what is waived,
+    """Write one document over several RUNs: what changed, what regressed, what was accepted,
     what is not known. Ends with 1 if the gate fails for one of them.
     """
     rules = policy.load(policy_path) if policy_path else None

@@ -1,8 +1,9 @@
-"""The acceptance file: edits that a person has looked at and takes, until a day, kept under version control.
+"""The acceptance file: findings that a person takes on, until a day, kept under version control.
 
-A change group is for reading: it holds edits that differ in constants, types and positions. What is accepted
-are the concrete edits of the cases that the group had in one run, between that run's two toolchains. Another
-edit of the same case, another case of the same group, another toolchain: each has to be looked at again.
+An entry holds for the concrete edits of some cases between two toolchains. Or it holds, under an issue, for
+one rule on some cases, targets or files, however they change. A change group is for reading: it joins edits
+that differ in constants, types and positions. So an entry lists the edits that the group had in one run, and
+another edit of the same case, another case of the group and another toolchain have to be looked at again.
 """
 
 from __future__ import annotations
@@ -14,63 +15,93 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 from pydantic.dataclasses import dataclass
 
 from irdiff.errors import UsageError
-from irdiff.model import ChangeGroup, Run
-from irdiff.report import group_names
+from irdiff.gate.policy import Patterns
+from irdiff.model import Run
 from irdiff.resolve import toml_file
 
-SCHEMA = "irdiff-accepted/2"
+SCHEMA = "irdiff-accepted/3"
+_EARLIER = "irdiff-accepted/2"
 MAX_BYTES = 16 << 20
 """A hundred times the edits of a release, each in one line."""
 _STRICT = ConfigDict(extra="forbid")
 _HEADING = f"""\
-# Edits that were reviewed and accepted; `irdiff gate --accept GROUP` and `--renew` add to it.
-# An entry holds for the very edits of its cases, between its two toolchains, until the end of its last day.
+# What was looked at and accepted: `irdiff gate RUN --accept NAME` adds entries.
+# An entry holds until the end of its last day: for its edits between its two toolchains, or for one rule.
 schema = "{SCHEMA}"
 """
+_OF_EDITS = ("group", "base", "base_toolchain", "head", "head_toolchain", "normalizer")
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+OptionalDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Accepted:
-    group: Annotated[str, Field(min_length=1, max_length=200)]
-    """The change group that it was read in."""
-    title: str
     owner: Annotated[str, Field(min_length=1, max_length=200)]
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
     on: datetime.date
     expires: datetime.date
     """The last day on which the acceptance holds."""
-    base: str
-    base_toolchain: Digest
-    head: str
-    head_toolchain: Digest
-    normalizer: str
+    rule: Annotated[str, Field(max_length=200)] = ""
+    """The one rule whose findings it settles. Empty: every rule that asks for a review."""
+    issue: Annotated[str, Field(pattern=r"^(https://.{5}.*)?$")] = ""
+    """Where the problem is mended: needed with `rule`."""
+    cases: Patterns = ()
+    targets: Patterns = ()
+    """With `cases` it narrows them; alone it settles findings of a target as a whole."""
+    files: Patterns = ()
+    group: Annotated[str, Field(max_length=200)] = ""
+    """The change group that the edits were read in, or the rule that found them."""
+    title: str = ""
+    base: str = ""
+    base_toolchain: OptionalDigest = ""
+    head: str = ""
+    head_toolchain: OptionalDigest = ""
+    normalizer: str = ""
     """The version of the normalizers that read the edits. Another one may give an edit another digest."""
-    edits: Annotated[Mapping[str, Digest], Field(min_length=1)]
+    edits: Mapping[str, Digest] = plain.field(default_factory=dict)
     """Case id → digest of its concrete edit."""
+
+    @model_validator(mode="after")
+    def _is_of_edits_or_of_a_rule(self) -> Accepted:
+        if self.edits and self.subjects:
+            raise ValueError("it names both edits and cases, targets or files: make two entries of it")
+        if self.edits and (missing := [name for name in _OF_EDITS if not getattr(self, name)]):
+            raise ValueError(f"{missing[0]} is missing, which edits need")
+        if not self.edits and not self.rule:
+            raise ValueError("it names neither edits nor a rule")
+        if not self.edits and not self.subjects:
+            raise ValueError("it names no edits, cases, targets or files")
+        if self.rule and not self.issue:
+            raise ValueError("issue is missing, which an acceptance of a rule needs")
+        return self
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return (*self.cases, *self.targets, *self.files)
 
     def is_of_toolchains(self, run: Run) -> bool:
         return (self.base_toolchain, self.head_toolchain) == (run.base.digest, run.head.digest)
 
+    @property
+    def words(self) -> str:
+        """`jane on 2026-01-02 until 2026-03-31: WHY (ISSUE)`."""
+        issue = f" ({self.issue})" if self.issue else ""
+        return f"{self.owner} on {self.on} until {self.expires}: {self.reason}{issue}"
 
-@plain.dataclass(frozen=True, kw_only=True)
-class Acceptance:
-    """Who takes an edit, why, and until when."""
-
-    owner: str
-    reason: str
-    on: datetime.date
-    expires: datetime.date
+    @property
+    def decision(self) -> dict[str, Any]:
+        names = ("owner", "reason", "on", "expires", "rule", "issue", "group")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class _AcceptanceFile:
-    schema: Literal["irdiff-accepted/2"]
+    schema: Literal["irdiff-accepted/3"]
     accepted: tuple[Accepted, ...] = ()
 
 
@@ -82,79 +113,16 @@ def load(path: Path) -> tuple[Accepted, ...]:
     return parse(toml_file.read(path, MAX_BYTES), str(path))
 
 
-def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
+def parse(tables: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
     """Raises UsageError with the place of the mistake."""
-    return toml_file.checked(_file, rows, where, "an acceptance file").accepted
+    is_earlier = tables.get("schema") == _EARLIER
+    hint = f'its entries still hold: write schema = "{SCHEMA}"' if is_earlier else ""
+    return toml_file.checked(_file, tables, where, "an acceptance file", hint=hint).accepted
 
 
-def accept(run: Run, names: tuple[str, ...], decision: Acceptance) -> tuple[Accepted, ...]:
-    """An entry for each name: of a change group, for all its cases in this run, or of one case.
-
-    A group is named by its number in the run or by its id, which may be cut (`g:b140`). Raises UsageError for
-    what the run does not have: only what was seen can be accepted.
-    """
-    edits = {case.id: case.edit for case in run.cases}
-    entries = []
-    for name in names:
-        group, members = _find(run, name)
-        found = {member: digest for member in members if (digest := edits[member]) is not None}
-        if len(found) < len(members):
-            raise UsageError(f"a case of group {group.id[:12]!a} has no edit: it cannot be accepted")
-        entries.append(
-            Accepted(group=group.id, title=group.title[:200], edits=found, **_terms(run, decision))
-        )
-    return tuple(entries)
-
-
-def _terms(run: Run, decision: Acceptance) -> dict[str, Any]:
-    return {
-        **plain.asdict(decision),
-        "base": run.base.spec,
-        "base_toolchain": run.base.digest,
-        "head": run.head.spec,
-        "head_toolchain": run.head.digest,
-        "normalizer": run.normalizer_version,
-    }
-
-
-def renew(run: Run, known: tuple[Accepted, ...], decision: Acceptance) -> tuple[Accepted, ...]:
-    """The entries again, for this run's toolchains and another last day: of those edits that are the same.
-
-    Nothing new is accepted so: each edit, constants and positions included, was looked at before, and the
-    reason for it stays where none is given. Edits that are settled until that day already are left out.
-    """
-    edits = {case.id: case.edit for case in run.cases}
-    settled = {
-        row
-        for entry in known
-        if entry.is_of_toolchains(run) and entry.expires >= decision.expires
-        for row in entry.edits.items()
-    }
-    entries = []
-    for entry in reversed(known):  # of one edit the last entry counts
-        same = {row for row in entry.edits.items() if row in edits.items()}
-        again = dict(sorted(same - settled))
-        settled |= same
-        if again:
-            terms = _terms(run, plain.replace(decision, reason=decision.reason or entry.reason))
-            entries.append(plain.replace(entry, edits=again, **terms))
-    return tuple(reversed(entries))
-
-
-def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
-    """Finds a group, and those of its cases that are meant."""
-    of_case = {member: group for group in run.groups for member in group.members}
-    if name in of_case:
-        return of_case[name], (name,)
-    found = group_names.find(run, name)
-    if found is None:
-        raise group_names.unknown(run, name)
-    return found, found.members
-
-
-def append(path: Path, entries: tuple[Accepted, ...], known: tuple[Accepted, ...]) -> None:
+def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, ...]) -> None:
     """Adds entries to the end of the file, and makes it where it is not there. Raises UsageError."""
-    text = "".join(_as_toml(entry) for entry in entries if entry not in known)
+    text = "".join(_as_toml(entry) for entry in entries if entry not in present)
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -166,16 +134,23 @@ def append(path: Path, entries: tuple[Accepted, ...], known: tuple[Accepted, ...
 
 
 def _as_toml(entry: Accepted) -> str:
-    rows = plain.asdict(entry)
-    edits = rows.pop("edits")
-    lines = [f"{name} = {_value(value)}" for name, value in rows.items()]
-    edit_lines = [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(edits.items())]
-    parts = ["\n[[accepted]]", *lines, "[accepted.edits]", *edit_lines]
-    return "\n".join(parts) + "\n"
+    values = {name: value for name, value in plain.asdict(entry).items() if value}
+    edits = values.pop("edits", {})
+    lines = ["\n[[accepted]]", *(f"{name} = {_value(value)}" for name, value in values.items())]
+    if edits:
+        lines.append("[accepted.edits]")
+        lines += [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(edits.items())]
+    return "\n".join(lines) + "\n"
 
 
-def _value(value: str | datetime.date) -> str:
-    return value.isoformat() if isinstance(value, datetime.date) else _string(value)
+def _value(value: str | datetime.date | tuple[str, ...]) -> str:
+    match value:
+        case datetime.date():
+            return value.isoformat()
+        case str():
+            return _string(value)
+        case names:
+            return f"[{', '.join(map(_string, names))}]"
 
 
 def _string(text: str) -> str:

@@ -10,7 +10,8 @@ from enum import StrEnum
 from irdiff.backends.stages import MACHINE_CODE
 from irdiff.findings import NOT_COMPARED, FindingKind
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.policy import Action, Rule, Waiver
+from irdiff.gate.objections import Certainty
+from irdiff.gate.policy import Action, Rule
 from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
 from irdiff.report import edit_coverage
 from irdiff.words import counted
@@ -18,17 +19,18 @@ from irdiff.words import counted
 _MAX_GROUPS = 5
 
 
-class Certainty(StrEnum):
-    VIOLATED = "violated"
-    UNKNOWN = "unknown"
-    """It cannot be decided from the run: data is missing."""
-
-
 class SubjectKind(StrEnum):
     CASE = "case"
     TARGET = "target"
     FILE = "file"
     RUN = "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualOutputs:
+    """What settles a finding without a person: these GPUs wrote the same bytes on both sides."""
+
+    devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,13 +44,15 @@ class GateFinding:
     action: Action
     detail: str
     """The figures that decided it."""
+    needs_gpu: bool
+    """A GPU has not run the case: the same words are said of many cases, and one command cures them all."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty where there are none to accept."""
     edits: Mapping[str, str | None]
     """Digests of the concrete edits, by case, that must be accepted to settle it; empty where none can be."""
     not_accepted: str
     """Why no acceptance settles it, in one sentence; empty where nothing like it was ever accepted."""
-    settled_by: Waiver | tuple[Accepted, ...] | None
+    settled_by: EqualOutputs | tuple[Accepted, ...] | None
 
     @property
     def blocks(self) -> bool:
@@ -60,16 +64,14 @@ class GateFinding:
 
     @property
     def state(self) -> str:
-        """`violated`, `unknown`, `waived by …` or `accepted by …`."""
+        """`violated`, `unknown`, `outputs are bitwise equal on …` or `accepted by …`."""
         match self.settled_by:
             case None:
                 return self.certainty.value
-            case Waiver() as waiver:
-                return f"waived by {waiver.owner} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+            case EqualOutputs(devices=devices):
+                return f"outputs are bitwise equal on {', '.join(devices)}"
             case entries:
-                return "accepted by " + "; ".join(
-                    f"{entry.owner} on {entry.on} until {entry.expires}: {entry.reason}" for entry in entries
-                )
+                return f"accepted by {'; '.join(entry.words for entry in entries)}"
 
     @property
     def whole_detail(self) -> str:
@@ -100,13 +102,15 @@ class RuleOutcome:
 
     @property
     def summary(self) -> str:
-        """`3 findings in 120 cases, 1 settled`."""
+        """`1 violated, 2 unknown, 1 settled, in 120 cases`."""
         cases = counted(self.examined, "case")
         if not self.findings:
             return f"holds for {cases}" if self.examined else "has no case here"
-        settled = sum(finding.settled_by is not None for finding in self.findings)
-        tail = f", {settled} settled" if settled else ""
-        return f"{counted(len(self.findings), 'finding')} in {cases}{tail}"
+        counts = Counter(
+            "settled" if finding.settled_by is not None else finding.certainty for finding in self.findings
+        )
+        words = [f"{counts[name]} {name}" for name in (*Certainty, "settled") if counts[name]]
+        return f"{', '.join(words)}, in {cases}"
 
     @property
     def blocking(self) -> str:
@@ -210,7 +214,7 @@ class Outcome:
     group_names: Mapping[str, str]
     """The short ids of the run's change groups by their ids, in the order of every report."""
     notes: tuple[str, ...]
-    """What the run did not compare, waivers that ended or settle nothing, and timings of unknown cases."""
+    """What was not compared, acceptances that ended or settle nothing, and timings of unknown cases."""
 
     @property
     def headline(self) -> str:
@@ -243,25 +247,32 @@ class Outcome:
         return f"{words} [{named}]" if named else words
 
     def lines(self, rule: RuleOutcome) -> list[FindingLine]:
-        """The findings of a rule in order; those with the same groups and words share a line."""
-        rows: dict[tuple[str, str], list[str]] = {}
+        """The findings of a rule in order. Those with the same groups and words share a line, and so do all
+        cases of a target that a GPU has to run.
+        """
+        by_words: dict[tuple[str, str, str], list[str]] = {}
         for finding in rule.ordered:
             words = f"{finding.state}: {finding.whole_detail}"
-            rows.setdefault((self.groups_of(finding), words), []).append(finding.subject_name)
-        return [
-            FindingLine(name=names[0], more=len(names) - 1, groups=groups, words=words)
-            for (groups, words), names in rows.items()
-        ]
+            target = finding.name.rpartition("@")[2] if finding.needs_gpu else ""
+            groups = "" if finding.needs_gpu else self.groups_of(finding)
+            by_words.setdefault((target, groups, words), []).append(finding.subject_name)
+        return [_line(target, groups, words, names) for (target, groups, words), names in by_words.items()]
 
     @property
     def waiting(self) -> Sequence[str]:
-        """The short ids of the first change groups that block only until a person accepts them."""
+        """The short ids of the change groups that block only until a person accepts their edits."""
         groups = {
             group
             for rule in self.rules
-            if rule.rule.can_be_accepted
+            if rule.rule.action is Action.REVIEW
             for finding in rule.findings
             if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.edits
             for group in finding.groups
         }
-        return [name for group, name in self.group_names.items() if group in groups][:_MAX_GROUPS]
+        return [name for group, name in self.group_names.items() if group in groups]
+
+
+def _line(target: str, groups: str, words: str, names: Sequence[str]) -> FindingLine:
+    if target and len(names) > 1:
+        return FindingLine(name=f"{len(names)} cases on {target}", more=0, groups="", words=words)
+    return FindingLine(name=names[0], more=len(names) - 1, groups=groups, words=words)

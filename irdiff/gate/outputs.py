@@ -15,19 +15,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome, SubjectKind
-from irdiff.gate.policy import Action, Waiver
+from irdiff.gate.objections import Certainty
+from irdiff.gate.outcome import EqualOutputs, GateFinding, Outcome, RuleOutcome, SubjectKind
+from irdiff.gate.policy import Action
 from irdiff.model import Run, Verdict
 from irdiff.report import commands, escape, phrases, templates, timing_summary
 from irdiff.report import markdown as reports
 from irdiff.report.escape import clean
 from irdiff.timing.results import TimingResults
+from irdiff.words import counted
 
-SCHEMA = "irdiff-gate/1"
+SCHEMA = "irdiff-gate/2"
 _SHOWN = 12
+_MOST_NAMED = 5
+"""Change groups in one command; more are accepted with `--accept review`."""
 _MARKDOWN_LIMIT = 60_000
-_MEASURED = frozenset({"slower", "cost", "timed", "wrong-result"})
 MAX_CASES = 2_000
 """The most test cases of one suite. One more test case counts the rest, and says so."""
 _MOST_CHARACTERS = 20_000
@@ -78,22 +80,28 @@ def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
 def _cure(rule: RuleOutcome, again: Again) -> str:
     """What a person can do about a rule that denies."""
     blocking = [finding for finding in rule.findings if finding.blocks]
-    if rule.rule.kind in _MEASURED and all(row.certainty is Certainty.UNKNOWN for row in blocking):
+    if all(finding.needs_gpu for finding in blocking):
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
-    names = [finding.name for finding in blocking if finding.name]
-    subject = blocking[0].subject
-    key = f"{subject}s" if subject in (SubjectKind.FILE, SubjectKind.TARGET) else "cases"
-    what = f"{key} = {json.dumps(names[:1] or ['*'])}"
-    return f"mend it, or add to the policy: [[waiver]] rule = {json.dumps(rule.rule.id)}, {what}, owner, …"
+    if all(finding.subject is SubjectKind.RUN for finding in blocking):
+        return "compare what the rule selects, or let it be empty (may_be_empty)"
+    return f"mend it, or accept it: {_accepting(again, [rule.rule.id], '--issue', 'URL')}"
 
 
 def _next_step(outcome: Outcome, again: Again) -> str:
     """The command that accepts what only waits for a person: it lacks an owner and a reason."""
+    names = outcome.waiting
+    groups = counted(len(names), "group")
+    if len(names) <= _MOST_NAMED:
+        return f"after a look at {groups}: {_accepting(again, names)}"
+    return f"after a look at {groups} ({', '.join(names[:_MOST_NAMED])}, …): {_accepting(again, ['review'])}"
+
+
+def _accepting(again: Again, names: Sequence[str], *more: str) -> str:
     words = ["gate", again.call, *(["--policy", again.policy] if again.policy else [])]
-    for name in outcome.waiting:
+    for name in names:
         words += ["--accept", name]
-    words += ["--until", str(again.until or "YYYY-MM-DD"), "--owner", "YOU", "--reason", "WHY"]
-    return f"after a look at each group: {commands.command(*words)}"
+    until = str(again.until or "YYYY-MM-DD")
+    return commands.command(*words, *more, "--until", until, "--owner", "YOU", "--reason", "WHY")
 
 
 def as_json(outcome: Outcome) -> str:
@@ -129,15 +137,11 @@ def _finding_rows(finding: GateFinding) -> dict[str, Any]:
     match finding.settled_by:
         case None:
             settled = None
-        case Waiver() as waiver:
-            settled = {"waiver": waiver.rule, "issue": waiver.issue, **_decision(waiver)}
+        case EqualOutputs(devices=devices):
+            settled = {"equal_outputs_on": devices}
         case entries:
-            settled = {"accepted": [{"group": row.group, "on": row.on, **_decision(row)} for row in entries]}
+            settled = {"accepted": [entry.decision for entry in entries]}
     return {**vars(finding), "blocks": finding.blocks, "settled_by": settled}
-
-
-def _decision(settled: Waiver | Accepted) -> dict[str, Any]:
-    return {"owner": settled.owner, "reason": settled.reason, "expires": settled.expires}
 
 
 def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
@@ -154,7 +158,7 @@ def junit(outcome: Outcome) -> str:
     """One suite a rule, one test case a finding, as CI systems show them.
 
     A rule that does not hold is a failure, one that could not be decided is an error, and a finding that is
-    waived or accepted is skipped. The format has no standard; names of elements and attributes follow the
+    settled is skipped. The format has no standard; names of elements and attributes follow the
     schema of Jenkins' xUnit plugin (junit-10.xsd), which GitLab, Azure and GitHub's reporters read.
     """
     root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")

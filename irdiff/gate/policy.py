@@ -1,11 +1,10 @@
-"""What a release must hold: rules, and waivers with an owner and an end, from a TOML file.
+"""The rules that a release must hold, from a TOML file.
 
 A misspelt key or an unknown kind is an error, so that no rule is ever skipped by accident.
 """
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -13,26 +12,37 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
 from irdiff.errors import UsageError
+from irdiff.gate import earlier_policy
 from irdiff.model import Case, Meaning, Verdict
 from irdiff.resolve import toml_file
 
-SCHEMA = "irdiff-policy/1"
+SCHEMA = "irdiff-policy/2"
 
 
 class Action(StrEnum):
     """What follows where a rule does not hold."""
 
     DENY = "deny"
-    """The gate fails; only a waiver settles it."""
+    """The gate fails until a person accepts the findings of this very rule."""
     REVIEW = "review"
     """The gate fails until a person accepts the edits behind it."""
     WARN = "warn"
     """The gate says so, and passes."""
+
+
+class Requires(StrEnum):
+    COMPARED = "compared"
+    """Each required target was compared over enough cases, and not too many could not be compared."""
+    LAUNCHED = "launched"
+    """In a repository of kernels each new kernel, and each changed function of a file that launches read or
+    that holds kernels, ran in a launch; unknown of C++ and CUDA where launches read no file that changed."""
+    TIMED = "timed"
+    """Every changed case was timed, and none faulted."""
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -58,8 +68,6 @@ class _Rule(_Table):
     may_be_empty: bool | Literal["whole"] = False
     """Whether the rule holds where it selects no case of the run at all; `whole`: where nothing of the corpus
     was left out by --case, --tier or --shard, so that there is no such case."""
-    acceptable: bool | None = None
-    """Whether accepting the edits settles it; None means for `review` only."""
 
     def selects(self, case: Case, patterns: Sequence[str]) -> bool:
         """patterns: those of `cases`, literal where a case of the run is named so."""
@@ -72,159 +80,117 @@ class _Rule(_Table):
     def unknown_action(self) -> Action:
         return self.if_unknown or self.action
 
-    @property
-    def can_be_accepted(self) -> bool:
-        return self.action is Action.REVIEW if self.acceptable is None else self.acceptable
-
 
 class VerdictRule(_Rule):
-    """No case has one of these verdicts."""
+    """No case has one of these verdicts, or on no target more cases than both bounds allow."""
 
     kind: Literal["verdict"]
     verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
+    more_than_percent: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """Of the compared cases of a target."""
+    more_than_cases: Annotated[int, Field(ge=0)] = 0
+    """This many are allowed, whatever their share: two of six cases are a third, but no large share."""
 
-
-class FactRule(_Rule):
-    """In no changed case one of these rises (occupancy and blocks: falls); unknown where no side has any."""
-
-    kind: Literal["fact"]
-    facts: Annotated[tuple[Name, ...], Field(min_length=1)]
-    """Names of statistics (`spills`, `occupancy`), or of single facts."""
-    more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """By how much it may move, in its own unit."""
-    more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """The same in percent of base; what is denied is beyond both."""
-
-
-class FitsRule(_Rule):
-    """Of no changed or new case does the target refuse to launch head's code, unless it refused base's."""
-
-    kind: Literal["fits"]
-
-
-class SlowerRule(_Rule):
-    """No changed case is slower by more at the lower end of its interval; unknown if it was not timed."""
-
-    kind: Literal["slower"]
-    percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
-class CostRule(_Rule):
-    """No changed case takes longer by more: as `slower` where it was timed. Where it was not, it holds if no
-    change is expected, not if head is likely slower, and is unknown else.
-    """
-
-    kind: Literal["cost"]
-    percent: Annotated[float, Field(ge=1, allow_inf_nan=False)]
-    """At least 1: `no change expected` means within 1 %."""
-
-
-class TimedRule(_Rule):
-    """Every changed case was timed, and none faulted."""
-
-    kind: Literal["timed"]
-
-
-class WrongResultRule(_Rule):
-    """Both sides of a changed case compute the same within the launch's tolerance; unknown if not run."""
-
-    kind: Literal["wrong-result"]
-
-
-class NondeterministicRule(_Rule):
-    """No side of a changed case disagrees with itself when compiled again."""
-
-    kind: Literal["nondeterministic"]
+    @property
+    def is_share(self) -> bool:
+        return bool(self.more_than_percent or self.more_than_cases)
 
 
 class MeaningRule(_Rule):
-    """No changed case has such a meaning; unknown for one of which nothing is said."""
+    """No changed case has such a meaning, and no GPU saw other outputs than the launch's tolerance allows.
+
+    Unknown for a case whose meaning was not read, and of `wrong outputs` for one that no GPU ran.
+    """
 
     kind: Literal["meaning"]
-    meanings: Annotated[tuple[Meaning, ...], Field(min_length=1)]
+    meanings: Annotated[tuple[Meaning | Literal["wrong outputs"], ...], Field(min_length=1)]
+    equal_outputs_settle: bool = False
+    """Bitwise equal outputs on every GPU that ran both sides settle a finding. One run rules out no race."""
 
 
-class RadiusRule(_Rule):
-    """On no target do more of the compared cases change, by both bounds."""
+class CostRule(_Rule):
+    """No changed case takes longer by more, at the lower end of the interval that was measured.
 
-    kind: Literal["radius"]
-    percent: Annotated[float, Field(ge=0, le=100)]
-    more_than_cases: Annotated[int, Field(ge=0)] = 0
-    """This many may change, whatever their share: two of six are a third, but no large radius."""
+    Of a case that was not timed the rule holds if `no change expected` is said, does not if head is `likely
+    slower`, and is unknown otherwise.
+    """
 
-
-class CompileTimeRule(_Rule):
-    """On no target does compiling the cases take longer by both bounds, over cases compiled on both sides."""
-
-    kind: Literal["compile-time"]
+    kind: Literal["cost"]
     percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    more_than_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    measured_only: bool = False
+    """Every case that was not timed is unknown, whatever is expected of it."""
+
+    @model_validator(mode="after")
+    def _expectations_are_that_fine(self) -> CostRule:
+        if self.percent < 1 and not self.measured_only:
+            raise ValueError(
+                "percent below 1 needs measured_only = true: `no change expected` means within 1 %"
+            )
+        return self
+
+
+class FactRule(_Rule):
+    """In no changed case one of these figures rises; occupancy, blocks, `fits`, `deterministic` do not fall.
+
+    Unknown where no side has any of them.
+    """
+
+    kind: Literal["fact"]
+    facts: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Names of statistics (`spills`, `occupancy`), of single facts of a binary, or of `MORE_FACTS`."""
+    more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """By how much it may move, in its own unit."""
+    more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """The same in percent of base; a move beyond both is denied."""
+
+    @model_validator(mode="after")
+    def _compile_time_is_alone(self) -> FactRule:
+        if COMPILE_S in self.facts and len(self.facts) > 1:
+            raise ValueError(f"{COMPILE_S!r} is a figure of a target: give it a rule of its own")
+        return self
+
+
+FITS = "fits"
+"""The target launches head's code: at least one block fits on a multiprocessor."""
+DETERMINISTIC = "deterministic"
+"""Head's compiler gave the same code when the case was compiled again."""
+COMPILE_S = "compile_s"
+"""Seconds of all cases of a target that both sides compiled."""
+MORE_FACTS = (FITS, DETERMINISTIC, COMPILE_S)
+"""Facts that are not read from a binary."""
 
 
 class CoverageRule(_Rule):
-    """Each required target was compared over enough cases, and not too many could not be compared."""
+    """Enough was looked at: see `Requires`. The fields below `requires` are for `compared` alone."""
 
     kind: Literal["coverage"]
-    required_targets: tuple[Name, ...]
-    min_compared: Annotated[int, Field(ge=1)]
+    requires: Requires = Requires.COMPARED
+    required_targets: tuple[Name, ...] = ()
+    min_compared: Annotated[int, Field(ge=1)] = 1
     or_whole: bool = False
-    """Whether a corpus with fewer cases for the target may be compared too, where nothing of it was left out
-    and every workload said what it launches."""
+    """A corpus with fewer cases for the target is enough too, if nothing of it was left out and every
+    workload said what it launches."""
     max_uncompared_percent: Annotated[float, Field(ge=0, le=100)] = 100.0
     """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 
-
-class ReachRule(_Rule):
-    """In a repository of kernels each new kernel, and each changed function of a file that launches read or
-    that holds kernels, ran in a launch; unknown of C++ and CUDA where launches read no file that changed.
-    """
-
-    kind: Literal["reach"]
-
-
-Rule = (
-    VerdictRule
-    | FactRule
-    | FitsRule
-    | SlowerRule
-    | CostRule
-    | TimedRule
-    | WrongResultRule
-    | NondeterministicRule
-    | MeaningRule
-    | RadiusRule
-    | CompileTimeRule
-    | CoverageRule
-    | ReachRule
-)
+    @model_validator(mode="after")
+    def _fields_are_of_what_is_required(self) -> CoverageRule:
+        own = {"required_targets", "min_compared", "or_whole", "max_uncompared_percent"}
+        if self.requires is Requires.COMPARED:
+            if not {"required_targets", "min_compared"} <= self.model_fields_set:
+                raise ValueError("it needs required_targets and min_compared, or another `requires`")
+        elif fields := sorted(own & self.model_fields_set):
+            raise ValueError(f"{fields[0]} is of no use where {self.requires.value!r} is required")
+        return self
 
 
-class Waiver(_Table):
-    """Findings of one rule that somebody answers for, until a day.
-
-    A waiver covers a rule for some cases, however they change: it is for a known problem that somebody mends
-    under its issue. With `edits` it covers those concrete edits only.
-    """
-
-    rule: Name
-    cases: Patterns = ()
-    edits: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
-    targets: Patterns = ()
-    """The targets, for findings that concern a target as a whole."""
-    files: Patterns = ()
-    """The files, for findings that concern a file of the repository."""
-    owner: Name
-    reason: Annotated[str, Field(min_length=10, max_length=1000)]
-    issue: Annotated[str, Field(pattern=r"^https://.{5}")]
-    expires: datetime.date
-    """The last day on which the acceptance holds."""
+Rule = VerdictRule | MeaningRule | CostRule | FactRule | CoverageRule
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Policy:
-    schema: Literal["irdiff-policy/1"]
+    schema: Literal["irdiff-policy/2"]
     rule: Annotated[tuple[Annotated[Rule, Field(discriminator="kind")], ...], Field(min_length=1)]
-    waiver: tuple[Waiver, ...] = ()
 
 
 _policy = TypeAdapter(Policy)
@@ -243,7 +209,7 @@ def for_targets(policy: Policy, targets: Sequence[str]) -> Policy:
     """The same rules for a repository that compares these targets: it need not have compared any other."""
     rules = (
         rule.model_copy(update={"required_targets": required(rule.required_targets, targets)})
-        if isinstance(rule, CoverageRule)
+        if isinstance(rule, CoverageRule) and rule.requires is Requires.COMPARED
         else rule
         for rule in policy.rule
     )
@@ -256,15 +222,11 @@ def required(by_rule: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
 
 
 def parse(rows: Mapping[str, object], where: str) -> Policy:
+    """Raises UsageError, for a file of an earlier irdiff with the new spelling of each rule."""
+    earlier_policy.refuse(rows, where)
     policy = toml_file.checked(_policy, rows, where, "a policy")
     ids = [rule.id for rule in policy.rule]
     for rule_id in ids:
         if ids.count(rule_id) > 1:
             raise UsageError(f"{where} has two rules with the id {rule_id!r}")
-    for waiver in policy.waiver:
-        if waiver.rule not in ids:
-            raise UsageError(f"{where} waives the rule {waiver.rule!r}, which it does not have")
-        if not (waiver.cases or waiver.edits or waiver.targets or waiver.files):
-            named = f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r}"
-            raise UsageError(f"{named} names no case, edit, target or file")
     return policy

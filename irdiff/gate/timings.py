@@ -44,6 +44,8 @@ class TimedCase:
     """A side ended abnormally, in the check or while it was timed: there is no other result then."""
     same_result: bool | None
     """Whether outputs agree within the launch's tolerance; None where that could not be decided."""
+    bitwise_equal: bool
+    """Both sides wrote the same bytes."""
     note: str
 
     @property
@@ -84,6 +86,7 @@ def _timed(row: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
         enough=measured is not None and measured.unclear in _ENOUGH,
         faulted=row.outputs.status in FAULTS,
         same_result=_same_result(row.outputs),
+        bitwise_equal=row.outputs.status is OutputStatus.EQUAL,
         note=_note(row, unfit),
     )
 

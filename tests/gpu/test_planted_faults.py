@@ -107,7 +107,13 @@ def test_a_fault_in_the_third_process_alone_is_the_result(rows, folder, name):
 
 
 def test_the_gate_does_not_pass_a_case_that_faulted_late(found, folder):
-    rule = {"kind": "timed", "action": "deny", "reason": "for this test", "cases": ["late_*"]}
+    rule = {
+        "kind": "coverage",
+        "requires": "timed",
+        "action": "deny",
+        "reason": "for this test",
+        "cases": ["late_*"],
+    }
     rules = policy.parse({"schema": policy.SCHEMA, "rule": [{"id": "timed", **rule}]}, "test")
     of_results = timings.of_results(found)
     outcome = gate.evaluate(

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from irdiff.errors import CorpusError, UsageError
-from irdiff.gate import policy
+from irdiff.gate import acceptance, policy
 from irdiff.resolve import kernel_repository, packs, targets
 
 GOLDEN = tomllib.loads((Path(__file__).parents[1] / "golden" / "mistakes.toml").read_text())
 READERS = {
     "policy": policy.load,
+    "accepted": acceptance.load,
     "pack": lambda path: packs.read(path.parent),
     "target": targets.load,
     "plan": lambda path: kernel_repository.parse_plan(path.read_bytes(), path.name),

@@ -8,7 +8,7 @@ from irdiff import gate
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.compare import cases, edit_digest
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.gate import acceptance
+from irdiff.gate import accepting
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Sides, StageStatus, Verdict
 from irdiff.store import Store
@@ -18,7 +18,7 @@ from tests.unit.gate import policies
 from tests.unit.gate.policies import CASE, TODAY
 from tests.unit.runs import case, findings, launch, run
 
-DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
+DECISION = accepting.Decision(owner="jane", reason="looked at it", issue="", on=TODAY, expires=TODAY)
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
 
 
@@ -105,7 +105,7 @@ def test_accepting_an_edit_accepts_neither_another_of_its_group_nor_the_way_back
     stage, (base, seen_text, later_text) = EDITS[name]
     seen, later = (run_of(comparator, stage, base, text) for text in (seen_text, later_text))
     assert seen.groups[0].id == later.groups[0].id, "one group: the edits differ in what it abstracts"
-    accepted = acceptance.accept(seen, (seen.groups[0].id,), DECISION)
+    accepted = accepting.accept_edits(seen, (seen.groups[0].id,), DECISION)
     assert gated(seen, accepted).passed
     outcome = gated(later, accepted)
     assert not outcome.passed

@@ -6,7 +6,7 @@ import pytest
 
 from irdiff import gate
 from irdiff.counted_work import NotCountedWork
-from irdiff.gate.outcome import Certainty
+from irdiff.gate.objections import Certainty
 from irdiff.model import Expected, ExpectedTime, Sides, Verdict
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
@@ -28,17 +28,19 @@ def expecting(word):
 
 
 @pytest.mark.parametrize(
-    ("word", "certainty"),
+    ("word", "objections"),
     [
-        (Expected.NO_CHANGE, None),
-        (Expected.SLOWER, Certainty.VIOLATED),
-        (Expected.FASTER, Certainty.UNKNOWN),
-        (Expected.UNKNOWN, Certainty.UNKNOWN),
+        (Expected.NO_CHANGE, []),
+        (Expected.SLOWER, [(Certainty.VIOLATED, "not timed, and likely slower: the reason")]),
+        (Expected.FASTER, [(Certainty.UNKNOWN, "not timed; likely faster, which proves nothing")]),
+        (Expected.UNKNOWN, [(Certainty.UNKNOWN, "not timed, and what to expect is not known")]),
     ],
 )
-def test_what_is_not_timed_holds_only_where_no_change_is_expected(word, certainty):
-    detail = f"not timed; {word}: the reason"
-    assert objection(COST, expecting(word)) == ([(certainty, detail)] if certainty else [])
+def test_what_is_not_timed_holds_only_where_no_change_is_expected(word, objections):
+    assert objection(COST, expecting(word)) == objections
+    if objections:
+        asked = [(Certainty.UNKNOWN, "changed and not timed")]
+        assert objection({**COST, "measured_only": True}, expecting(word)) == asked
 
 
 def test_a_run_without_expectations_is_not_passed():

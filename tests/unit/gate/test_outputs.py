@@ -20,14 +20,15 @@ from tests.unit.golden import recorded
 from tests.unit.typed import typed
 
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
+WIDE = {"kind": "verdict", "verdicts": ["changed"], "more_than_percent": 1}
 RULES = policies.of(
     {"id": "broken", "kind": "verdict", "verdicts": ["broken"]},
-    {"id": "timed", "kind": "slower", "percent": 3},
-    {"id": "wide", "kind": "radius", "percent": 1, "action": "review"},
-    {"id": "warned", "kind": "radius", "percent": 1, "action": "warn"},
-    {"id": "held", "kind": "nondeterministic"},
-    waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
+    {"id": "timed", "kind": "cost", "percent": 3, "measured_only": True},
+    {"id": "wide", **WIDE, "action": "review"},
+    {"id": "warned", **WIDE, "action": "warn"},
+    {"id": "held", "kind": "fact", "facts": ["deterministic"]},
 )
+ACCEPTED = policies.accepted(rule="broken", cases=["a/taken:*"])
 WHO = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12-31")
 
 
@@ -38,7 +39,7 @@ def run():
     base, head = (runs.revision(f"3.{n}.0", revision=f"HEAD~{9 - n} 1a2b3c4") for n in (8, 9))
     cases = [
         runs.case(HOSTILE, Verdict.BROKEN),
-        runs.case("a/waived:1@sm_90", Verdict.BROKEN),
+        runs.case("a/taken:1@sm_90", Verdict.BROKEN),
         runs.case(changed, Verdict.CHANGED),
         runs.case("a/x:3@sm_90", findings=runs.findings("not-compiled:same-input"), stages={}),
         runs.case("a/x:4@sm_90", findings=runs.findings("machine-code-as-text:no-binary"), stages=text),
@@ -51,7 +52,7 @@ def run():
 
 @pytest.fixture
 def outcome(run):
-    return gate.evaluate(run, RULES, today=TODAY)
+    return gate.evaluate(run, RULES, accepted=ACCEPTED, today=TODAY)
 
 
 @pytest.mark.parametrize("form", ["txt", "json", "md", "xml"])
@@ -65,7 +66,7 @@ def test_each_form_says_what_blocks_and_what_settles_it_and_does_no_harm(form, o
 
 
 def _part(run, rules=RULES):
-    outcome = gate.evaluate(run, rules, today=TODAY) if rules else None
+    outcome = gate.evaluate(run, rules, accepted=ACCEPTED, today=TODAY) if rules else None
     return ReleaseRun(run=run, folder=Path("nowhere"), timing=None, outcome=outcome)
 
 
@@ -94,7 +95,8 @@ def folder(tmp_path, run):
 @pytest.fixture
 def rules(tmp_path):
     """A policy whose radius rule waits for a review."""
-    rule = f'[[rule]]\nid="r"\naction="review"\nreason="{REASON}"\nkind="radius"\npercent=1\n'
+    rule = f'[[rule]]\nid="r"\naction="review"\nreason="{REASON}"\nkind="verdict"\n'
+    rule += 'verdicts=["changed"]\nmore_than_percent=1\n'
     (tmp_path / "policy.toml").write_text(f'schema = "{policy.SCHEMA}"\n{rule}')
     return tmp_path / "policy.toml"
 
@@ -148,10 +150,11 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(tmp_path, fo
             _invoke(folder, "--policy", rules, "--accept", "abababab", *words.split())
     old = tmp_path / "irdiff-accepted.toml"
     assert not old.exists()
-    old.write_text('schema = "irdiff-accepted/1"\n')
-    with pytest.raises(UsageError, match="irdiff-accepted/2"):
+    old.write_text('schema = "irdiff-accepted/2"\n')
+    with pytest.raises(UsageError, match="irdiff-accepted/3") as caught:
         _invoke(folder, "--policy", rules)
-    assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
+    assert "its entries still hold" in caught.value.hint
+    assert old.read_text() == 'schema = "irdiff-accepted/2"\n'
 
 
 def test_a_release_report_ends_with_1_where_the_gate_fails(tmp_path, folder, rules):

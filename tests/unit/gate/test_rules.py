@@ -9,9 +9,9 @@ import pytest
 
 from irdiff import gate
 from irdiff.errors import UsageError
-from irdiff.gate import acceptance, outputs, policy
-from irdiff.gate.acceptance import Acceptance
-from irdiff.gate.outcome import Certainty
+from irdiff.gate import acceptance, accepting, outputs, policy
+from irdiff.gate.accepting import Decision
+from irdiff.gate.objections import Certainty
 from irdiff.gate.outputs import junit
 from irdiff.gate.policy import Action
 from irdiff.model import (
@@ -31,7 +31,7 @@ from irdiff.model import (
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
-from tests.unit.gate.policies import CASE, REASON, TODAY, timed, waiver
+from tests.unit.gate.policies import CASE, REASON, TODAY, accepted, timed
 from tests.unit.golden import golden, recorded
 from tests.unit.runs import case, findings, group, revision, run
 
@@ -46,8 +46,7 @@ TWO = "a/x:2@sm_90"
 
 
 def gated(of, *rules, **more):
-    waivers = more.pop("waivers", ())
-    return gate.evaluate(of, policies.of(*rules, waivers=waivers), **{"today": TODAY, **more})
+    return gate.evaluate(of, policies.of(*rules), **{"today": TODAY, **more})
 
 
 def measured(low=None, high=None, **row):
@@ -103,7 +102,8 @@ def test_what_rules_object_to():
             said.append(f"{name}, {row['why']}: {outcome.examined} cases")
             for found in outcome.findings:
                 assert (found.action is Action.DENY) == (found.certainty is Certainty.VIOLATED)
-                said.append(f"    {found.subject} {found.name}, {found.certainty}: {found.detail}")
+                state = found.state if found.settled_by else found.certainty
+                said.append(f"    {found.subject} {found.name}, {state}: {found.detail}")
     recorded("gate-rules.txt", "\n".join([*said, ""]))
 
 
@@ -147,14 +147,14 @@ def test_few_cases_are_enough_only_where_they_are_all():
     assert blocking(run(hidden, *cases[1:])) == ["coverage"]
     rule = {**COVERAGE, "min_compared": 7}
     assert only(gated(run(*few(0, 6)), rule)).detail == "6 cases compared, at least 7 are required"
-    assert 'targets = ["sm_90"]' in outputs.text(gated(run(*few(0, 6)), rule))
+    assert "--accept rule-0 --issue URL" in outputs.text(gated(run(*few(0, 6)), rule))
     for new in ((), few(40, 40, Verdict.ADDED)):
         assert gated(run(*few(0, 6), *new), {**rule, "or_whole": True}).passed
     nothing = gated(run(*few(1, 1, Verdict.UNSUPPORTED)), {**rule, "or_whole": True})
     assert only(nothing).detail == "0 cases compared, at least 1 are required"
 
 
-def test_a_waiver_covers_what_it_names_until_its_last_day():
+def test_an_acceptance_of_a_rule_covers_what_it_names_until_its_last_day():
     for rules, change, passes in (
         ([BROKEN], {}, True),
         ([BROKEN], {"expires": TODAY - datetime.timedelta(days=1)}, False),
@@ -165,60 +165,52 @@ def test_a_waiver_covers_what_it_names_until_its_last_day():
         ([RADIUS], {"cases": [], "targets": ["sm_90"]}, True),
     ):
         cases = case(CASE, Verdict.BROKEN if BROKEN in rules else Verdict.CHANGED), case("b:1@gfx942")
-        outcome = gated(run(*cases), *rules, waivers=[waiver(**change)])
+        outcome = gated(run(*cases), *rules, accepted=accepted(**change))
         assert outcome.passed is passes
         assert outcome.rules[0].word == ("settled" if passes or len(rules) == 2 else "deny")
         ended = "expires" in change
         assert any("by jane ended on 2026-01-01" in note for note in outcome.notes) is ended
-        unused = "the waiver of rule-0 by jane settles nothing in this run" in outcome.notes
+        unused = "the acceptance of rule-0 by jane settles nothing in this run" in outcome.notes
         assert unused is (outcome.rules[0].word == "deny" and not ended)
 
 
-def test_a_waiver_of_a_case_s_own_name_covers_no_other_case():
+def test_an_acceptance_of_a_case_s_own_name_covers_no_other_case():
     """`n[1]` is a glob that means `n1` only where no case is called so."""
-    bracket = waiver(cases=["a:n[1]@sm_90"])
+    bracket = accepted(cases=["a:n[1]@sm_90"])
     for broken, other, passes in (
         ("a:n[1]@sm_90", "a:n1@sm_90", True),
         ("a:n1@sm_90", "a:n[1]@sm_90", False),
         ("a:n1@sm_90", "a:n2@sm_90", True),
     ):
         assert (
-            gated(run(case(broken, Verdict.BROKEN), case(other)), BROKEN, waivers=[bracket]).passed is passes
+            gated(run(case(broken, Verdict.BROKEN), case(other)), BROKEN, accepted=bracket).passed is passes
         )
 
 
-def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_waived():
+def test_what_changed_and_no_launch_reaches_is_denied_until_the_file_is_accepted():
     def reached(**change):
         known = {"path": "csrc/k.cu", "compiled_by": 0, "read_by": 0, "not_run": (), **change}
         file = ChangedFile(change=FileChange.CHANGED, **known)
         return run(case(CASE), reach=Reach(files=(file,), read_by=file.read_by))
 
-    reach, waivers = {"kind": "reach"}, [waiver(cases=[], files=["csrc/*"])]
+    reach = {"kind": "coverage", "requires": "launched"}
     for of, certainty in (
         (reached(), Certainty.UNKNOWN),
         (reached(read_by=1, not_run=("rope",)), Certainty.VIOLATED),
     ):
         assert only(gated(of, reach)).certainty is certainty
         assert not gated(of, reach).passed
-        assert gated(of, reach, waivers=waivers).passed
+        assert gated(of, reach, accepted=accepted(cases=[], files=["csrc/*"])).passed
     assert gated(reached(read_by=1), reach).passed
     for path in ("README.md", "tests/test_rope.py"):
         assert gated(reached(path=path), reach).passed, "no kernels"
 
 
-def test_a_waiver_of_edits_does_not_cover_another_edit():
-    of = changed_cases(1)
-    own = waiver(cases=["a/*"], edits=[of.cases[0].edit])
-    assert gated(of, CHANGED, waivers=(own,)).passed
-    assert not gated(changed_cases(1, e1="another"), CHANGED, waivers=(own,)).passed
-    assert not gated(of, CHANGED, waivers=({**own, "cases": ["b/*"]},)).passed
-
-
-DECISION = Acceptance(owner="jane", reason=REASON, on=TODAY, expires=TODAY)
+DECISION = Decision(owner="jane", reason=REASON, issue="", on=TODAY, expires=TODAY)
 
 
 def accept(of, *names):
-    return acceptance.accept(of, names, DECISION)
+    return accepting.accept_edits(of, names, DECISION)
 
 
 def changed_cases(*numbers, **edits):
@@ -235,13 +227,47 @@ def test_an_accepted_group_settles_a_review_and_no_denial():
     of = changed_cases(1)
     for rule, passes in (
         ({**RISKY, "action": "review"}, True),
-        ({**RISKY, "action": "review", "acceptable": False}, False),
         (RISKY, False),
-        ({**RISKY, "acceptable": True}, True),
         ({**SLOWER, "action": "review"}, False),  # what is not known cannot be accepted
     ):
         assert not gated(of, rule).passed
         assert gated(of, rule, accepted=accept(of, "g1")).passed is passes, rule
+
+
+def test_accepting_a_rule_settles_its_findings_and_no_others():
+    """By their edits where they have any, and else by their names; of a run as a whole it settles nothing."""
+    issue = "https://github.com/o/n/issues/1"
+    decision = replace(DECISION, issue=issue)
+    of, broken = changed_cases(1, 2), run(case(CASE, Verdict.BROKEN), case(TWO))
+    for found, rule, fields in (
+        (of, CHANGED, {"edits": {row.id: row.edit for row in of.cases}}),
+        (of, SLOWER, {"edits": {row.id: row.edit for row in of.cases}}),  # what is not known, too
+        (broken, BROKEN, {"cases": (CASE,)}),
+        (of, {**COVERAGE, "min_compared": 9}, {"targets": ("sm_90",)}),
+    ):
+        (entry,) = accepting.accept(found, gated(found, rule), ["rule-0"], decision)
+        assert {name: getattr(entry, name) for name in fields} == fields
+        assert gated(found, rule, accepted=(entry,)).passed
+        assert not gated(found, rule, rule, accepted=(entry,)).passed, "another rule is not settled"
+        with pytest.raises(UsageError, match="needs --issue"):
+            accepting.accept(found, gated(found, rule), ["rule-0"], DECISION)
+    (entry,) = accepting.accept(of, gated(of, CHANGED), ["rule-0"], decision)
+    assert not gated(changed_cases(1, 2, e2="another"), CHANGED, accepted=(entry,)).passed
+    empty = {**CHANGED, "targets": ["gfx950"]}
+    for rule, words in ((empty, "selects no case"), (BROKEN, "nothing to accept")):
+        with pytest.raises(UsageError, match=words):
+            accepting.accept(of, gated(of, rule), ["rule-0"], decision)
+
+
+def test_all_groups_that_wait_for_a_review_are_accepted_at_once():
+    cases = [replace(case(f"a/x:{n}@sm_90", Verdict.CHANGED), group=f"g{n}") for n in range(9)]
+    of = run(*cases, groups=[group(f"g{n}", row.id) for n, row in enumerate(cases)])
+    outcome = gated(of, REVIEW)
+    assert "--accept review" in outputs.text(outcome)
+    entries = accepting.accept(of, outcome, ["review"], DECISION)
+    assert len(entries) == 9
+    assert gated(of, REVIEW, accepted=entries).passed
+    assert not gated(of, CHANGED, accepted=entries).passed, "a rule that denies was not named"
 
 
 def test_a_radius_is_accepted_with_every_case_behind_it():
@@ -288,12 +314,14 @@ def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another
 def test_renewing_takes_the_same_edits_and_no_others():
     accepted = accept(changed_cases(1, 2), "g1")
     later = replace(changed_cases(1, 2, 3, e2="another"), head=revision("3.9.9"))
-    decision = Acceptance(owner="joe", reason="", on=TODAY, expires=TODAY + datetime.timedelta(days=9))
-    renewed = acceptance.renew(later, accepted, decision)
+    decision = Decision(
+        owner="joe", reason="", issue="", on=TODAY, expires=TODAY + datetime.timedelta(days=9)
+    )
+    renewed = accepting.renew(later, accepted, decision)
     assert [list(entry.edits) for entry in renewed] == [[CASE]]
     assert (renewed[0].owner, renewed[0].reason, renewed[0].expires) == ("joe", REASON, decision.expires)
     assert set(refused(later, accepted + renewed)) == {TWO, "a/x:3@sm_90"}
-    assert acceptance.renew(later, accepted + renewed, decision) == ()
+    assert accepting.renew(later, accepted + renewed, decision) == ()
 
 
 def test_accepted_edits_are_kept_and_read_again(tmp_path):
@@ -320,7 +348,9 @@ def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
         return acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **changes}]}, "file")
 
     assert parsed()
-    edits = [("edits", {}), ("edits", {CASE: "100 -> 96"}), ("base_toolchain", "3.8.0"), ("everything", True)]
+    with pytest.raises(UsageError, match="neither edits nor a rule"):
+        parsed(edits={})
+    edits = [("edits", {CASE: "100 -> 96"}), ("base_toolchain", "3.8.0"), ("everything", True)]
     for key, value in (("expires", None), ("owner", ""), *edits):
         with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
             parsed(**{key: value})

@@ -1,0 +1,140 @@
+"""New entries of the acceptance file: what `irdiff gate --accept` and `--renew` write."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from irdiff.errors import UsageError
+from irdiff.gate.acceptance import Accepted
+from irdiff.gate.outcome import GateFinding, Outcome, RuleOutcome, SubjectKind
+from irdiff.model import ChangeGroup, Run
+from irdiff.report import group_names
+
+REVIEW = "review"
+"""The name of all change groups that wait for a review."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Who takes findings on, why, under which issue, and until when."""
+
+    owner: str
+    reason: str
+    issue: str
+    on: datetime.date
+    expires: datetime.date
+
+
+def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
+    """The entries for each name: of a change group, a case, a rule, or `review`.
+
+    A group is named by its number in the run or by its id, which may be cut (`g:b140`). Raises UsageError for
+    a name that the run does not have: only what was seen can be accepted.
+    """
+    rules = {rule.rule.id: rule for rule in outcome.rules}
+    entries: list[Accepted] = []
+    for name in names:
+        if name == REVIEW:
+            entries += accept_edits(run, outcome.waiting, decision)
+        elif name in rules:
+            entries += _of_rule(run, rules[name], decision)
+        else:
+            entries += accept_edits(run, [name], decision)
+    return tuple(entries)
+
+
+def accept_edits(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
+    """One entry for each change group, for all its cases in this run, or for one case. Raises UsageError."""
+    edits = {case.id: case.edit for case in run.cases}
+    entries = []
+    for name in names:
+        group, members = _find(run, name)
+        digests = {member: digest for member in members if (digest := edits[member]) is not None}
+        if len(digests) < len(members):
+            raise UsageError(f"a case of group {group.id[:12]!a} has no edit: it cannot be accepted")
+        terms = {**_between(run), **dataclasses.asdict(decision)}
+        entries.append(Accepted(edits=digests, group=group.id, title=group.title[:200], **terms))
+    return tuple(entries)
+
+
+def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Accepted]:
+    """The findings of a rule that block: by their edits where they have any, and else by their names."""
+    rule = outcome.rule
+    blocking = [finding for finding in outcome.findings if finding.blocks]
+    if not blocking:
+        raise UsageError(f"nothing of the rule {rule.id!r} blocks: there is nothing to accept")
+    if not decision.issue:
+        raise UsageError(f"accepting the rule {rule.id!r} needs --issue URL, where the problem is mended")
+    if any(finding.subject is SubjectKind.RUN for finding in blocking):
+        raise UsageError(f"the rule {rule.id!r} selects no case of this run: that cannot be accepted")
+    terms: dict[str, Any] = {**dataclasses.asdict(decision), "rule": rule.id}
+    edits = {
+        case: digest
+        for finding in blocking
+        if _has_edits(finding)
+        for case, digest in finding.edits.items()
+        if digest is not None
+    }
+    if edits:
+        yield Accepted(edits=edits, group=rule.id, title=rule.reason[:200], **_between(run), **terms)
+    rest = [finding for finding in blocking if not _has_edits(finding)]
+    for subject in (SubjectKind.CASE, SubjectKind.TARGET, SubjectKind.FILE):
+        if names := tuple(finding.name for finding in rest if finding.subject is subject):
+            yield Accepted(**terms, **_subjects(subject, names))
+
+
+def _subjects(subject: SubjectKind, names: tuple[str, ...]) -> dict[str, Any]:
+    return {f"{subject.value}s": names}
+
+
+def _has_edits(finding: GateFinding) -> bool:
+    return bool(finding.edits) and all(finding.edits.values())
+
+
+def _between(run: Run) -> dict[str, Any]:
+    return {
+        "base": run.base.spec,
+        "base_toolchain": run.base.digest,
+        "head": run.head.spec,
+        "head_toolchain": run.head.digest,
+        "normalizer": run.normalizer_version,
+    }
+
+
+def renew(run: Run, present: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
+    """The entries again, for this run's toolchains and another last day: of those edits that are the same.
+
+    Nothing new is accepted so: each edit, constants and positions included, was looked at before. Reason and
+    issue stay where none is given. Edits that are settled until that day already are left out.
+    """
+    edits = {case.id: case.edit for case in run.cases}
+    settled = {
+        (entry.rule, *edit)
+        for entry in present
+        if entry.is_of_toolchains(run) and entry.expires >= decision.expires
+        for edit in entry.edits.items()
+    }
+    entries = []
+    for entry in reversed(present):  # of one edit the last entry counts
+        same = {(entry.rule, *edit) for edit in entry.edits.items() if edit in edits.items()}
+        again = {case: digest for _, case, digest in sorted(same - settled)}
+        settled |= same
+        if again:
+            terms = dataclasses.asdict(decision)
+            terms |= {"reason": decision.reason or entry.reason, "issue": decision.issue or entry.issue}
+            entries.append(dataclasses.replace(entry, edits=again, **_between(run), **terms))
+    return tuple(reversed(entries))
+
+
+def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
+    """A group, and the cases of it that the name stands for."""
+    of_case = {member: group for group in run.groups for member in group.members}
+    if name in of_case:
+        return of_case[name], (name,)
+    group = group_names.find(run, name)
+    if group is None:
+        raise group_names.unknown(run, name)
+    return group, group.members

@@ -1,0 +1,63 @@
+"""Time: a changed case may take no longer, and may have to have been timed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irdiff.gate.objections import Objection, unknown, violated
+from irdiff.gate.policy import CostRule
+from irdiff.gate.timings import TimedCase
+from irdiff.model import Case, Expected, ExpectedTime
+from irdiff.timing.results import Speed
+
+
+def objection(rule: CostRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
+    if timings:
+        return _measured(rule.percent, timings)
+    if rule.measured_only:
+        return unknown("changed and not timed", needs_gpu=True)
+    if case.expected is None:
+        return unknown("not timed, and nothing is expected of its time", needs_gpu=True)
+    return _expected(case.expected)
+
+
+def _expected(time: ExpectedTime) -> Objection | None:
+    match time.expected:
+        case Expected.NO_CHANGE:
+            return None
+        case Expected.SLOWER:
+            return violated(f"not timed, and likely slower: {time.why}")
+        case Expected.FASTER:
+            return unknown("not timed; likely faster, which proves nothing", needs_gpu=True)
+        case Expected.UNKNOWN:
+            return unknown("not timed, and what to expect is not known", needs_gpu=True)
+
+
+def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
+    for timed in timings:
+        reliable = timed.enough or timed.speed is Speed.SLOWER
+        beyond = max(percent, timed.noise_percent)
+        if reliable and timed.low_percent is not None and timed.low_percent > beyond:
+            return violated(timed.interval)
+    for timed in timings:
+        if timed.faulted:
+            return unknown(timed.fault)
+        if timed.low_percent is None or timed.high_percent is None:
+            return unknown(f"not measured on {timed.device}: {timed.reason}")
+        if timed.speed in (Speed.SLOWER, Speed.FASTER):
+            continue
+        if not timed.enough or timed.high_percent > percent:
+            reason = f": {timed.note}" if timed.speed is Speed.UNCLEAR and timed.note else ""
+            return unknown(f"measured too roughly to say: {timed.interval}{reason}")
+    return None
+
+
+def not_timed(timings: Sequence[TimedCase]) -> Objection | None:
+    for timed in timings:
+        if timed.faulted:
+            return violated(timed.fault)
+    if any(timed.low_percent is not None for timed in timings):
+        return None
+    if not timings:
+        return violated("changed and not timed", needs_gpu=True)
+    return violated(f"could not be timed on {timings[0].device}: {timings[0].reason}")

@@ -1,0 +1,62 @@
+"""Results: the meaning that was read from the code, and the outputs that a GPU wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irdiff.gate.objections import Objection, unknown, violated, worst
+from irdiff.gate.policy import MeaningRule
+from irdiff.gate.timings import TimedCase
+from irdiff.model import Case, Meaning
+
+WRONG_OUTPUTS = "wrong outputs"
+_REASONS = 3
+
+
+def objection(rule: MeaningRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
+    from_code = {meaning for meaning in rule.meanings if isinstance(meaning, Meaning)}
+    return worst(
+        [
+            _outputs(timings) if WRONG_OUTPUTS in rule.meanings else None,
+            _from_code(rule, from_code, case, timings) if from_code else None,
+        ]
+    )
+
+
+def _from_code(
+    rule: MeaningRule, meanings: set[Meaning], case: Case, timings: Sequence[TimedCase]
+) -> Objection | None:
+    if case.summary is None:
+        return unknown("changed, and its meaning was not read")
+    effects = case.summary.effects
+    meaning = effects.kind if effects else Meaning.NOT_SHOWN
+    if meaning not in meanings:
+        return None
+    words = f"{meaning}: {'; '.join(dict.fromkeys(case.summary.reasons[:_REASONS]))}"
+    equal_on = _bitwise_equal_on(timings)
+    if equal_on and not rule.equal_outputs_settle:
+        words += f"; outputs were bitwise equal on {', '.join(equal_on)}"
+    return violated(words, equal_outputs_on=equal_on if rule.equal_outputs_settle else ())
+
+
+def _bitwise_equal_on(timings: Sequence[TimedCase]) -> tuple[str, ...]:
+    """The GPUs that ran both sides, if each of them saw the same bytes."""
+    if not all(timed.bitwise_equal for timed in timings):
+        return ()
+    return tuple(sorted({timed.device for timed in timings}))
+
+
+def _outputs(timings: Sequence[TimedCase]) -> Objection | None:
+    for timed in timings:
+        if timed.faulted and timed.same_result is False:
+            return violated(timed.fault)
+        if timed.same_result is False:
+            return violated(f"base and head compute different results on {timed.device}: {timed.note}")
+    if not timings:
+        return unknown("changed and not run", needs_gpu=True)
+    for timed in timings:
+        if timed.faulted:
+            return unknown(timed.fault)
+        if timed.same_result is None:
+            return unknown(f"outputs were not compared on {timed.device}: {timed.reason}")
+    return None
