@@ -641,6 +641,8 @@ class Case(ComparedCase):
     it."""
     expected: ExpectedTime | None = None
     """None for cases that did not change, or that one side alone has."""
+    unsteady_stages: Mapping[str, str] = field(default_factory=dict)
+    """Nondeterministic side → the first stage that it made differently. Empty in runs of earlier versions."""
 
 
 @dataclass(frozen=True, kw_only=True)

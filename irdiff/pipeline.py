@@ -323,11 +323,17 @@ def _cases(
     group_of = {member: group.id for group in groups for member in group.members}
 
     def case(row: Judged) -> Case:
-        disagreeing = determinism.disagreeing.get(row.id, ())
+        disagreeing = determinism.disagreeing.get(row.id, {})
         summary = report_classes.with_noise(row.description.summary, disagreeing) if row.description else None
         cost = counted.get(row.id, NO_COST)
         known = {**vars(row.case), "facts": with_figures(row.case.facts, cost.work), **vars(cost)}
-        return Case(**known, nondeterministic=disagreeing, group=group_of.get(row.id), summary=summary)
+        return Case(
+            **known,
+            nondeterministic=tuple(sorted(disagreeing)),
+            unsteady_stages=disagreeing,
+            group=group_of.get(row.id),
+            summary=summary,
+        )
 
     return tuple(map(case, judged))
 

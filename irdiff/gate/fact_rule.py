@@ -12,6 +12,7 @@ from irdiff.findings import FindingKind
 from irdiff.gate.objections import Objection, unknown, violated, worst
 from irdiff.gate.policy import DETERMINISTIC, FITS, MORE_FACTS, FactRule
 from irdiff.model import Case, Run, StageStatus, Verdict
+from irdiff.report import error_clusters
 
 
 def objection(rule: FactRule, case: Case, run: Run) -> Objection | None:
@@ -98,7 +99,7 @@ def _nondeterministic(case: Case, run: Run) -> Objection | None:
     if "head" not in case.nondeterministic:  # where base alone disagrees with itself, head has mended it
         is_open = case.verdict is Verdict.CHANGED and not run.options.recheck
         return unknown("was not compiled again: --no-recheck") if is_open else None
-    return violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
+    return violated(f"compiled again: {error_clusters.unstable_words(case)}")
 
 
 def compile_time(rule: FactRule, cases: Sequence[Case]) -> Objection | None:

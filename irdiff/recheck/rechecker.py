@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 
 from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
-from irdiff.backends.stages import BINARIES, WITHOUT_TEXT, reported
+from irdiff.backends.stages import BINARIES, ORDER, WITHOUT_TEXT, reported
 from irdiff.capture import launch_texts
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
@@ -70,11 +70,15 @@ class Depth(StrEnum):
 class Answers:
     """The sides that made something else when the case was made again, and those that gave no answer."""
 
-    disagreeing: tuple[str, ...]
+    disagreeing: Mapping[str, str]
+    """Side → the first stage whose output differed."""
     unanswered: tuple[str, ...]
 
 
-_AGREEING = Answers(disagreeing=(), unanswered=())
+_AGREEING = Answers(disagreeing={}, unanswered=())
+_AGREES = ""
+"""In place of the stage that differed."""
+_UNKNOWN_STAGE = "compilation"
 
 
 class _UnansweredError(Exception):
@@ -101,7 +105,7 @@ class Rechecker:
         memo = self._memo(subject, stages)
         if memo and memo.get():
             return _AGREEING
-        answers = _answers(of_both(lambda side: self._agrees(subject, side, stages)))
+        answers = _answers(of_both(lambda side: self._differing(subject, side, stages)))
         if memo and answers == _AGREEING:
             memo.keep(True)
         return answers
@@ -124,14 +128,15 @@ class Rechecker:
         is_frontend = place == 1 and not agree(self._comparator, stages[0], base, head)
         return None if is_frontend else stages[place:]
 
-    def _agrees(self, subject: CaseToReplay, side: str, stages: Sequence[str] | None) -> bool | None:
-        """Whether a side agrees with itself, None where it did not answer."""
+    def _differing(self, subject: CaseToReplay, side: str, stages: Sequence[str] | None) -> str | None:
+        """The first stage that a side makes differently; `_AGREES`, or None where the side did not answer."""
         try:
             if stages is not None and all(self._makes_again(subject, side, stage) for stage in stages):
-                return True
-            return intact(lambda: self._compiles_the_same(subject, side)) and all(
-                self._is_steady(subject, side, stage) for stage in stages or ()
-            )
+                return _AGREES
+            if stage := intact(lambda: self._compiles_differently(subject, side)):
+                return stage
+            unsteady = (stage for stage in stages or () if not self._is_steady(subject, side, stage))
+            return next(unsteady, _AGREES)
         except _UnansweredError:
             return None
 
@@ -154,8 +159,8 @@ class Rechecker:
             raise _UnansweredError
         return replayed.output
 
-    def _launches_again(self, subject: CaseToReplay, name: str) -> bool | None:
-        """Whether a side launches the same when its workload runs again; None where it did not end."""
+    def _launches_again(self, subject: CaseToReplay, name: str) -> str | None:
+        """As `_differing`, of what a side launches when its workload runs again."""
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
         catalog = self._compiler.captured_again(side, launch.workload, subject.target)
@@ -165,34 +170,41 @@ class Rechecker:
                 FailureKind.TIMEOUT,
                 FailureKind.MEMORY,
             }
-            return None if ran_out else False
+            return None if ran_out else Stage.LAUNCH
         if not catalog.undigested and again.digest != launch.digest:
-            return False
+            return Stage.LAUNCH
         other = subject.launches.head if name == "base" else subject.launches.base
         if other is not None:
             settings = launch_texts.options_of_sides(side.toolchain for side in subject.sides)
             again = launch_texts.beside(again, other, self._store, settings)
-        return again.launched.digest == launch.launched.digest
+        return _AGREES if again.launched.digest == launch.launched.digest else Stage.LAUNCH
 
-    def _compiles_the_same(self, subject: CaseToReplay, name: str) -> bool:
+    def _compiles_differently(self, subject: CaseToReplay, name: str) -> str:
+        """The first stage that differs when the case is compiled again; `_AGREES` where none does."""
         side, launch = subject.sides.of(name), subject.launches.of(name)
         assert launch is not None, "a changed case is launched on both sides"
         again = self._compiler.compile(side, launch, subject.target, attempt=0)
         if isinstance(again, Failed):
             if again.transient:
                 raise _UnansweredError
-            return False
-        return all(
-            self._comparator.same(stage, first.digest, again.artifacts[stage].digest)
+            return again.failure.stage or _UNKNOWN_STAGE
+        differing = (
+            stage
             for stage, first in subject.case.artifacts.of(name).items()
             if stage in again.artifacts
+            and not self._comparator.same(stage, first.digest, again.artifacts[stage].digest)
         )
+        return min(differing, key=_place, default=_AGREES)
 
 
-def _answers(agrees: Sides[bool | None]) -> Answers:
+def _place(stage: str) -> int:
+    return ORDER.index(stage) if stage in ORDER else len(ORDER)
+
+
+def _answers(differing: Sides[str | None]) -> Answers:
     return Answers(
-        disagreeing=tuple(side for side, answer in agrees.items() if answer is False),
-        unanswered=tuple(side for side, answer in agrees.items() if answer is None),
+        disagreeing={side: stage for side, stage in differing.items() if stage},
+        unanswered=tuple(side for side, stage in differing.items() if stage is None),
     )
 
 
@@ -235,8 +247,8 @@ class UnstableAssemblers:
 class Determinism:
     """What was asked again, and what came of it."""
 
-    disagreeing: Mapping[str, tuple[str, ...]]
-    """The sides that disagreed with themselves, by case."""
+    disagreeing: Mapping[str, Mapping[str, str]]
+    """By case: the sides that disagreed with themselves, each with the first stage that did."""
     notes: tuple[str, ...]
 
 
@@ -318,13 +330,13 @@ class Rounds:
                 if answer.question.depth is Depth.ASSEMBLER and answer.sides.disagreeing:
                     self._unstable.add(self.cases[answer.id].target)
 
-    def disagreeing(self) -> dict[str, tuple[str, ...]]:
-        """The sides that disagreed with themselves, by case."""
-        found: dict[str, set[str]] = {}
-        for question, sides in self.answers.items():
-            if sides.disagreeing:
-                found.setdefault(question.case_id, set()).update(sides.disagreeing)
-        return {case_id: tuple(sorted(sides)) for case_id, sides in found.items()}
+    def disagreeing(self) -> dict[str, dict[str, str]]:
+        """As in `Determinism`."""
+        by_case: dict[str, dict[str, str]] = {}
+        for question, answers in self.answers.items():
+            for side, stage in sorted(answers.disagreeing.items()):
+                by_case.setdefault(question.case_id, {}).setdefault(side, stage)
+        return by_case
 
     def notes(self) -> tuple[str, ...]:
         """What was asked, for a reader who wants to know what was not."""

@@ -5,8 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from irdiff.backends.stages import COMPONENTS
 from irdiff.group.titles import VARYING
-from irdiff.model import Case, Verdict
+from irdiff.model import Case, Component, Verdict
+from irdiff.stages import Stage
+
+PROGRAMS = {
+    Component.PROGRAM: "the program",
+    Component.RUNTIME: "the runtime",
+    Component.SPECIALIZATION: "another specialization",
+    Component.FRONTEND: "the frontend",
+    Component.TTIR_PASSES: "the TTIR passes",
+    Component.TTGIR_PASSES: "the TTGIR passes",
+    Component.LLVM_LOWERING: "the lowering to LLVM IR",
+    Component.LLVM_CODEGEN: "LLVM's code generation",
+    Component.CODEGEN_LIBRARY: "the codegen library",
+    Component.PTXAS: "ptxas",
+    Component.ASSEMBLER: "the assembler",
+}
+"""The part of a toolchain that a component is, in a sentence."""
+_ANOTHER = "another output for the same input"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +59,29 @@ def _error(case: Case) -> str:
 
 
 def unstable_words(case: Case) -> str:
-    """Which sides gave other code when they were compiled again; empty where none did."""
+    """Names the program that gave other code when the case was compiled again; empty where none did."""
     match sorted({*case.nondeterministic}):
         case []:
             return ""
         case [one]:
-            return f"{one} disagrees with itself, {'head' if one == 'base' else 'base'} does not"
+            other = "head" if one == "base" else "base"
+            return f"{_unsteady(case, one)} of {one} gave {_ANOTHER}, that of {other} did not"
+        case [one, other]:
+            programs = _unsteady(case, one), _unsteady(case, other)
+            if programs[0] == programs[1]:
+                return f"{programs[0]} of both sides gave {_ANOTHER}"
+            return f"{programs[0]} of {one} and {programs[1]} of {other} gave {_ANOTHER}"
         case _:
-            return "both sides disagree with themselves"
+            return f"both sides gave {_ANOTHER}"
+
+
+def _unsteady(case: Case, side: str) -> str:
+    """`ptxas`: the program that gave another output for the same input."""
+    stage = case.unsteady_stages.get(side, "")
+    if stage == Stage.LAUNCH:
+        return "the program"
+    component = COMPONENTS.get(stage)
+    return PROGRAMS[component] if component else "the compiler"
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:

@@ -14,7 +14,7 @@ from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.group import short_titles
 from irdiff.group.report_classes import ReportClass
-from irdiff.model import Case, Component, Run, Verdict
+from irdiff.model import Case, Run, Verdict
 from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
@@ -31,19 +31,6 @@ _ALSO = {
     Verdict.REMOVED: ("is", "are", "gone"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
     Verdict.UNSUPPORTED: ("has", "have", "no backend"),
-}
-_COMPONENTS = {
-    Component.PROGRAM: "the program",
-    Component.RUNTIME: "the runtime",
-    Component.SPECIALIZATION: "another specialization",
-    Component.FRONTEND: "the frontend",
-    Component.TTIR_PASSES: "the TTIR passes",
-    Component.TTGIR_PASSES: "the TTGIR passes",
-    Component.LLVM_LOWERING: "the lowering to LLVM IR",
-    Component.LLVM_CODEGEN: "LLVM's code generation",
-    Component.CODEGEN_LIBRARY: "the codegen library",
-    Component.PTXAS: "ptxas",
-    Component.ASSEMBLER: "the assembler",
 }
 
 
@@ -217,7 +204,7 @@ def culprit(case: Case) -> str:
         return "what is not known"
     if origin.pass_name:
         return origin.pass_name
-    known = [_COMPONENTS[part] for part in origin.charged if part in _COMPONENTS]
+    known = [error_clusters.PROGRAMS[part] for part in origin.charged if part in error_clusters.PROGRAMS]
     if known:
         return known[0]
     return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"

@@ -20,7 +20,8 @@ BASE = {"source": SOURCE, "ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
 HEAD = {"source": SOURCE, "ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
 CASE = "a/b:c@sm_90"
 MADE = {"base": BASE, "head": HEAD}
-AGREES = Answers(disagreeing=(), unanswered=())
+PTXAS = {"head": "cubin"}
+AGREES = Answers(disagreeing={}, unanswered=())
 
 
 @dataclass
@@ -104,7 +105,7 @@ def test_a_stage_that_does_not_make_it_again_alone(stages, outputs, disagrees):
     been lucky.
     """
     stages.outputs["head", "ptx"] = outputs
-    assert stages.ask() == replace(AGREES, disagreeing=("head",) if disagrees else ())
+    assert stages.ask() == replace(AGREES, disagreeing={"head": "ptx"} if disagrees else {})
     assert "head compiled" in stages.asked and "base compiled" not in stages.asked
 
 
@@ -112,7 +113,7 @@ def test_a_stage_that_does_not_make_it_again_alone(stages, outputs, disagrees):
 def test_a_whole_compilation_that_makes_other_code_or_none_disagrees(stages, other):
     stages.outputs["base", "ptx"] = [OTHER_PTX] * 3
     stages.whole["base"] = stages.compiled(other) if other else runs.failed()
-    assert stages.ask().disagreeing == ("base",)
+    assert stages.ask().disagreeing == {"base": "ptx" if other else "ttgir"}
 
 
 def test_what_ran_out_of_time_is_no_answer_and_is_asked_again(stages):
@@ -130,7 +131,7 @@ def test_agreement_is_kept_and_nothing_else(stages):
     stages.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
     for _ in range(2):
         stages.asked.clear()
-        assert stages.ask().disagreeing == ("head",) and stages.asked
+        assert stages.ask().disagreeing == {"head": "cubin"} and stages.asked
     del stages.outputs["head", "cubin"]
     for asks in (True, False):
         stages.asked.clear()
@@ -151,10 +152,10 @@ def test_what_is_launched_is_captured_again(stages):
     failure = CaptureFailure(id="a/b:*", expected=True, failure=runs.failed(FailureKind.TIMEOUT).failure)
     for again, expected in (
         ({"launches": (launch,)}, AGREES),
-        ({"launches": (address,)}, replace(AGREES, disagreeing=("head",))),
-        ({"launches": (replace(launch, digest="d" * 64),)}, replace(AGREES, disagreeing=("head",))),
+        ({"launches": (address,)}, replace(AGREES, disagreeing={"head": "launch"})),
+        ({"launches": (replace(launch, digest="d" * 64),)}, replace(AGREES, disagreeing={"head": "launch"})),
         ({"launches": (replace(launch, digest=None),), "undigested": "it died"}, AGREES),
-        ({}, replace(AGREES, disagreeing=("head",))),
+        ({}, replace(AGREES, disagreeing={"head": "launch"})),
         ({"failures": (failure,)}, replace(AGREES, unanswered=("head",))),
     ):
         stages.again["head"] = again
@@ -171,7 +172,7 @@ def test_a_compilation_whose_artifacts_are_damaged_is_made_again(stages):
 
 def test_an_assembler_is_asked_alone_where_there_is_one(stages):
     stages.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
-    assert stages.ask(Depth.ASSEMBLER).disagreeing == ("head",)
+    assert stages.ask(Depth.ASSEMBLER).disagreeing == {"head": "cubin"}
     assert {row.partition(" ")[2] for row in stages.asked} == {"cubin of ptx", "compiled"}
     assert stages.asked.count("base cubin of ptx") == 1
     count, texts = len(stages.asked), {"source": SOURCE, "ttir": TTIR}
@@ -215,7 +216,7 @@ class Questions:
         rows = [(question.case_id, question.depth) for question in questions]
         self.asked += rows
         answers = [
-            Answers(disagreeing=self.says.get(row, ()), unanswered=("head",) if row == self.silent else ())
+            Answers(disagreeing=self.says.get(row, {}), unanswered=("head",) if row == self.silent else ())
             for row in rows
         ]
         return [Answer(question=row, sides=sides) for row, sides in zip(questions, answers, strict=True)]
@@ -236,7 +237,7 @@ def test_one_of_each_group_speaks_for_the_others(questions):
 
 @pytest.mark.parametrize(
     ("says", "suspected"),
-    [({IDS[0]: ("head",), IDS[2]: ("base", "head")}, ""), ({IDS[3]: ("head",)}, IDS[3])],
+    [({IDS[0]: PTXAS, IDS[2]: {**PTXAS, "base": "ptx"}}, ""), ({IDS[3]: PTXAS}, IDS[3])],
     ids=["disagrees", "attribution could not make it again"],
 )
 def test_a_group_with_a_doubtful_member_is_asked_whole(questions, says, suspected):
@@ -250,24 +251,24 @@ def test_a_group_with_a_doubtful_member_is_asked_whole(questions, says, suspecte
 def test_a_case_whose_launch_differs_is_captured_again_and_compiled_where_it_was(questions):
     launches = {"stages": {"launch": StageStatus.CHANGED}}
     alone = {**launches, "findings": runs.findings("not-compiled:same-input")}
-    questions.says[IDS[1], Depth.CAPTURE] = ("head",)
+    questions.says[IDS[1], Depth.CAPTURE] = {"head": "launch"}
     cases = [replace(FIRST, **launches), replace(REST[0], **alone), *REST[1:4]]
     rounds = questions.run(cases, [runs.group("one", IDS[0]), runs.group("two", IDS[1])])
     assert questions.asked == [(IDS[0], Depth.CAPTURE), (IDS[0], WHOLE), (IDS[1], Depth.CAPTURE)]
-    assert rounds.disagreeing() == {IDS[1]: ("head",)}
+    assert rounds.disagreeing() == {IDS[1]: {"head": "launch"}}
     assert "were compiled or captured again" in rounds.notes()[0]
 
 
 def test_an_assembler_that_disagrees_with_itself_is_asked_of_every_case_of_its_target(questions):
-    questions.says = {(OTHERS[1], depth): ("head",) for depth in (WHOLE, ASSEMBLER)}
-    questions.says[OTHERS[2], ASSEMBLER] = ("base",)
+    questions.says = {(OTHERS[1], depth): PTXAS for depth in (WHOLE, ASSEMBLER)}
+    questions.says[OTHERS[2], ASSEMBLER] = {"base": "cubin"}
     alone = runs.case("b/w:alone@sm_100", Verdict.CHANGED)
     groups = (ONE, runs.group("two", OTHERS[1]), runs.group("three", OTHERS[0], OTHERS[2], alone.id))
     rounds = questions.run([FIRST, *REST, alone], groups)
     assembled = {case_id for case_id, depth in questions.asked if depth is ASSEMBLER}
     assert assembled >= {OTHERS[1], OTHERS[2], alone.id}
     assert not assembled & set(IDS)
-    assert rounds.disagreeing() == {OTHERS[1]: ("head",), OTHERS[2]: ("base",)}
+    assert rounds.disagreeing() == {OTHERS[1]: PTXAS, OTHERS[2]: {"base": "cubin"}}
 
 
 def test_an_assembler_seen_to_disagree_before_is_asked_of_every_case(questions):

@@ -11,7 +11,7 @@ import pytest
 from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
 from irdiff.model import ChangedFile, FileChange, Reach, Verdict
-from irdiff.report import distinct_edits, error_clusters, html, markdown, projects
+from irdiff.report import distinct_edits, error_clusters, headline, html, markdown, projects
 from tests.unit import runs
 from tests.unit.typed import typed
 
@@ -31,6 +31,19 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone():
     cases = [runs.case(f"a/x:{name}@sm_90", nondeterministic=found) for name, found in sides.items()]
     found = error_clusters.unstable(cases)
     assert [same[0].id for _, same in found] == ["a/x:both@sm_90", "a/x:head@sm_90", "a/x:base@sm_90"]
+
+
+@pytest.mark.parametrize(
+    ("stages", "words"),
+    [
+        ({"base": "cubin"}, "ptxas of base gave another output for the same input, that of head did not"),
+        ({"base": "ptx", "head": "ptx"}, "LLVM's code generation of both sides gave"),
+        ({"base": "launch", "head": "cubin"}, "the program of base and ptxas of head gave"),
+    ],
+)
+def test_nondeterminism_names_the_program(stages, words):
+    case = runs.case("a/x:1@sm_90", nondeterministic=tuple(stages), unsteady_stages=stages)
+    assert words in headline.of(runs.run(case))
 
 
 NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"
