@@ -253,6 +253,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     settings = launch_texts.options_of_sides(side.toolchain for side in asked.sides)
     every = _match(captured, asked)
     matched, merged = pairing.without_merged(every)
+    matched, failed_tests = pairing.without_failed_tests(matched)
     pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
@@ -266,7 +267,11 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
-    unseen = (*unexamined.of_sides(asked.sides, captured), *unexamined.merged(merged))
+    unseen = (
+        *unexamined.of_sides(asked.sides, captured),
+        *unexamined.merged(merged),
+        *unexamined.failed_tests(failed_tests),
+    )
     if steps.shared:
         steps.shared.push(steps.report)
     return replace(

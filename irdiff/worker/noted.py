@@ -1,7 +1,7 @@
 """What ran, what was opened and what stayed unseen while a workload was captured, for readers of a report.
 
-Functions of a corpus are known by their file and first line, that of their first decorator. Those of other
-files have absolute paths, and are not listed. Files are those below the folder of a repository.
+Functions are known by their file, below the folder of a repository or corpus, and their first line, that of
+their first decorator. Files, and functions, of other folders are not listed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _codes: dict = {}
 """{id: code}, kept so that an id stays its own."""
 _below = None
 """The folder whose files are noted; None while nobody asks."""
+_root = ""
+"""The same folder, still known when nobody asks any more."""
 _opened: set = set()
 _missing: set = set()
 """Without a suffix: where modules below the folder were looked for, and none was found."""
@@ -86,12 +88,15 @@ def note(code):
 
 def called():
     """`mykernels/rope.py:12` of each function."""
-    found = {
-        f"{code.co_filename}:{code.co_firstlineno}"
-        for code in _codes.values()
-        if not os.path.isabs(code.co_filename) and not code.co_filename.startswith("<")
-    }
-    return sorted(found)
+    places = ((_relative(code.co_filename), code.co_firstlineno) for code in _codes.values())
+    return sorted({f"{path}:{line}" for path, line in places if path})
+
+
+def _relative(path):
+    """Below the repository; empty elsewhere. pytest gives the modules of tests absolute paths."""
+    if _root and path.startswith(_root):
+        return path[len(_root) :]
+    return "" if os.path.isabs(path) or path.startswith("<") else path
 
 
 def _on_call(frame, event, argument):
@@ -106,8 +111,9 @@ def watch_files():
 
 def begin_files(folder):
     """From now on files below the folder are noted; nothing is where it is None."""
-    global _below
+    global _below, _root
     _below = os.path.join(folder, "") if folder else None
+    _root = _below or ""
     if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
         sys.meta_path.append(_LastFinder())
 

@@ -12,6 +12,9 @@ import threading
 import traceback
 import unittest.mock
 
+_TESTS_FAILED = 1
+"""pytest's exit code where it ran all tests that it collected, and some failed."""
+
 
 class EndedEarly(Exception):
     """The program did not come to its end; what it launched before is captured."""
@@ -26,6 +29,8 @@ def run(*words):
     try:
         run_as_main(*words)
     except SystemExit as error:
+        if words[:2] == ("-m", "pytest") and error.code == _TESTS_FAILED:
+            raise EndedEarly("pytest ended with 1: tests failed") from error
         if error.code not in (None, 0):
             raise EndedEarly(f"the program ended with {error.code}") from error
     except Exception as error:

@@ -219,6 +219,35 @@ def test_a_launch_with_other_tensors_is_removed(launch):
     assert pairing.without_merged(pairs) == (pairs, [])
 
 
+TESTS_FAILED = "EndedEarly: pytest ended with 1: tests failed"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_left_out"),
+    [
+        (TESTS_FAILED, TESTS_FAILED, True),
+        (TESTS_FAILED, None, False),
+        (TESTS_FAILED, "EndedEarly: the program ended with 3", False),
+        ("EndedEarly: the program ended with 1", "EndedEarly: the program ended with 1", False),
+    ],
+)
+def test_tests_that_fail_on_both_sides_are_no_failing_case(launch, base, head, is_left_out):
+    def ended(message):
+        failure = replace(runs.failed().failure, message=message)
+        return (
+            [CaptureFailure(id="program/pytest:q/ended-early", expected=True, failure=failure)]
+            if message
+            else []
+        )
+
+    row = replace(launch, id="program/pytest:q/k", label="q")
+    pairs = match([row, *ended(base)], [row, *ended(head)])
+    kept, failed = pairing.without_failed_tests(pairs)
+    assert (len(kept), len(failed)) == ((1, 1) if is_left_out else (2, 0))
+    alone = [pair for pair in pairs if pair.id.rpartition("@")[0] != row.id]
+    assert pairing.without_failed_tests(alone) == (alone, []), "nothing of the program was compared"
+
+
 def test_the_same_launches_may_need_fewer_compiled_kernels(launch):
     """A new kernel is no reason: the launches that both sides have are counted."""
     one, two, new = (

@@ -311,6 +311,25 @@ def test_what_a_program_calls_is_noted_in_each_of_its_threads(load):
     assert noted.called() == ["bench/run.py:1", "bench/run.py:3"]
 
 
+def test_pytest_gives_the_modules_of_tests_absolute_paths(load, tmp_path):
+    noted, names = load("noted"), {}
+    noted.begin_files(str(tmp_path))
+    exec(compile("def test(): pass", str(tmp_path / "tests" / "test_k.py"), "exec"), names)
+    with noted.calls():
+        names["test"]()
+    noted.end_files()
+    assert "tests/test_k.py:1" in noted.called()
+
+
+def test_pytest_whose_tests_fail_has_come_to_its_end(monkeypatch):
+    from irdiff.worker import run_program
+
+    for code, words in ((1, "pytest ended with 1: tests failed"), (2, "the program ended with 2")):
+        monkeypatch.setattr(run_program, "run_as_main", lambda *words, code=code: sys.exit(code))
+        with pytest.raises(run_program.EndedEarly, match=words):
+            run_program.run("-m", "pytest", "tests")
+
+
 def test_what_dynamo_traces_counts_as_called(load):
     """Its calls while it compiles are not noted, and the graph has what it traced."""
     noted, names = load("noted"), {}
