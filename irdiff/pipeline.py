@@ -26,6 +26,7 @@ from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import check_compared
 from irdiff.capture import (
     changed_files,
+    expected_endings,
     kernel_sources,
     launch_texts,
     notices,
@@ -253,7 +254,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     settings = launch_texts.options_of_sides(side.toolchain for side in asked.sides)
     every = _match(captured, asked)
     matched, merged = pairing.without_merged(every)
-    matched, failed_tests = pairing.without_failed_tests(matched)
+    matched, program_endings = expected_endings.left_out(matched, asked.sides)
     pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
     compiled = Stream.of(pairs, steps.case_compiler.compile)
     compared = compare_code(compiled, steps.comparer)
@@ -270,7 +271,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     unseen = (
         *unexamined.of_sides(asked.sides, captured),
         *unexamined.merged(merged),
-        *unexamined.failed_tests(failed_tests),
+        *program_endings,
     )
     if steps.shared:
         steps.shared.push(steps.report)

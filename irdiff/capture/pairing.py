@@ -22,8 +22,6 @@ from irdiff.capture.catalog import Catalog
 from irdiff.model import CaptureFailure, Launch, Options, Pair, Sides, Target
 
 Row = Launch | CaptureFailure
-_TESTS_FAILED = "EndedEarly: pytest ended with 1: tests failed"
-"""The message of `worker.run_program`. Values are not computed, so assertions about them fail on any side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,23 +180,6 @@ def without_merged(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
     compared = [pair for pair in pairs if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)]
     merged = {pair.id for pair in pairs if any(_is_merged(pair, other) for other in compared)}
     return [pair for pair in pairs if pair.id not in merged], sorted(merged)
-
-
-def without_failed_tests(pairs: Sequence[Pair]) -> tuple[list[Pair], list[str]]:
-    """The pairs, without those that stand for pytest's exit code 1 on both sides, and the ids of these.
-
-    pytest came to its own end there, and the launches of each side are compared.
-    """
-    failed = {
-        pair.id
-        for pair in pairs
-        if all(
-            isinstance(side, CaptureFailure) and side.failure.message == _TESTS_FAILED
-            for side in (pair.base, pair.head)
-        )
-        and any(pair.workload == other.workload and isinstance(other.head, Launch) for other in pairs)
-    }
-    return [pair for pair in pairs if pair.id not in failed], sorted(failed)
 
 
 def compiled_kernels(pairs: Sequence[Pair]) -> Sides[int]:

@@ -43,15 +43,6 @@ def _unseen_launches(captured: Sequence[CapturedWorkload]) -> Iterator[str]:
         yield f"what {counted(rest, 'more line')} of programs launch was not compared"
 
 
-def failed_tests(pairs: Sequence[str]) -> Iterator[str]:
-    """Of programs whose tests fail on both sides."""
-    if pairs:
-        yield (
-            "pytest ends with 1 on both sides: values are not computed, so assertions fail, and what a test "
-            "launches after that was not compared"
-        )
-
-
 def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
     """Pointers that differ, and those that a workload read in place of the content."""
     base, head = (corpus.pointers for corpus in corpora)

@@ -93,6 +93,9 @@ class Corpus:
     ignored: IgnoredFiles | None = None
     """Of a revision of a repository with a working tree."""
 
+    borrowed: Mapping[str, str] = field(default_factory=dict)
+    """By workload, the program that the revision lacks: it is run as another revision has it."""
+
     self_contained: bool = False
     """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""
 

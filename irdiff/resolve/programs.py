@@ -46,7 +46,8 @@ def corpus_of(
     others = [kernel_repository.exported(other, config)] if other else []
     others += [snap.store.worktree] if snap.store.worktree else []
     root = kernel_repository.copied(tree)
-    borrowed, every = [], [words_of(command) for command in commands]
+    borrowed: dict[str, str] = {}
+    every = [words_of(command) for command in commands]
     for words in every:
         if words[0] != "-m" and not (root / words[0]).is_file():
             found = next((other / words[0] for other in others if (other / words[0]).is_file()), None)
@@ -57,7 +58,7 @@ def corpus_of(
                 )
             (root / words[0]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(found, root / words[0])
-            borrowed.append(sha256(found.read_bytes()))
+            borrowed[words[0]] = sha256(found.read_bytes())
     rows = named(every)
     made = root.parent / "workloads" / FAMILY
     made.mkdir(parents=True)
@@ -68,13 +69,19 @@ def corpus_of(
     return Corpus(
         root=root,
         workloads=tuple(f"{FAMILY}/{name}" for name in sorted(rows)),
-        digest=key_of("program/3", tree.parent.name, borrowed, list(commands), plan.imports),
+        digest=key_of("program/3", tree.parent.name, list(borrowed.values()), list(commands), plan.imports),
         folder="../workloads",
         imports=(*plan.imports, "."),
         kept=tree,
         files=kernel_repository.contents(snap, config),
         pointers=kernel_repository.pointers(tree),
         ignored=repository.ignored(snap.store),
+        borrowed={
+            f"{FAMILY}/{name}": words[0]
+            for name, labels in rows.items()
+            for words in labels.values()
+            if words[0] in borrowed
+        },
     )
 
 

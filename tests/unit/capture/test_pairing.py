@@ -5,10 +5,11 @@ which calls come in another order.
 import itertools
 from dataclasses import replace
 from operator import itemgetter
+from types import SimpleNamespace
 
 import pytest
 
-from irdiff.capture import pairing, renames
+from irdiff.capture import expected_endings, pairing, renames
 from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
@@ -242,10 +243,41 @@ def test_tests_that_fail_on_both_sides_are_no_failing_case(launch, base, head, i
 
     row = replace(launch, id="program/pytest:q/k", label="q")
     pairs = match([row, *ended(base)], [row, *ended(head)])
-    kept, failed = pairing.without_failed_tests(pairs)
-    assert (len(kept), len(failed)) == ((1, 1) if is_left_out else (2, 0))
+    kept, clauses = expected_endings.left_out(pairs, borrowing({}, {}))
+    assert (len(kept), len(clauses)) == ((1, 1) if is_left_out else (2, 0))
     alone = [pair for pair in pairs if pair.id.rpartition("@")[0] != row.id]
-    assert pairing.without_failed_tests(alone) == (alone, []), "nothing of the program was compared"
+    kept = expected_endings.left_out(alone, borrowing({}, {}))
+    assert kept == (alone, ()), "nothing of the program was compared"
+
+
+def borrowing(base, head):
+    """Sides whose corpora run programs of another revision."""
+    return Sides(base=base, head=head).map(
+        lambda names: SimpleNamespace(corpus=SimpleNamespace(borrowed=names))
+    )
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "verdict"),
+    [
+        ({"program/run": "bench/run.py"}, {}, Verdict.ADDED),
+        ({}, {}, Verdict.FIXED),
+        ({"program/run": "bench/run.py"}, {"program/run": "bench/run.py"}, Verdict.FIXED),
+        ({"program/other": "bench/other.py"}, {}, Verdict.FIXED),
+    ],
+)
+def test_what_a_program_launches_that_base_lacks_is_new(launch, base, head, verdict):
+    row = replace(launch, id="program/run:run/k", label="run")
+    failure = replace(runs.failed().failure, stage="capture", message="EndedEarly: ImportError: no new")
+    failed = CaptureFailure(id="program/run:*", expected=True, failure=failure)
+    pairs, clauses = expected_endings.left_out(match([failed], [row]), borrowing(base, head))
+    assert [verdict_of(pair)[0] for pair in pairs] == [verdict]
+    said = "base has no bench/run.py, and that of head fails there (ImportError: no new)"
+    assert bool(clauses) is (verdict is Verdict.ADDED)
+    assert all(clause.startswith(said) for clause in clauses)
+    if verdict is Verdict.ADDED:  # what head lacks, and base's program cannot run there, is gone
+        gone, _ = expected_endings.left_out(match([row], [failed]), borrowing(head, base))
+        assert [verdict_of(pair)[0] for pair in gone] == [Verdict.REMOVED]
 
 
 def test_the_same_launches_may_need_fewer_compiled_kernels(launch):
