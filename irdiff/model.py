@@ -250,13 +250,16 @@ class Launch:
     """Relative and absolute tolerance between two right results."""
     unseen: tuple[str, ...] = ()
     """What of the launch irdiff cannot read, as clauses; a launch that has it is never equal to another."""
+    source_line: int = 0
+    """Of the kernel's `def`, for annotations; 0 where it is not known."""
 
     @cached_property
     def key(self) -> str:
-        """What names it in `Run.launches`: SHA-256 of all of it. Launches with other arguments may have one
-        input digest, and are timed with their own arguments.
+        """What names it in `Run.launches`: SHA-256 of all of it but the line, which is not the kernel's own.
+        Launches with other arguments may have one input digest, and are timed with their own arguments.
         """
         said = {name: value for name, value in vars(self).items() if name != "unseen" or value}
+        del said["source_line"]
         return hashlib.sha256(_sorted_json.encode(said).encode()).hexdigest()
 
 

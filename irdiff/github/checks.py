@@ -32,7 +32,6 @@ class Annotation:
     title: str
     message: str
     line: int = 1
-    """Of a kernel the run does not record it."""
 
 
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
@@ -50,7 +49,7 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
     for shared in error_clusters.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
         of_path: dict[tuple[str, int], list[Case]] = {}
         for case in shared.cases:
-            path, line = _place_of_failure(case) or (_path(run, case, root), 1)
+            path, line = _place_of_failure(case) or _place(run, case, root)
             if path:
                 of_path.setdefault((path, line), []).append(case)
         for (path, line), cases in of_path.items():
@@ -70,12 +69,13 @@ def _place_of_failure(case: Case) -> tuple[str | None, int] | None:
 def _of_groups(run: Run, root: str) -> Iterator[Annotation]:
     cases = {case.id: case for case in run.cases}
     for group in distinct_edits.ordered_groups(run):
-        if path := _path(run, cases[group.representative], root):
+        path, line = _place(run, cases[group.representative], root)
+        if path:
             level = "warning" if phrases.is_loud(group) else "notice"
             where = f"{counted(len(group.members), 'case')} ({phrases.members_by_target(group, cases)})"
             place = phrases.place(group.origin_stage, group.pass_name)
             first = f"first in {place}; for example {group.representative}"
-            yield _annotation(path, level, group.title, f"{where}, {first}")
+            yield replace(_annotation(path, level, group.title, f"{where}, {first}"), line=line)
 
 
 def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
@@ -87,10 +87,12 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
     )
 
 
-def _path(run: Run, case: Case, root: str) -> str | None:
-    """The kernel's source in the repository, None where the run names none that lies below `root`."""
+def _place(run: Run, case: Case, root: str) -> tuple[str | None, int]:
+    """The file and line of the kernel's `def`; None where the run names no file that lies below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
-    return _repository_path(launch.source_path if launch else "", root)
+    return _repository_path(launch.source_path if launch else "", root), max(
+        launch.source_line, 1
+    ) if launch else 1
 
 
 def _repository_path(text: str, root: str) -> str | None:

@@ -63,11 +63,13 @@ def _described_file(src):
 def _described(captured):
     src = captured.src
     constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
-    path = captured.function.fn.__code__.co_filename
+    code = captured.function.fn.__code__
+    path = code.co_filename
     return {
         "kernel": kernel_name(captured),
         "source_digest": sha256(texts.text_of_source(captured.function)),
         "source_path": _relative(path),
+        "source_line": code.co_firstlineno + _lines_above_def(captured.function),
         "sources": sorted(map(_relative, captured.made.sources if captured.made else [path])),
         "arguments": _arguments(captured, constexprs),
         "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
@@ -76,6 +78,12 @@ def _described(captured):
         "grid": captured.grid,
         "unseen": list(captured.unseen),
     }
+
+
+def _lines_above_def(function):
+    """Those of decorators; 0 where this Triton does not keep the source's lines."""
+    lines = getattr(function, "raw_src", None) or ()
+    return next((n for n, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 
 def tensors(values):

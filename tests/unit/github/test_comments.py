@@ -131,9 +131,12 @@ def test_broken_cases_come_before_groups(checked):
 
 
 def test_files_of_a_repository_of_kernels_are_its_own(checked):
+    """Each at the line of the kernel's `def`; a run of an earlier irdiff does not know it."""
     head = replace(checked.head, revision="main 1a2b3c4")
-    broken, _ = checks.annotate(replace(checked, head=head), "corpus")
-    assert (broken.path, broken.line) == ("a/x.py", 1)
+    for line, said in ((7, 7), (0, 1)):
+        launches = {key: replace(launch, source_line=line) for key, launch in checked.launches.items()}
+        places = checks.annotate(replace(checked, head=head, launches=launches), "corpus")
+        assert [(place.path, place.line) for place in places] == [("a/x.py", said)] * 2
 
 
 def test_a_program_that_fails_is_annotated_where_it_fails(checked):
