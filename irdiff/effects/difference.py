@@ -87,12 +87,18 @@ class Differences:
         conditions = [
             (n, a.condition, b.condition) for n, (a, b) in enumerate(both) if a.condition != b.condition
         ]
-        if not any(paired) and not conditions:
-            return [*self._of_order(), *self._of_pending(), *self._of_alignment()]
+        changed = any(paired) or conditions
         found = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
         found += self._of_lanes([event for events in exchanged for event in events])
         found += self._of_pending()
-        return self._settled(found) or [NotShown(reason="effects differ, and where is not found")]
+        if changed and not found:
+            found = [NotShown(reason="effects differ, and where is not found")]
+        if not any(isinstance(each, Hazard | NotShown) for each in found):
+            pairs_ = [pair for own in paired for pair in own]
+            is_rounded = any(isinstance(each, Rounding) for each in found)
+            found += [*self._of_order(pairs_), *self._of_alignment()]
+            found += self._of_states(pairs_, is_rounded=is_rounded)
+        return self._settled(found)
 
     def _of_all(
         self,
@@ -267,8 +273,9 @@ class Differences:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
         if self._is_of_threads(facet) or (facet.events and self._has_other_lanes(facet.events[0])):
             return False
-        if facet.is_guard and all(self._values.keys[each][0] == "or" for each in (facet.base, facet.head)):
-            return False  # lanes that are joined again may be all that there were
+        keys = [self._values.keys[each] for each in (facet.base, facet.head)]
+        if facet.is_guard and all(key[0] == "or" and key[1] > 1 for key in keys):
+            return False  # AMD: lanes that are joined again may be all that there were
         if facet.events and "tensormap" in facet.events[0].operation.word:
             return False  # a descriptor may be kept in another place
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
@@ -365,11 +372,37 @@ class Differences:
 
     # order
 
-    def _of_order(self) -> Iterator[Difference]:
+    def _of_order(self, paired: Sequence[tuple[Event | None, Event | None]]) -> Iterator[Difference]:
+        partners = {id(other): one for one, other in paired if other}
+        partners |= {id(one): None for one, other in paired if one and not other}
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for base, head in zip(self._base.blocks, self._head.blocks, strict=True):
-            for pair in order.exchanged(self._values, base.events, head.events):
-                yield from sync.exchanged(*pair)
+            for pair in order.exchanged(self._values, base.events, head.events, partners):
+                yield from sync.exchanged(*pair, is_alone=not paired)
+
+    def _of_states(
+        self, paired: Sequence[tuple[Event | None, Event | None]], *, is_rounded: bool
+    ) -> Iterator[Difference]:
+        """Wait states are needed between an instruction and one that reads what it gives."""
+        made_by = self._values.made_by
+
+        def between(event: Event) -> dict[tuple[object, ...], int]:
+            numbers = {n for pair in event.between for n in pair if is_rounded and n in made_by}
+            named = {n: made_by[n].name for n in numbers}
+            return {tuple(named.get(n, n) for n in pair): count for pair, count in event.between.items()}
+
+        alone = {id(other) for one, other in paired if other and not one}
+        for base, head in zip(self._base.blocks, self._head.blocks, strict=True):
+            ours, theirs = (
+                [each for each in block.events if each.effect.act is Act.STATES and id(each) not in alone]
+                for block in (base, head)
+            )
+            for one, other in zip(ours, theirs, strict=True):
+                states = between(other)
+                if any(states.get(pair, 0) < count for pair, count in between(one).items()):
+                    witness = self._witnesses.of(one, other)
+                    yield NotShown(reason="wait states stand between other instructions", witness=witness)
+                    return
 
     def _of_pending(self) -> Iterator[Difference]:
         """Accesses that may still run at a barrier of head, where base waits for them."""

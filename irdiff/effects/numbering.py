@@ -15,13 +15,14 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.lanes import Lanes
 from irdiff.effects.values import Values
+from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
     COPY,
     Act,
@@ -56,6 +57,8 @@ class Event(NamedTuple):
     line: int
     pending: frozenset[int]
     """As of `Instruction`."""
+    between: Mapping[tuple[int, int], int] = {}
+    """Of wait states, as `WaitStates.between`."""
 
 
 class NumberedBlock(NamedTuple):
@@ -187,6 +190,7 @@ class _Block:
         self._values = function.values
         self._seen: Counter[int] = Counter()
         self._events: list[Event] = []
+        self._states = WaitStates()
         self._loaded: defaultdict[str, dict[int, Event]] = defaultdict(dict)
         """By space, the loads since it may have been written, by what is equal of equal ones."""
 
@@ -212,6 +216,7 @@ class _Block:
             else:
                 event = self._event(each, operation.effect, read)
                 results = self._parts(event.number, len(names))
+            self._states.see(each, results)
             if operation.is_guarded or (operation.masked and state[EXEC] != function.all_lanes):
                 self._write(operation, names, read, results)
             else:
@@ -219,12 +224,17 @@ class _Block:
                     state[name] = value
             if operation.effect:
                 function.waited(event, state)
+        events = tuple(
+            [event._replace(between=self._states.between(event.number)) for event in self._events]
+            if self._states.are_there
+            else self._events
+        )
         condition = self._node.block.condition
         if condition is None:
-            return NumberedBlock(tuple(self._events), None)
+            return NumberedBlock(events, None)
         value = self._read(condition, [])
         turned = self._values.invert(value) if self._node.is_turned else value
-        return NumberedBlock(tuple(self._events), turned)
+        return NumberedBlock(events, turned)
 
     def _read(self, operand: Operand | Slot, read: Sequence[_Raw]) -> int:
         if isinstance(operand, Slot):
@@ -313,6 +323,8 @@ class _Block:
             operation, effect, number, like, guard, lanes, address, operands, each.line, each.pending
         )
         self._events.append(event)
+        if effect.act is Act.STATES:
+            self._states.stand(number)
         if effect.act is Act.LOAD and not operation.reads_anew:
             self._loaded[effect.space][like] = event
         elif effect.act is Act.STORE and effect.space and not operation.keeps_order:

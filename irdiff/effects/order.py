@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from irdiff.effects.numbering import Event
@@ -120,14 +121,27 @@ def _place(values: Values, event: Event) -> tuple[tuple[object, ...], int, int]:
     return (event.address[:-1], terms), constant, constant + size
 
 
-def exchanged(values: Values, base: Sequence[Event], head: Sequence[Event]) -> list[tuple[Event, Event]]:
-    """Of the same effects in two orders: pairs that meet, the first of which is behind the second at head.
+def exchanged(
+    values: Values, base: Sequence[Event], head: Sequence[Event], partners: Mapping[int, Event | None]
+) -> list[tuple[Event, Event]]:
+    """Of effects in two orders: pairs of base that meet, the first of which is behind the second at head.
 
     Of pairs with the same barrier, and of pairs without one, the one that a reader wants to hear of first.
+    partners: by `id`, of an effect that is edited that of base; None for one that its side alone has.
     """
-    base, head = ([each for each in side if each.effect.act not in _WITHOUT_ORDER] for side in (base, head))
-    place = {event.number: n for n, event in enumerate(head)}
-    found = [place[event.number] for event in base]
+    base = [event for event in base if partners.get(id(event), event)]
+    place: dict[tuple[int, int], int] = {}
+    seen = Counter[int]()
+    for n, event in enumerate(head):
+        if like := partners.get(id(event), event):
+            place[like.like, seen[like.like]] = n
+            seen[like.like] += 1
+    base = [event for event in base if event.effect.act not in _WITHOUT_ORDER]
+    seen.clear()
+    found = list[int]()
+    for event in base:
+        found.append(place[event.like, seen[event.like]])
+        seen[event.like] += 1
     start = next((n for n, at in enumerate(found) if n != at), len(found))
     found_pairs = (
         (base[earlier], base[later])

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from irdiff.compare import alignment
+from irdiff.effects import memory_order
 from irdiff.effects.numbering import Event
 from irdiff.ir.program import Act, Slot
 
@@ -36,6 +37,7 @@ def paired(gone: list[Event], new: list[Event]) -> Iterator[tuple[Event | None, 
         lambda event: (event.operation.word, event.guard, event.address, event.operands),
         lambda event: (event.operation.name, event.guard, event.operands),
         lambda event: event.operation.name,
+        lambda event: memory_order.unordered(event.operation.word),
         lambda event: (
             event.effect.act,
             event.effect.space,

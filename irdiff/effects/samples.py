@@ -217,7 +217,7 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
         case ("put", *_):
             return None
     function = floats.function_of(str(key[0]))
-    return None if function is None else tuple(function(*row) for row in rows)
+    return None if function is None or not parts else tuple(function(*row) for row in rows)
 
 
 def _xored(constant: int, shifts: list[tuple[int, int]], row: tuple[Bits, ...]) -> int:

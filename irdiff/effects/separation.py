@@ -31,8 +31,9 @@ _SEPARATORS = re.compile(
 )
 _MAX_AGE = 8
 """Groups of copies or matrix instructions, of which the oldest are one."""
-_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
-_SIGNALS = re.compile(r"cp\.async\.bulk|tcgen05\.(?:mma|cp)")
+_IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.(?:reduce\.)?async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
+_SIGNALS = re.compile(r"cp\.async\.bulk(?!.*bulk_group)|tcgen05\.(?:mma|cp)")
+"""What ends with an `mbarrier`: not a copy to global memory, which a thread waits for by its group."""
 _ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
 _OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
 _BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
@@ -93,7 +94,8 @@ class Separation:
 
         own, values = 1 << letters[kind_of(barrier)], self._base.values
         all_ = _mask(letters.values())
-        found, maybe, is_complete = list[_Pair](), list[_Pair](), ours.keys() == theirs.keys()
+        is_complete = ours.keys() == theirs.keys() and not any(map(_is_of_llvm, ours.values()))
+        found, maybe = list[_Pair](), list[_Pair]()
         for other in sides[0][1]:
             gone, mixed = worse(other, own), worse(other, all_)
             for one in (number for number, bit in bits.items() if (gone | mixed) & bit):
@@ -228,6 +230,7 @@ class _Running:
         return functools.reduce(operator.or_, itertools.chain(*self.groups.values()), 0)
 
     def add(self, name: str, bit: int) -> None:
+        name = name.replace("cp.reduce.", "cp.")
         kind = next((each for each in ("cp.async.bulk", "cp.async", "wgmma") if name.startswith(each)), name)
         first, *others = self.groups.get(kind, (0,))
         self.groups[kind] = (first | bit, *others)
@@ -298,7 +301,7 @@ def _ways(
                     running.add(name, bits[event.number])
             elif (letter := letters.get(kind_of(event))) is not None:
                 late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-                before = _separated(before, letter, late | (running.all() if name.startswith("bar") else 0))
+                before = _separated(before, letter, late | (running.all() if _BARRIER.match(name) else 0))
             running.after(event, side.values)
         for target in side.graph[number].targets:
             ways, others = entering[target]
@@ -320,6 +323,11 @@ def _separated(ways: _Ways, letter: int, late: int) -> _Ways:
             if those:
                 found[new] = found.get(new, 0) | those
     return found
+
+
+def _is_of_llvm(event: Event) -> bool:
+    """Whether it is a copy of LLVM IR: what waits for it is not read here."""
+    return event.effect.act is Act.COPY and event.operation.name.startswith("llvm.")
 
 
 def _is_told_first(pair: tuple[Event, Event]) -> tuple[bool, bool, bool]:
@@ -346,6 +354,8 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     memory stands between a load or store of a thread and what writes, reads or tells others; who reads the
     registers of a load waits for it anyway (PTX ISA, "tcgen05 Memory Consistency Model").
     """
+    if _GROUPS.match(fence) and not _IN_BACKGROUND.match(one.operation.name):
+        return False
     if fence.startswith("tcgen05.wait"):
         is_own = _word(one) == f"tcgen05.{fence.removeprefix('tcgen05.wait::')[:2]}"
         if is_own and other.operation.name.startswith("mbarrier.arrive"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 
-from irdiff.effects import order, separation
+from irdiff.effects import memory_order, order, separation
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import is_harmless
 from irdiff.effects.values import Values
@@ -25,8 +26,6 @@ _WAITS_FOR = re.compile(r"wait_(?:group|all)|wait\.asyncmark|wait_group")
 """With a number: as many of the youngest may still run."""
 _GROUPS = re.compile(r"(?:cp\.async|wgmma)\.(?:bulk\.)?(?:commit|wait)_group|wgmma\.fence")
 _COUNTS = re.compile(r"(?<!cluster\.)arrive|expect_tx|mbarrier\.(?:init|inval)|commit")
-_ORDERS = ("relaxed", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
-_SCOPES = ("cta", "workgroup", "cluster", "gpu", "agent", "sys")
 
 
 class Synchronization:
@@ -44,10 +43,7 @@ class Synchronization:
         if act is Act.STATES:
             yield NotShown(reason="there are fewer wait states", detail=name)
         elif _GROUPS.match(name) and self._groups(self._base) != self._groups(self._head):
-            witness = self._witnesses.alone(event, is_gone=True)
-            yield NotShown(
-                reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness
-            )
+            yield self._group_gone(event)
         elif not _SEPARATES.match(name):
             if _COUNTS.search(name) and before > after:
                 what = f"lacks {noun(event)}, which base has"
@@ -58,15 +54,21 @@ class Synchronization:
         else:
             yield self._separates_less(event)
 
-    def _groups(self, side: NumberedFunction) -> list[int | None]:
-        """How many groups each wait leaves unfinished."""
+    def _group_gone(self, event: Event) -> _Difference:
+        """Where no other group or wait is new or gone, whoever reads what a copy writes may miss the wait."""
+        ours, theirs = self._groups(self._base), self._groups(self._head)
+        is_alone = not theirs - ours and {*(ours - theirs)} == {separation.kind_of(event)}
+        lost = self._separation.lost(event) if is_alone else None
+        if lost and lost.pair:
+            return self._missed(event, lost.pair)
+        witness = self._witnesses.alone(event, is_gone=True)
+        return NotShown(reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness)
+
+    @staticmethod
+    def _groups(side: NumberedFunction) -> Counter[object]:
+        """Groups and waits for them, by what they are and how many a wait leaves unfinished."""
         events = (event for block in side.blocks for event in block.events)
-        return [
-            self._values.value_of(operand)
-            for event in events
-            if _GROUPS.match(event.operation.word) and "wait" in event.operation.word
-            for operand in event.operands
-        ]
+        return Counter(separation.kind_of(event) for event in events if _GROUPS.match(event.operation.word))
 
     def _of_wait(self, event: Event) -> Iterator[_Difference]:
         """A wait for what runs in the background: what starts it, and what reads behind it."""
@@ -90,18 +92,19 @@ class Synchronization:
                 reason=f"{noun(event)} is gone, and what it waits for is not seen", witness=witness
             )
             return
-        what = f"has no {noun(event)} between a {noun(one)} and a {noun(read)}, which base has"
-        yield Hazard(kind=HazardKind.ORDER, what=what, witness=self._witnesses.ordered(one, read, event))
+        yield self._missed(event, (one, read))
+
+    def _missed(self, event: Event, pair: tuple[Event, Event]) -> Hazard:
+        what = f"has no {noun(event)} between a {noun(pair[0])} and a {noun(pair[1])}, which base has"
+        witness = self._witnesses.ordered(*pair, event)
+        return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
 
     def _separates_less(self, event: Event) -> _Difference:
         lost = self._separation.lost(event)
         if lost.pair and event.operation.word.startswith("fence ") and self._waits_more():
             return self._elsewhere(event)
         if lost.pair:
-            names = [noun(each) for each in lost.pair]
-            what = f"has no {noun(event)} between a {names[0]} and a {names[1]}, which base has"
-            witness = self._witnesses.ordered(*lost.pair, event)
-            return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+            return self._missed(event, lost.pair)
         is_divided = separation.is_divided(self._base, event) or not is_harmless(self._base, event)
         if lost.is_complete and self._is_only_between(event) and not is_divided:
             return Harmless(what=f"{noun(event)} is gone: what is left keeps the same accesses apart")
@@ -141,25 +144,27 @@ class Synchronization:
             reason = f"{noun(event)} is new, and not shown to be harmless"
             yield NotShown(reason=reason, witness=self._witnesses.alone(event, is_gone=False))
 
-    def exchanged(self, one: Event, other: Event) -> Iterator[_Difference]:
-        """Two effects of base, the first of which stands behind the second at head."""
+    def exchanged(self, one: Event, other: Event, *, is_alone: bool) -> Iterator[_Difference]:
+        """Two effects of base, the first of which stands behind the second at head.
+
+        is_alone: whether the order of effects is all that differs, so no new one makes up for it.
+        """
         what = f"makes the {noun(other)} before the {noun(one)}, which base makes first"
         witness = self._witnesses.ordered(one, other)
         barriers = [each for each in (one, other) if each.effect.act is Act.SYNC]
         if barriers:
             lost = [self._separation.lost(each) for each in barriers]
             if pair := next((each.pair for each in lost if each.pair), None):
-                between = f"a {noun(pair[0])} and a {noun(pair[1])}"
-                what = f"has no {noun(barriers[0])} between {between}, which base has"
-                witness = self._witnesses.ordered(*pair, barriers[0])
+                yield self._missed(barriers[0], pair)
+                return
             is_late = "wait" in one.operation.word and self._is_only_between(other)
             is_barrier = not is_late and all(
                 self._is_only_between(each) or separation.is_own(each) for each in barriers
             )
-            if pair or not is_barrier:
+            if not is_barrier and is_alone:
                 yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
                 return
-            if all(each.is_complete for each in lost):
+            if is_barrier and all(each.is_complete for each in lost):
                 yield Harmless(
                     what=f"{noun(barriers[0])} is in another place: the same accesses are kept apart"
                 )
@@ -187,13 +192,12 @@ def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
     witness = witnesses.of(one, other)
     if ours == f"{theirs}.read":
         return Harmless(what=f"{noun(other)} waits for more")
-    weaker = [_rank(theirs, names) < _rank(ours, names) for names in (_ORDERS, _SCOPES)]
-    if any(weaker) or theirs == f"{ours}.read":
-        what = f"orders accesses less: {code(one.operation)} → {code(other.operation)}"
-        return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
     words = f"{code(one.operation)} → {code(other.operation)}"
-    if _without_order(ours) == _without_order(theirs):
-        return Harmless(what=f"accesses are ordered more: {words}")
+    if memory_order.is_comparable(one, other):
+        if memory_order.is_less(one, other) or theirs == f"{ours}.read":
+            return Hazard(kind=HazardKind.ORDER, what=f"orders accesses less: {words}", witness=witness)
+        if memory_order.unordered(ours) == memory_order.unordered(theirs):
+            return Harmless(what=f"accesses are ordered more: {words}")
     return NotShown(reason="another synchronization", detail=words, witness=witness)
 
 
@@ -202,15 +206,6 @@ def of_states(one: Event, other: Event) -> _Difference:
     if after > before:
         return Harmless(what="there are more wait states")
     return NotShown(reason="there are fewer wait states", detail=f"{before + 1} → {after + 1}")
-
-
-def _rank(name: str, names: Sequence[str]) -> int:
-    parts = re.split(r"[. \"(),]", name)
-    return max((place for place, each in enumerate(names) if each in parts), default=-1)
-
-
-def _without_order(name: str) -> str:
-    return re.sub(rf"\b(?:{'|'.join((*_ORDERS, *_SCOPES))})\b|[. ]+", "", name)
 
 
 def counts(

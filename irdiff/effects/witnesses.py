@@ -111,7 +111,8 @@ class Witnesses:
             return NotShown(
                 reason="loads or atomics may end later than at base", detail=name, witness=witness
             )
-        if any(b > a for a, b in zip(before[:-1], after[:-1], strict=True)):
+        is_more = after.registers > before.registers or after.copies > before.copies
+        if is_more or after.memory & ~before.memory:
             what = f"runs {name} before accesses of memory end that base waits for"
             if after.registers:
                 what = f"uses {counted(after.registers, 'register')} in {name} before the loads end"

@@ -68,7 +68,7 @@ class Early(NamedTuple):
     registers: int = 0
     """Those that a load has not written yet."""
     memory: int = 0
-    """The kinds of accesses of memory that other threads would not see yet."""
+    """The kinds of accesses of memory that other threads would not see yet, a bit for each."""
     copies: int = 0
     """The copies to shared memory that run."""
     atomics: int = 0

@@ -83,6 +83,10 @@ def scheduled(stage: str, lines: list[str], dice: random.Random) -> list[str]:
     found = lines[:]
     for i in dice.sample(range(len(lines) - 1), len(lines) - 1):
         one, other = found[i], found[i + 1]
+        if any(
+            line.startswith("s_nop") for line in found[max(i - 20, 0) : i + 20]
+        ):  # so many states, and there
+            continue
         if re.match(_PLAIN[stage], one) and re.match(_PLAIN[stage], other):
             mine, its = (re.findall(_REGISTER[stage], line) for line in (one, other))
             if mine and its and mine[0] not in its and its[0] not in mine:

@@ -79,12 +79,12 @@ _TWO_RESULTS = re.compile(
     r"v_(?:add|sub|subrev|addc|subb|subbrev)_co_|v_mad_[ui]64|v_div_scale|v_swap|v_permlane\d+_swap"
 )
 _READS_RESULT = re.compile(
-    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_mad_mix(?:lo|hi)|v_cvt_(?:sr|scalef32)"
-    r"|v_pk_fmac|_swap"
+    r"_dpp|_sdwa|v_(?:mac|fmac|dot\w*c|writelane)|_d16|s_cmov|v_(?:mad|fma)_mix(?:lo|hi)"
+    r"|v_cvt_(?:sr|scalef32|pk_(?:fp8|bf8))|v_pk_fmac|_swap|s_(?:add|mul)k_|s_bitset|s_fmac"
 )
 _READS_SCC = re.compile(r"s_(?:addc|subb|cselect|cmov)")
 _WRITES_SCC = re.compile(
-    r"s_(?:addc?|subb?|and|or|xor|andn2|orn2|nand|nor|xnor|not|lshl\d?|lshr|ashr|bfe|abs|min|max|bcnt\w?"
+    r"s_(?:add[ck]?|subb?|and|or|xor|andn2|orn2|nand|nor|xnor|not|lshl\d?|lshr|ashr|bfe|abs|min|max|bcnt\w?"
     r"|quadmask|wqm|absdiff"
     r"|cmp\w*|bitcmp\w*)_"
 )

@@ -28,6 +28,7 @@ _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 63
 """More of a counter are not told apart."""
 _STORES, _SHARED, _CACHES, _ATOMICS = "stores", "shared memory", "a write-back of caches", "atomics"
+_KINDS = (_STORES, _SHARED, _CACHES, _ATOMICS)
 _BARRIER = "s_barrier"
 
 
@@ -106,8 +107,9 @@ class _Pending:
         awaited = (_CACHES,) if is_plain else (_STORES, _SHARED, _CACHES, _ATOMICS)
         kinds = {what for rows in pending for what in rows if what in awaited}
         atomics = int(is_relaxed and _ATOMICS in kinds)
+        memory = sum(1 << _KINDS.index(what) for what in kinds if not (atomics and what == _ATOMICS))
         copies = 0 if is_plain else len(self.copies)
-        found = Early(memory=len(kinds) - atomics, copies=copies, atomics=atomics)
+        found = Early(memory=memory, copies=copies, atomics=atomics)
         return (found, running) if any(found) else (None, frozenset())
 
     @staticmethod

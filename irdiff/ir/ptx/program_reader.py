@@ -166,11 +166,18 @@ def read(lines: Sequence[str]) -> Program:
 
 
 def _declared(declarations: Iterable[str], text: str) -> Iterator[str]:
-    """Without directives that bound registers and blocks, and parameters that nothing reads."""
+    """Without directives that bound registers and blocks, and parameters that nothing reads.
+
+    A launch passes parameters by their place.
+    """
+    place = 0
     for code in declarations:
-        is_unread = code.startswith(".param") and text.count(code.rstrip(",").split()[-1]) == 1
+        is_parameter = code.startswith(".param")
+        place = place + 1 if is_parameter else 0
+        is_unread = is_parameter and text.count(code.rstrip(",").split()[-1]) == 1
         if not is_unread and not _BOUNDS.match(code):
-            yield re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
+            plain = re.sub(r" \.ptr(?: \.\w+)*(?: \.align \d+)?", "", code).rstrip(",")
+            yield f"{plain} at {place}" if is_parameter else plain
 
 
 class PtxReader:

@@ -186,3 +186,12 @@ def test_an_edit_is_named(row):
         for side, text in ((witness.base, base.split("\n")), (witness.head, head.split("\n"))):
             assert all(text[line.number - 1].startswith(line.text[:200]) for line in side)
         assert witness.base or witness.head
+
+
+def test_a_launch_passes_parameters_by_their_place():
+    heads = [f".param .u64 k_param_{n}," for n in range(3)]
+    body = ("{", "ld.param.b64 %rd1, [k_param_1];", "st.global.b32 [%rd1], 1;", "ret;", "}")
+    texts = ([".visible .entry k(", *own, ")", *body] for own in (heads, heads[:2], heads[1:]))
+    base, fewer, moved = texts
+    kinds = [effects.compare("ptx", base, head).kind for head in (fewer, moved)]
+    assert kinds == [Meaning.SAME, Meaning.NOT_SHOWN]
