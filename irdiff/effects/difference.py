@@ -423,12 +423,23 @@ class Differences:
 
     def _of_alignment(self) -> Iterator[Difference]:
         """Accesses that are equal, and that one instruction of head makes where several of base do."""
-        whole = {event.number: event.effect.whole for block in self._base.blocks for event in block.events}
+        aligned = dict(self._alignments())
         for event in (event for block in self._head.blocks for event in block.events):
             wide = event.effect.whole
-            if wide > whole.get(event.number, wide) and self._values.bits(event.address[-1]) & wide - 1:
+            is_less = wide > aligned.get(event.number, wide)
+            if is_less and self._values.bits(event.address[-1]) & wide - 1:
                 reason = f"a {noun(event)} has {wide} bytes at once, and its alignment is not shown"
                 yield NotShown(reason=reason, witness=self._witnesses.of(event, event))
+
+    def _alignments(self) -> Iterator[tuple[int, int]]:
+        """Of base's accesses: to how many bytes each is aligned, as a part of one that several are read as."""
+        line, first, whole = 0, 0, 0
+        for event in (event for block in self._base.blocks for event in block.events):
+            place = self._values.linear(64, event.address[-1])[0] if event.address else 0
+            if event.effect.whole:
+                line, first, whole = event.line, place, event.effect.whole
+            offset = place - first if event.line == line else 0
+            yield event.number, min(whole, offset & -offset or whole) if event.line == line else 0
 
     # all together
 

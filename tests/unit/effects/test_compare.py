@@ -195,3 +195,22 @@ def test_a_launch_passes_parameters_by_their_place():
     base, fewer, moved = texts
     kinds = [effects.compare("ptx", base, head).kind for head in (fewer, moved)]
     assert kinds == [Meaning.SAME, Meaning.NOT_SHOWN]
+
+
+def test_edits_that_no_rule_was_made_for():
+    """None that is harmful is the same, and at most two that are harmless are a hazard."""
+    rows, kinds = [], {"harmful": [], "harmless": []}
+    for what, found in kinds.items():
+        for row in golden("fresh-edits")[what]:
+            stage, kernel, target = row["artifact"].split()
+            base = "\n".join(dict(texts(stage))[f"3.9.0/{kernel}/{target}/{stage}"])
+            head, made = re.subn(*row["edit"], base, count=0 if row.get("every") else 1)
+            assert made, row["why"]
+            assert head != base, row["why"]
+            answer = effects.compare(stage, base.split("\n"), head.split("\n"))
+            found.append(answer.kind)
+            said = "; ".join((answer.kind, *answer.said[:1]))
+            rows.append(f"{what}, {row['artifact']}: {row['why']}\n  {said}\n")
+    assert Meaning.SAME not in kinds["harmful"]
+    assert kinds["harmless"].count(Meaning.HAZARD) <= 2
+    recorded("fresh-edits.txt", "".join(rows))
