@@ -432,7 +432,7 @@ class Differences:
                 yield NotShown(reason=reason, witness=self._witnesses.of(event, event))
 
     def _alignments(self) -> Iterator[tuple[int, int]]:
-        """Of base's accesses: to how many bytes each is aligned, as a part of one that several are read as."""
+        """To how many bytes base's accesses are aligned, each as a part of one that several are read as."""
         line, first, whole = 0, 0, 0
         for event in (event for block in self._base.blocks for event in block.events):
             place = self._values.linear(64, event.address[-1])[0] if event.address else 0
