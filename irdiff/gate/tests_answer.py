@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.model import Case, Run, Sides, StageStatus, Verdict
 from irdiff.resolve.recorded_tests import RecordedTest
-from irdiff.resolve.test_cases import TestCases
+from irdiff.resolve.test_cases import Pair, TestCases
 from irdiff.words import counted
 
 _CHANGED = frozenset({Verdict.CHANGED, Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
@@ -78,55 +78,96 @@ def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
 def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterator[TestAnswer]:
     for name, launch_ids in sorted(found.cases.items()):
         base, head = (side.tests.get(name) for side in found.recordings)
-        tests = Sides(base=base, head=head)
-        ids = [f"{launch_id}@{found.target.name}" for launch_id in launch_ids]
-        compared = [cases.get(case_id) for case_id in ids]
-        changed = tuple(case.id for case in compared if case and case.verdict in _CHANGED)
-        reason = _changed(tests, changed)
-        status = TestStatus.CHANGED
+        launches = {launch_id: cases.get(f"{launch_id}@{found.target.name}") for launch_id in launch_ids}
+        compared = _ComparedTest(
+            name=name,
+            sides=Sides(base=base, head=head),
+            cases=launches,
+            reads=tuple(_reads(base, head, {found.pairs[key]: case for key, case in launches.items()})),
+        )
+        reason, status = _changed(compared), TestStatus.CHANGED
         if reason is None:
-            reason = next(_voids(run, found, tests, compared), "")
+            reason = next(_voids(run, found, compared), "")
             status = TestStatus.NOT_KNOWN if reason else TestStatus.UNCHANGED
         yield TestAnswer(
-            name=name, target=found.target.name, status=status, reason=reason or "", cases=changed
+            name=name,
+            target=found.target.name,
+            status=status,
+            reason=reason,
+            cases=compared.changed_cases,
         )
 
 
-def _changed(tests: Sides[RecordedTest | None], changed: Sequence[str]) -> str | None:
+@dataclass(frozen=True, kw_only=True)
+class _ComparedTest:
+    """A test on both sides, for one target."""
+
+    name: str
+    sides: Sides[RecordedTest | None]
+    cases: Mapping[str, Case | None]
+    """By launch id; None for a launch that was not compared."""
+    reads: tuple[tuple[str, StageStatus], ...]
+    """Each text of compiled code that it looks at: the stage, and how that text compares."""
+
+    @property
+    def changed_cases(self) -> tuple[str, ...]:
+        return tuple(case.id for case in self.cases.values() if case and case.verdict in _CHANGED)
+
+
+def _reads(
+    base: RecordedTest | None, head: RecordedTest | None, cases: Mapping[Pair, Case | None]
+) -> Iterator[tuple[str, StageStatus]]:
+    """A text that a test was not given is compared as the stage of its case is."""
+    if base is None or head is None:
+        return
+    if [stage for _, stage, _ in base.reads] != [stage for _, stage, _ in head.reads]:
+        yield "compiled code", StageStatus.CHANGED
+        return
+    for (ours, stage, our_text), (theirs, _, their_text) in zip(base.reads, head.reads, strict=True):
+        if our_text and their_text:
+            yield stage, StageStatus.IDENTICAL if our_text == their_text else StageStatus.CHANGED
+        else:
+            case = cases.get((ours, theirs))
+            yield stage, case.stages.get(stage, StageStatus.ABSENT) if case else StageStatus.ABSENT
+
+
+def _changed(test: _ComparedTest) -> str | None:
     """Why a test is changed."""
-    base, head = tests
-    if changed:
-        return f"launches code that changed: {changed[0]}"
+    base, head = test.sides
+    if test.changed_cases:
+        return f"launches code that changed: {test.changed_cases[0]}"
     if base is None or head is None:
         return None
     if [launch.text for launch in base.launches] != [launch.text for launch in head.launches]:
         return "passes other grids or arguments to its launches"
-    if [read[1:] for read in base.reads] != [read[1:] for read in head.reads]:
-        return "looks at compiled code that changed"
+    for stage, status in test.reads:
+        if status is StageStatus.CHANGED:
+            return f"looks at {stage} that changed"
     if base.errors != head.errors:
         return "the frontend raises another error"
     return None
 
 
-def _voids(
-    run: Run, found: TestCases, tests: Sides[RecordedTest | None], cases: Sequence[Case | None]
-) -> Iterator[str]:
+def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]:
     """Why a test may not be said to be unchanged."""
-    for side, test in tests.items():
+    for side, test in compared.sides.items():
         if test is None:
             yield f"{side} has no such test"
         elif test.outcome != "passed":
             yield f"{test.outcome} here: {test.reason}"
         else:
             yield from test.doubts
-    if not cases:
+    if not compared.cases:
         yield "launches nothing here"
-    for case in cases:
+    for case in compared.cases.values():
         if case is None:
             yield "a launch was not compared"
         elif case.verdict not in _SAME:
             yield f"a launch does not compile: {case.id}"
-    if differing := _differing(found, tests):
+    for stage, status in compared.reads:
+        if status is not StageStatus.IDENTICAL:
+            yield f"looks at {stage}, whose text is not the same on both sides"
+    if differing := _differing(found, compared.sides):
         yield f"it reads {differing}, which differs"
     if run.runtime:
         yield f"the runtime differs: {run.runtime[0].path}"

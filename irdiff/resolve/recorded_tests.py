@@ -88,7 +88,8 @@ class RecordedTest:
     errors: tuple[str, ...]
     """What the frontend raised to the test."""
     reads: tuple[tuple[str, str, str], ...]
-    """Recording, stage and digest of each text of compiled code that the test looks at."""
+    """Recording, stage and digest of each text of compiled code that the test looks at. The digest is empty
+    where assertions alone look at it: then nothing was compiled for the test."""
     doubts: tuple[str, ...]
     """Why more may be launched on a GPU than here."""
     read: tuple[str, ...]

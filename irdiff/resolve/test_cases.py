@@ -22,6 +22,8 @@ from irdiff.store import key_of, sha256
 
 FAMILY = "tests"
 Launches = tuple[TestLaunch | None, TestLaunch | None]
+Pair = tuple[str | None, str | None]
+"""Names of recordings, base's and head's."""
 _WORKLOAD = '''"""Launches that the tests of {file} make, as recorded."""
 
 from irdiff_corpus import recorded
@@ -41,13 +43,13 @@ class TestCases:
     recordings: Sides[Recording]
     cases: Mapping[str, tuple[str, ...]]
     """By test, the launch ids of its cases."""
-    pairs: Mapping[str, tuple[str | None, str | None]]
-    """By launch id, the recordings of both sides."""
+    pairs: Mapping[str, Pair]
+    """By launch id."""
 
 
 def paired(recordings: Sides[Recording], target: Target) -> TestCases:
     base, head = (side.tests for side in recordings)
-    ids: dict[tuple[str | None, str | None], str] = {}
+    ids: dict[Pair, str] = {}
     cases: dict[str, tuple[str, ...]] = {}
     for name in sorted(base.keys() & head.keys()):
         rows = list(_aligned(base[name].launches, head[name].launches))
@@ -77,7 +79,7 @@ def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator
             yield from ((None, launch) for launch in head[c:d])
 
 
-def _id(test: str, place: int, pair: Launches, ids: dict[tuple[str | None, str | None], str]) -> str:
+def _id(test: str, place: int, pair: Launches, ids: dict[Pair, str]) -> str:
     """The launch id of a pair of recordings, named after the first test that has it."""
     base, head = pair
     key = (base.recording if base else None, head.recording if head else None)

@@ -17,10 +17,24 @@ import time
 import pytest
 from _pytest.runner import runtestprotocol
 
-from . import describe, intercept, launching, noted, recorded_ir, settings, storages
+from . import (
+    describe,
+    intercept,
+    launching,
+    noted,
+    pytest_assertions,
+    recorded_ir,
+    rehearsal,
+    settings,
+    storages,
+)
 from .texts import sha256
 
 _MOST_REASON = 300
+_NEEDS_CODE = 71
+"""The exit code of a test's process that has to run again, with the texts that it was not given."""
+_STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
+"""Whose texts are compared, case by case."""
 
 
 class TestRecorder:
@@ -37,7 +51,9 @@ class TestRecorder:
         """`lines`: the file that the tests are written to."""
         self.names, self.options = names, options
         self._running: dict = {}
-        """{process id: name of its test}"""
+        """{process id: its test}"""
+        self._compiles = False
+        """Whether a test gets the texts of compiled code that its assertions alone look at."""
         self._test = _Test("")
 
     def pytest_collection_modifyitems(self, config, items):
@@ -47,15 +63,22 @@ class TestRecorder:
     def pytest_runtest_protocol(self, item, nextitem):
         while len(self._running) >= self.options.jobs:
             self._wait()
+        self._start(item)
+        return True
+
+    def _start(self, item, compiles=False):
         pid = os.fork()
         if pid == 0:
+            self._compiles = compiles
             self._run_in_child(item)
-        self._running[pid] = name_of(item)
-        return True
+        self._running[pid] = item
 
     def pytest_collection_finish(self):
         """What is worked out here is so for every test."""
         settings.Settings().changed  # noqa: B018
+        pytest_assertions.learn(os.getcwd())
+        _seed()
+        rehearsal.rehearse(self.target, self.options.configs)
         gc.collect()
         gc.freeze()
 
@@ -65,8 +88,11 @@ class TestRecorder:
 
     def _wait(self):
         pid, status = os.wait()
-        test = _Test(self._running.pop(pid))
-        if status:
+        item = self._running.pop(pid)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE:
+            self._start(item, compiles=True)
+        elif status:
+            test = _Test(name_of(item))
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
             late = number == signal.SIGALRM
@@ -77,14 +103,14 @@ class TestRecorder:
         code = 70
         try:
             signal.alarm(self.options.timeout)
-            self._record(item)
-            code = 0
+            code = 0 if self._record(item) else _NEEDS_CODE
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
 
     def _record(self, item):
+        """Writes the line of a test. False where it failed, and was not given a text that it looked at."""
         self._test = test = _Test(name_of(item))
         noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
         storages.begin_entry(())
@@ -94,7 +120,10 @@ class TestRecorder:
                 test.report(report)
         noted.listener = noted.compiled_text = None
         test.read = noted.end_files()
+        if test.outcome == "failed" and not self._compiles and any(not text for _, _, text in test.reads):
+            return False
         write_line(self.lines, test.row())
+        return True
 
     def append(self, captured):
         """A launch was intercepted."""
@@ -119,8 +148,15 @@ class TestRecorder:
         return name
 
     def compiled_text(self, reached, stage):
-        """What the compiler makes of a launch, for a test that asks; None where it is not recorded."""
+        """What the compiler makes of a launch, for a test that asks; None where it is not recorded.
+
+        A text that can reach nothing but assertions is empty: they decide nothing, and what they look at is
+        compared like all that is compiled.
+        """
         name = getattr(reached.made, "recording", "")
+        if name and not self._compiles and stage in _STAGES and pytest_assertions.is_only_asserted():
+            self._test.reads.append([name, stage, ""])
+            return ""
         path = os.path.join(self.folder, name) + ".json"
         noted.listener = None  # it starts a process of ours
         try:
@@ -145,7 +181,7 @@ class _Test:
         self.launched: list = []
         self.errors: list = []
         self.reads: list = []
-        """[launch, stage, digest of the text] that the test looks at."""
+        """[launch, stage, digest of the text] that the test looks at; no digest where it was given none."""
         self.read: list = []
         """Files of the repository that were opened until it ended."""
         self.left_out: dict = {}

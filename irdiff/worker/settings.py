@@ -76,9 +76,24 @@ class Settings:
     @functools.cached_property
     def changed(self):
         """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
+        if self._is_as(_at_first[0]):
+            return []
         before, now = _at_first[0]._all, self._all
         names = (name for name in sorted({*before, *now}) if not _same(before, now, name))
         return [(name, now.get(name)) for name in names]
+
+    def _is_as(self, other):
+        """Whether nothing differs: so it is for nearly every launch, and sooner told than what does."""
+        pairs = [(self._code, other._code), (self._read_variables, other._read_variables)]
+        names = self._knobs.keys() | other._knobs.keys()
+        pairs += [(self._knobs.get(name, {}), other._knobs.get(name, {})) for name in names]
+        return all(
+            len(now) == len(before) and all(_same(before, now, name) for name in now) for now, before in pairs
+        )
+
+    @functools.cached_property
+    def _read_variables(self):
+        return {name: value for name, value in self._variables.items() if not _is_neutral(name)}
 
     def restore(self):
         os.environ.clear()
@@ -99,7 +114,7 @@ class Settings:
     @functools.cached_property
     def _all(self):
         rows = {".".join(place): value for place, value in self._code.items()}
-        rows |= {name: value for name, value in self._variables.items() if not _is_neutral(name)}
+        rows |= self._read_variables
         for group, knobs in self._knobs.items():
             if group not in NEUTRAL_KNOBS:
                 rows.update((f"knobs.{group}.{name}", value) for name, value in knobs.items())

@@ -60,10 +60,11 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
     not_known = {name: reason for name, (status, reason) in found.items() if status == "not known"}
     assert not_known.keys() == NOT_KNOWN.keys()
     assert [name for name, start in NOT_KNOWN.items() if not not_known[name].startswith(start)] == []
-    assert changed.read_text() == "tests/test_ops.py::test_reads_code\n"
-    assert found["test_reads_code"] == ("changed", "looks at compiled code that changed")
+    readers = ("test_asserts_on_a_part_of_code", "test_asserts_on_code", "test_reads_code")
+    assert changed.read_text() == "".join(f"tests/test_ops.py::{name}\n" for name in readers)
+    assert {found[name] for name in readers} == {("changed", "looks at ptx that changed")}
     assert set(unchanged.read_text().splitlines()) == {f"tests/test_ops.py::{name}" for name in names}
-    assert "0 of 3 specializations changed; they are launched by 1 of 16 tests" in done.stderr
+    assert "0 of 3 specializations changed; they are launched by 3 of 18 tests" in done.stderr
     assert "7 tests launch only unchanged code" in done.stderr
 
     sides = ("triton==3.9.0", "triton==3.9.0+num_warps=8")
@@ -78,11 +79,11 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
 def test_a_test_whose_file_changed_is_not_said_to_be_unchanged(irdiff, repository, tmp_path):
     write(repository, {"tests/test_ops.py": TESTS.replace("n=1000", "n=1400"), "README": "new\n"})
     commit(repository, "Larger")
-    words = ("--tests", "tests/test_ops.py", "--sample", "15", "--no-recheck", "--no-attribute")
+    words = ("--tests", "tests/test_ops.py", "--sample", "17", "--no-recheck", "--no-attribute")
     done = irdiff("compare", "HEAD~1", "HEAD", *words, "--out", str(tmp_path / "run"), cwd=repository)
     assert done.run is not None, done.stderr
     found = statuses(tmp_path / "run")
-    assert len(found) == 15  # of each function one
+    assert len(found) == 17  # of each function one
     assert "unchanged" not in {status for status, _ in found.values()}
     assert found["test_scale"] == ("not known", "it reads tests/test_ops.py, which differs")
     (added,) = (answer for name, answer in found.items() if name.startswith("test_add["))
@@ -95,9 +96,13 @@ def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
     words = ("--toolchain", "triton==3.9.0", "--tests", "tests", "--target", "sm_90", "--out", str(out))
     done = irdiff("capture", *words, cwd=repository)
     assert done.code == 0, done.stderr
-    assert "16 tests (13 passed, 1 failed, 1 skipped, 1 died), 8 wholly followed; " in done.stdout
+    assert "18 tests (15 passed, 1 failed, 1 skipped, 1 died), 10 wholly followed; " in done.stdout
     tests = {row["name"].partition("::")[2]: row for row in json.loads((out / "tests.json").read_text())}
     assert tests["test_fails"]["launches"] == tests["test_scale"]["launches"] != []
+    assert [len(tests[name]["launches"]) for name in ("test_asserts_on_code", "test_reads_code")] == [2, 2]
+    given = {name: [text != "" for _, _, text in row["reads"]] for name, row in tests.items()}
+    assert given["test_reads_code"] == given["test_asserts_on_a_part_of_code"] == [True]
+    assert given["test_asserts_on_code"] == [False, False]  # nothing is compiled for it
     assert tests["test_expects_an_error"]["errors"][0].startswith("CompileTimeAssertionFailure")
 
     words = ("--corpus", str(out), "--target", "sm_90", "--no-recheck", "--no-attribute")

@@ -80,6 +80,32 @@ def test_what_only_one_side_does_changes_a_test(change):
 
 
 @pytest.mark.parametrize(
+    ("verdict", "stage", "status", "reason"),
+    [
+        (Verdict.UNCHANGED, "ttgir", TestStatus.UNCHANGED, ""),
+        (Verdict.ABSORBED, "ttgir", TestStatus.CHANGED, "looks at ttgir that changed"),
+        (
+            Verdict.UNCHANGED,
+            "ptx",
+            TestStatus.NOT_KNOWN,
+            "looks at ptx, whose text is not the same on both sides",
+        ),
+        (
+            Verdict.UNCHANGED,
+            "amdgcn",
+            TestStatus.NOT_KNOWN,
+            "looks at amdgcn, whose text is not the same on both sides",
+        ),
+    ],
+    ids=["the same", "other code that runs alike", "equivalent", "not compared"],
+)
+def test_code_that_a_test_asserts_on_is_compared_as_its_stage_is(verdict, stage, status, reason):
+    reader = replace(TEST, reads=((ADD.recording, stage, ""),))
+    (test,) = answered(recording(reader), recording(reader), verdict).tests
+    assert (test.status, test.reason) == (status, reason)
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"outcome": "failed", "reason": "IndexError"}, "failed here: IndexError"),

@@ -1,5 +1,7 @@
 """What a recorded test reads of its kernels' results is seen, but for what an assertion checks."""
 
+import types
+
 import numpy
 import pytest
 
@@ -84,3 +86,45 @@ def test_no_value_is_noted_before_the_first_launch(doubts, of, load, monkeypatch
     monkeypatch.setattr(load("noted"), "has_launched", False)
     if of(numpy.array([1.0]))[0] == 1:
         assert doubts == []
+
+
+@pytest.fixture
+def kernel(load):
+    """Its code says whether what asks for it can reach nothing but assertions."""
+    assertions = load("pytest_assertions")
+    # a function of the worker's, as a kernel's `asm` is one
+    code = compile("lambda *_: is_only_asserted()", assertions.__file__, "eval")
+    ask = eval(code, {"is_only_asserted": assertions.is_only_asserted})
+    asm = type("Asm", (dict,), {"__missing__": ask})
+    return types.SimpleNamespace(asm=asm(), seen=[])
+
+
+def test_code_that_assertions_alone_look_at_is_told_from_other_code(kernel):
+    assert kernel.asm["ptx"]
+    asserted = kernel.asm["ptx"]
+    for _ in range(2):
+        assert asserted
+    assert all(asserted for _ in range(2))
+    returned = kernel.asm["ptx"]
+    decides = kernel.asm["ptx"]
+    handed_on = kernel.asm["ptx"]
+    kernel.seen.append(handed_on)
+    if decides:
+        raise AssertionError
+    lines = str(kernel.asm["ptx"])
+    assert lines == "False"
+    a = b = kernel.asm["ptx"]
+    assert not a and not b
+    assert kernel.seen == [False]
+    result = [returned]
+    assert result == [False]
+
+
+def test_a_name_that_another_function_reads_is_more_than_asserted(kernel):
+    inside = kernel.asm["ptx"]
+
+    def decide():
+        return inside
+
+    assert not decide()
+    assert not inside

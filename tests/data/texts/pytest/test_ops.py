@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 
@@ -75,6 +76,20 @@ def test_reads_code():
     assert ".target sm_90" in ptx
     if "ld.global" in ptx:
         launch_scale()
+
+
+def test_asserts_on_code():
+    _, _, kernel = launch_add()
+    ptx = kernel.asm["ptx"]
+    assert ".target sm_90" in ptx
+    assert re.search(r"ld\.global", kernel.asm["ptx"])
+    launch_scale()
+
+
+def test_asserts_on_a_part_of_code():
+    _, _, kernel = launch_add()
+    assert re.search(r"\.target (\w+)", kernel.asm["ptx"]).group(1) == "sm_90"
+    launch_scale()
 
 
 def test_reads_figures():
