@@ -143,8 +143,8 @@ class CaseCounts:
     """Cases, among all of these, whose side gave different code when it was compiled again."""
     is_part: bool
     """Whether cases of other shards are not in the run."""
-    not_reached: tuple[str, ...]
-    """What changed and no case reaches, as `edit_coverage.not_reached` says it."""
+    not_looked_at: tuple[str, ...]
+    """As `edit_coverage.not_looked_at` says it."""
 
     @property
     def compared(self) -> int:
@@ -159,7 +159,7 @@ class CaseCounts:
         parts += [f"{self.nondeterministic} nondeterministic"] if self.nondeterministic else []
         cases = counted(self.compared + self.not_compared, "case")
         cases += " without those of other shards" if self.is_part else ""
-        return "; ".join([f"{cases}: {', '.join(parts)}", *self.not_reached])
+        return "; ".join([f"{cases}: {', '.join(parts)}", *self.not_looked_at])
 
 
 def count_cases(run: Run) -> CaseCounts:
@@ -171,7 +171,7 @@ def count_cases(run: Run) -> CaseCounts:
         not_compared=kinds["not_compared"],
         nondeterministic=sum(bool(case.nondeterministic) for case in run.cases),
         is_part=run.options.shard != (1, 1),
-        not_reached=tuple(edit_coverage.not_reached(run)),
+        not_looked_at=tuple(edit_coverage.not_looked_at(run)),
     )
 
 

@@ -104,7 +104,13 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
     return idle, [file for file in _files(run) if not (file.read_by or file.not_run)]
 
 
-def not_reached(run: Run) -> list[str]:
+def not_looked_at(run: Run) -> list[str]:
+    """What differs, or may differ, and is in no case; a run that says nothing here is whole."""
+    runtime = ["the runtime differs, and was not compared"] if run.runtime else []
+    return [*_not_reached(run), *runtime, *run.unexamined]
+
+
+def _not_reached(run: Run) -> list[str]:
     """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
     files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]

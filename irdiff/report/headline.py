@@ -146,10 +146,7 @@ def _not_compared(run: Run) -> list[str]:
     if most := run.options.configs:
         first = f"first {most} configs" if most > 1 else "first config"
         parts.append(f"only the {first} of each autotuner {'were' if most > 1 else 'was'} compared")
-    parts += edit_coverage.not_reached(run)
-    if run.runtime:
-        parts.append("the runtime differs, and was not compared")
-    parts += run.unexamined
+    parts += edit_coverage.not_looked_at(run)
     return [f"{part}." for part in parts]
 
 

@@ -123,16 +123,18 @@ def test_the_gate_fails_or_counts_it(name):
 IDLE = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=("rope",))
 LINE = EditedSource(path="lib/a.cpp", hunks=((1, 1),), lines=(EditedLine(number=1, text="x();", cases=0),))
 COUNTED = EditedLines(cases=1, unmeasured=0, executed_by=0, examples=(), sources=(LINE,), without_lines=())
-NOT_REACHED = {
+NOT_LOOKED_AT = {
     "function": build.run(QUIET, reach=Reach(files=(IDLE,), read_by=1)),
     "line": build.run(QUIET, edited_lines=COUNTED),
+    "runtime": build.run(QUIET, runtime=(RuntimeEdit(path="triton/runtime/jit.py", diff=()),)),
+    "process": build.run(QUIET, unexamined=("bench/run.py:3 starts another Python process",)),
 }
 
 
-@pytest.mark.parametrize("what", NOT_REACHED)
-def test_a_gate_that_passes_says_what_no_case_reaches(what):
-    run = NOT_REACHED[what]
-    outcome, (words,) = _gated(run, LENIENT), edit_coverage.not_reached(run)
+@pytest.mark.parametrize("what", NOT_LOOKED_AT)
+def test_a_gate_that_passes_says_what_was_not_looked_at(what):
+    run = NOT_LOOKED_AT[what]
+    outcome, (words,) = _gated(run, LENIENT), edit_coverage.not_looked_at(run)
     assert outcome.passed and conclusion.of(run) is Conclusion.NEUTRAL
     for form in (outputs.text, outputs.markdown, outputs.as_json, junit):
         assert words in form(outcome)

@@ -81,7 +81,7 @@ def test_what_no_launch_reads_runs_or_compiles_is_named_once(changes, expected, 
     file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=3, not_run=())
     reach = Reach(files=(replace(file, **changes),), read_by=3)
     run = replace(runs.run(runs.case("run/rope:1@sm_90")), reach=reach)
-    assert len(edit_coverage.not_reached(run)) == (expected is Conclusion.NEUTRAL)
+    assert len(edit_coverage.not_looked_at(run)) == (expected is Conclusion.NEUTRAL)
     assert conclusion.of(run) is expected
     assert [headline.of(run), edit_coverage.files_sentence(run)] == snapshot
 
