@@ -174,6 +174,15 @@
     if (again) again.focus();
   };
 
+  // On paper nothing can be opened: the first groups are, with their diffs, and closed again afterwards.
+  window.addEventListener("beforeprint", () => {
+    $$("details.group:not([open])").slice(0, 8).forEach((group) => { group.open = true; group.dataset.printed = ""; });
+    $$("details.group[open] .diff").forEach((box) => drawDiff(box));
+  });
+  window.addEventListener("afterprint", () => {
+    $$("details.group[data-printed]").forEach((group) => { group.open = false; delete group.dataset.printed; });
+  });
+
   $$("details.group").forEach((group) => {
     group.addEventListener("toggle", () => {
       const box = $(".diff", group);

@@ -15,7 +15,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import UsageError
 from irdiff.github import api, checks, comment
 from irdiff.github.checks import Annotation, CheckRun
-from irdiff.model import Run
+from irdiff.model import Run, Verdict
 from irdiff.report import conclusion, escape, headline, markdown, shown
 from irdiff.report.conclusion import Conclusion
 from irdiff.report.timing_summary import TimingSummary
@@ -38,6 +38,7 @@ class _CommentPlace:
     api_url: str | None
     key: str
     url: str | None
+    time_label: str | None
     check: bool
     root: str
 
@@ -66,6 +67,9 @@ class _CommentPlace:
 @options.api_url_option
 @click.option("--key", default="default", help="One comment is kept for each key.")
 @click.option("--url", help="An https link to the job and its full report.")
+@click.option(
+    "--time-label", metavar="LABEL", help="The label that asks for a GPU run; the comment names it."
+)
 @click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
 @click.option("--corpus-root", "root", default="corpus", help="Where the corpus lies in the repository.")
 @click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
@@ -105,10 +109,15 @@ class _Story:
         return text + markdown.render(self.run, self.folder, self.timing, limit=left, as_=shown.of_job(url))
 
     @property
+    def can_be_timed(self) -> bool:
+        changed = self.run is not None and any(case.verdict is Verdict.CHANGED for case in self.run.cases)
+        return changed and self.timing is None
+
+    @property
     def title(self) -> str:
         if self.failed or self.run is None:
             return markdown.failure_headline(has_run=self.run is not None)
-        return headline.of(self.run)
+        return headline.of(self.run, timed=self.timing.sentence if self.timing else "")
 
     @property
     def conclusion(self) -> Conclusion:
@@ -128,14 +137,16 @@ def _story(given: GivenRun) -> _Story:
     return _Story(folder=given.folder, run=given.run, failed=wrong, timing=given.timing_summary)
 
 
-def _footer(place: _CommentPlace) -> str:
+def _footer(place: _CommentPlace, story: _Story) -> str:
     parts = [f"at {escape.code(place.commit[:12])}"] if place.commit else []
-    parts += [f"[job and full report]({escape.url(place.url)})"] if place.url else []
+    parts += [f"[job, with the page as its artifact]({escape.url(place.url)})"] if place.url else []
+    if place.time_label and story.can_be_timed:
+        parts.append(f"to time what changed: the label {escape.code(place.time_label)}")
     return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
 
 
 def _dry(place: _CommentPlace, story: _Story) -> str:
-    text = comment.body(place.key, story.markdown(url=place.url), _footer(place))
+    text = comment.body(place.key, story.markdown(url=place.url), _footer(place, story))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:"]
     if place.check:
@@ -168,7 +179,7 @@ def _send(place: _CommentPlace, story: _Story) -> None:
         number,
         lambda limit: story.markdown(limit, url=place.url),
         key=place.key,
-        footer=_footer(place),
+        footer=_footer(place, story),
         commit=place.commit,
         pushed=comment.of_run(story.run, place.commit) if story.run else None,
     )

@@ -139,6 +139,15 @@ def _evaluated(
     )
 
 
+def answer(given: GivenRun, policy_path: Path) -> str:
+    """The gate's answer as text, with what is accepted next to the policy."""
+    file = policy_path.parent / _ACCEPTED
+    accepted = acceptance.load(file) if file.exists() else ()
+    today = datetime.datetime.now(datetime.UTC).date()
+    outcome = _evaluated(given, policy.load(policy_path), accepted, today)
+    return outputs.text(outcome, Again(call=given.call, policy=str(policy_path), until=today + _USUAL))
+
+
 def _usual_policy() -> Path:
     here = Path(POLICY)
     if here.is_file():

@@ -188,7 +188,9 @@ def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) 
         own = [f'In {kernel_repository.FILE}, name what launches the kernels: program = "bench/run.py".']
     environment = (
         "Before you commit: runners (self-hosted, gpu), and an environment irdiff-gpu with required "
-        "reviewers. GitHub makes a missing one without."
+        "reviewers. GitHub makes a missing one without. Its approval protects the workflow irdiff-time "
+        "alone, and any other workflow may name the runner: put the runner into a group of its own that "
+        "only .github/workflows/irdiff-time.yml of the default branch may use."
     )
     labels = "the label `irdiff: all` (compare everything)" + (" and `irdiff: time`" if timing else "")
     return [
@@ -197,6 +199,12 @@ def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) 
         f"Read {POLICY}: which kernels and targets hold a release.",
         "Commit the files to the default branch: comments and commands start from there alone.",
         f"Settings, Actions, General: allow actions/* and {action.partition('@')[0]}, and require approval "
-        "for workflows of all outside contributors.",
+        "for workflows of all outside contributors. A first pull request from a fork then has no check of "
+        "irdiff until somebody approves its run; a draft has none until it is ready, or has the label.",
         f"Make {labels}; let only maintainers set labels.",
+        *(
+            ["Set the repository variable IRDIFF_TIME_LABEL to `irdiff: time`: comments then name it."]
+            if timing
+            else []
+        ),
     ]

@@ -102,7 +102,8 @@ def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> Non
 
 def print_report(part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
     if outputs.quiet:
-        click.echo(escape.terminal(part.as_.headline(part.run)))
+        timed = given.timing_summary.sentence if given.timing_summary else ""
+        click.echo(escape.terminal(part.as_.headline(part.run, timed=timed)))
         return
     from irdiff.report import terminal
 
@@ -148,6 +149,13 @@ def _compile_times(history: Path, run: Run) -> tuple[Movement, ...]:
     metavar="FILE",
     help="Also show where compile time moved, by this history.",
 )
+@click.option(
+    "--policy",
+    "policy_path",
+    type=options.PATH,
+    metavar="FILE",
+    help="Also show the gate's answer on the HTML page, by these rules.",
+)
 @run_argument.known_option
 @options.bump_option
 @options.configured
@@ -158,6 +166,7 @@ def report_command(
     svg_path: Path | None,
     is_opened: bool,
     history: Path | None,
+    policy_path: Path | None,
     known: str | None,
     bump: bool,
     config: Config,
@@ -171,6 +180,11 @@ def report_command(
         part = part_of(given.run, given.call, earlier, is_bump=bump)
         if history:
             part = replace(part, as_=replace(part.as_, compile_times=_compile_times(history, part.run)))
+        if policy_path:
+            from irdiff.cli import gate_commands
+
+            answer = gate_commands.answer(given, policy_path)
+            part = replace(part, as_=replace(part.as_, gate=tuple(answer.splitlines())))
         write(given.run, part, given, outputs)
         if svg_path:
             from irdiff.report import terminal

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.diffs import launch_changes, stage_diff
 from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
-from irdiff.model import Case, Run
+from irdiff.model import Case, Run, StageStatus
 
 _CONTEXT = 1
 _MAX_LAUNCH = 6
@@ -32,6 +33,15 @@ class GroupDiffs:
         if most and case.id not in self._made:
             self._made[case.id] = tuple(islice(self._all(case, edit), _MOST))
         return self._made.get(case.id, ())[:most]
+
+    def machine_code(self, case: Case, most: int) -> tuple[str, ...]:
+        """At most so many lines of the last text that differs, below a line with the kernel and the stage."""
+        stage = next((name for name in ASSEMBLIES if case.stages.get(name) is StageStatus.CHANGED), "")
+        diff = stage_diff.read(self._folder, case, stage) if stage and most else ""
+        if not isinstance(diff, StageDiff):
+            return ()
+        lines = (line for line in _lines(diff) if line != "@@")
+        return (f"@@ {case.kernel}: {stage} of {case.id} @@", *islice(lines, most))
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:
         changes = launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]

@@ -6,8 +6,8 @@ one of the source: groups whose launches compile a changed file in common show w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from irdiff.model import Case, ChangeGroup, Run
@@ -48,6 +48,16 @@ def of(run: Run) -> list[DistinctEdit]:
         found = [edit for edit in found if edit not in same]
         found.insert(place, joined)
     return found
+
+
+def gravest_first(edits: Sequence[DistinctEdit], gravity: Mapping[str, float]) -> list[DistinctEdit]:
+    """The edits and their groups by what was measured of their cases; else in their order."""
+
+    def gravest(group: ChangeGroup) -> float:
+        return max((gravity.get(case_id, 0.0) for case_id in group.members), default=0.0)
+
+    ordered = [replace(edit, groups=tuple(sorted(edit.groups, key=gravest, reverse=True))) for edit in edits]
+    return sorted(ordered, key=lambda edit: gravest(edit.groups[0]), reverse=True)
 
 
 def ordered_groups(run: Run) -> list[ChangeGroup]:

@@ -34,8 +34,8 @@ _ALSO = {
 }
 
 
-def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
-    """`edits` of the run where they are known."""
+def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
+    """`edits` of the run where they are known; `timed` is the sentence about its timings."""
     if run.edited and edit_coverage.same_compiler(run):
         return edit_coverage.identical(run.edited)
     broken = [row for row in run.cases if row.verdict is Verdict.BROKEN and not failed_program(row)]
@@ -49,6 +49,8 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
     if new := [row for row in run.cases if conclusion.is_new_and_fails(row) and not failed_program(row)]:
         verb = "does" if len(new) == 1 else "do"
         found.append(f"{counted(len(new), 'new kernel')} {verb} not compile{_where(new, run)}.")
+    if timed:
+        found.append(f"{timed}.")
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")

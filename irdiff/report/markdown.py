@@ -40,7 +40,7 @@ def render(
     limits = view.WHOLE if limit > COMMENT else view.LISTED
     for _ in range(_MOST_TRIES):
         shown = view.of(run, diffs, timing, limits, as_=as_)
-        text = template.render(view=shown, limits=limits)
+        text = template.render(view=shown, limits=limits, is_comment=limit <= COMMENT)
         if len(text) <= limit:
             return text
         limits = limits.tighter()
@@ -49,7 +49,7 @@ def render(
 
 def _headline_only(shown: RunView, run: Run, limit: int) -> str:
     """The headline, with as many notes as there is room for: they say what was not compared."""
-    text = f"### irdiff: {escape.markdown(shown.headline)}\n\n"
+    text = f"### {shown.sign} irdiff: {escape.markdown(shown.headline)}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"
     for note in run.notes:
         quoted = f"- {escape.markdown(note, limit=_SHORT_NOTE)}\n"
@@ -66,7 +66,7 @@ def failure_headline(*, has_run: bool) -> str:
 
 def of_failures(parts: Sequence[PartFailure], *, has_run: bool, limit: int) -> str:
     """What failed and the last lines of each, in at most `limit` characters."""
-    text = f"### irdiff: {failure_headline(has_run=has_run)}\n\n"
+    text = f"### ❌ irdiff: {failure_headline(has_run=has_run)}\n\n"
     shown = 0
     for part in parts[:_MOST_FAILURES]:
         for lines in (part.lines, part.lines[-5:], ()):

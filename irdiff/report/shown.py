@@ -35,6 +35,8 @@ class Shown:
     """How much of the run is left out, and why. It stands in the headline: no report hides in silence."""
     compile_times: tuple[Movement, ...] = ()
     """By target, of a history that has the run's head."""
+    gate: tuple[str, ...] = ()
+    """The gate's answer line by line, the first one its headline; empty where no policy was named."""
     is_bump: bool = False
     """Whether outliers and families are shown, as for a bump of a compiler."""
 
@@ -44,8 +46,8 @@ class Shown:
         rows = group_names.named(self.whole or run, None if self.whole else edits)
         return [replace(row, group=by_id[row.group.id]) for row in rows if row.group.id in by_id]
 
-    def headline(self, run: Run, edits: Sequence[DistinctEdit] | None = None) -> str:
-        text = headline.of(run, edits) if run.cases or not self.hidden else "nothing."
+    def headline(self, run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
+        text = headline.of(run, edits, timed) if run.cases or not self.hidden else "nothing."
         return self.first + text + (f" {self.hidden}." if self.hidden else "")
 
 

@@ -84,8 +84,6 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     whole = escape.terminal(shown.headline, limit=len(shown.headline))
     yield Text(whole, style="bold", no_wrap=False)
     yield _said(shown.sides, _DIM)
-    if shown.timing:
-        yield _said(shown.timing.headline, "bold")
     if shown.separating:
         yield _said(shown.separating)
     if shown.expected:
@@ -188,7 +186,7 @@ def _group(row: GroupLine, room: int, *, is_aligned: bool) -> Text:
     """Without the pass where what the edit is would not fit beside it."""
     risky = f"{row.short_title.risky}/" if row.is_partly_risky else ""
     start = f"{row.number:>3} {f'{risky}{len(row.group.members)}':>5}  "
-    culprit = f"{_GAP}{escape.terminal(row.culprit)}"
+    culprit = _GAP + escape.terminal(", ".join(filter(None, (row.measured, row.culprit))))
     alone = room - len(start)
     beside = alone - len(culprit)
     fits = row.short_title.within(beside) or not row.short_title.within(alone)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irdiff.timing import results as timings
@@ -46,7 +48,32 @@ class TimingSummary:
     headline: str
     device: str
     rows: tuple[TimingRow, ...]
+    """The slowest first."""
     wrong: tuple[WrongOutput, ...]
+
+    @property
+    def sentence(self) -> str:
+        """For the headline: the counts, with the gravest case by name."""
+        words = f"timed on {self.device}: {self.headline}" if self.device else f"timed: {self.headline}"
+        if self.wrong:
+            return f"{words}; wrong is {self.wrong[0].case_id}"
+        slowest = next((row for row in self.rows if row.measured.speed is Speed.SLOWER), None)
+        if slowest is None:
+            return words
+        return f"{words}; the slowest is {slowest.case_id}, {100 * (slowest.measured.ratio - 1):+.1f} %"
+
+    @property
+    def gravity(self) -> dict[str, float]:
+        """By case: above 0 where it writes wrong results, faults, or is slower; the gravest has the most."""
+        slower = {row.case_id: row.measured.ratio for row in self.rows if row.measured.speed is Speed.SLOWER}
+        return {**slower, **dict.fromkeys((row.case_id for row in self.wrong), math.inf)}
+
+    def gravest(self, case_ids: Iterable[str]) -> str:
+        """`slower by up to 9.4 %`, `wrong results`; empty where nothing grave was measured of them."""
+        most = max((self.gravity.get(case_id, 0.0) for case_id in case_ids), default=0.0)
+        if most == math.inf:
+            return "wrong results"
+        return f"slower by up to {100 * (most - 1):.1f} %" if most else ""
 
 
 def of_results(results: TimingResults) -> TimingSummary:

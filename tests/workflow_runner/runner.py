@@ -128,7 +128,7 @@ class _Run:
             name: {"result": self.results[name], "outputs": self.outputs.get(name, {})} for name in needs
         }
         inputs = self.event.payload.get("inputs", {})
-        context = {"github": self._github(), "needs": ended, "inputs": inputs}
+        context = {"github": self._github(), "needs": ended, "inputs": inputs, "vars": {}}
         functions = _status(all(self.results[other] == "success" for other in needs))
         if not expressions.condition(job.get("if"), context, functions):
             self.results[name] = "skipped"

@@ -172,7 +172,7 @@ def test_a_maintainer_sets_up_ci(project, kernels):
     assert done.artifacts.names() == ["irdiff-run"]
     assert "no file differs" in done.summary
     ours.comment(done)
-    assert "### irdiff: no file differs: nothing was compared" in ours.report()
+    assert "irdiff: no file differs: nothing was compared" in ours.report()
     assert ours.check()["conclusion"] == "success"
 
     # a label that means nothing here starts nothing
@@ -184,7 +184,7 @@ def test_a_maintainer_sets_up_ci(project, kernels):
     done = ours.compare()
     assert done.conclusion == "failure", done.log
     ours.comment(done)
-    assert "### irdiff: the comparison failed" in ours.report()
+    assert "irdiff: the comparison failed" in ours.report()
     assert "**planning ended with code 2**" in ours.report()
     assert "irdiff.toml" in ours.report()
     assert ours.check()["conclusion"] == "failure"
