@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irdiff.gate import decision
 from irdiff.gate.objections import Certainty
 from irdiff.gate.outcome import EqualOutputs, GateFinding, Outcome, RuleOutcome, SubjectKind
 from irdiff.gate.policy import Action
@@ -241,6 +242,10 @@ class ReleaseRun:
             if finding.blocks and finding.name.rpartition("@")[2] not in others
         }
         return f"fail: {', '.join(blocking)}" if blocking else "pass"
+
+    @property
+    def decision(self) -> list[tuple[str, str]]:
+        return list(decision.of(self.run, self.timing))
 
     @property
     def gate(self) -> str:

@@ -10,9 +10,11 @@ import pytest
 from irdiff import gate
 from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
-from irdiff.gate import outputs, policy
+from irdiff.gate import decision, outputs, policy
 from irdiff.gate.outputs import ReleaseRun, junit
 from irdiff.model import StageStatus, Verdict
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
 from tests.unit import runs
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
@@ -29,6 +31,7 @@ RULES = policies.of(
     {"id": "held", "kind": "fact", "facts": ["deterministic"]},
 )
 ACCEPTED = policies.accepted(rule="broken", cases=["a/taken:*"])
+RECORDED = Path(__file__).parents[2] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 WHO = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12-31")
 
 
@@ -73,6 +76,24 @@ def _part(run, rules=RULES):
 def test_the_document_has_the_gate_and_the_report_of_each_run(run):
     run = replace(run, notes=("one note",))
     recorded("gate/release.md", outputs.render([_part(run), _part(run)]))
+
+
+def test_what_a_release_manager_decides_on_comes_first_with_measurements():
+    with run_archive.opened(RECORDED) as folder:
+        run, timing = run_folder.load(folder), timing_file.load(folder)
+    answers = dict(decision.of(run, timing))
+    assert (
+        answers["slower"]
+        == "8 of 86 timed cases, the most `normalization/softmax:bf16-64k-online@sm_90` +9.4 %"
+    )
+    assert answers["faster"].startswith(
+        "10 of 86 timed cases, the most `reduction/scan:cumsum-bf16-reverse-3k@sm_90` -"
+    )
+    assert answers["outputs"] == "of 86 cases: 80 bitwise equal, 6 close, within the launch's tolerance"
+    assert answers["not timed"] == "no changed case"
+    untimed = dict(decision.of(run, None))
+    assert (untimed["slower"], untimed["outputs"]) == ("nothing was timed", "nothing was run")
+    assert untimed["not timed"] == "86 changed cases (86 on sm_90)"
 
 
 def test_nothing_is_called_a_pass_that_was_not_asked():
