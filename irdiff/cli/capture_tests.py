@@ -51,7 +51,7 @@ def _summary(found: TestCases, out: Path) -> str:
     outcomes = Counter(test.outcome for test in tests)
     said = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.most_common())
     calls = sum(test.calls for test in tests)
-    followed = sum(test.outcome == "passed" and bool(test.launches) and not test.doubts for test in tests)
+    followed = sum(test.is_followed for test in tests)
     return (
         f"{found.target.name}: {counted(len(tests), 'test')} ({said}), {followed:,} wholly followed; "
         f"{calls:,} launches, {len(found.pairs):,} different, in {out}"

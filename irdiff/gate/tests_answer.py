@@ -157,7 +157,7 @@ def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]
             yield f"{test.outcome} here: {test.reason}"
         else:
             yield from test.doubts
-    if not compared.cases:
+    if not compared.cases and not any(test and test.errors for test in compared.sides):
         yield "launches nothing here"
     for case in compared.cases.values():
         if case is None:

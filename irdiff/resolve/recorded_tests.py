@@ -96,6 +96,11 @@ class RecordedTest:
     """Files of the tree that were opened until it ended: its own, `conftest.py`, what they import."""
     seconds: float
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether all that it gives the compiler was seen; of some tests that is what the frontend rejects."""
+        return self.outcome == "passed" and not self.doubts and bool(self.launches or self.errors)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:

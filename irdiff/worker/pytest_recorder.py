@@ -50,8 +50,6 @@ class TestRecorder:
         self.folder, self.lines, self.target = folder, lines, target
         """`lines`: the file that the tests are written to."""
         self.names, self.options = names, options
-        self._running: dict = {}
-        """{process id: its test}"""
         self._compiles = False
         """Whether a test gets the texts of compiled code that its assertions alone look at."""
         self._test = _Test("")
@@ -61,17 +59,9 @@ class TestRecorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        while len(self._running) >= self.options.jobs:
-            self._wait()
-        self._start(item)
+        if self._ran(item) == _NEEDS_CODE:
+            self._ran(item, compiles=True)
         return True
-
-    def _start(self, item, compiles=False):
-        pid = os.fork()
-        if pid == 0:
-            self._compiles = compiles
-            self._run_in_child(item)
-        self._running[pid] = item
 
     def pytest_collection_finish(self):
         """What is worked out here is so for every test."""
@@ -82,22 +72,22 @@ class TestRecorder:
         gc.collect()
         gc.freeze()
 
-    def pytest_sessionfinish(self):
-        while self._running:
-            self._wait()
-
-    def _wait(self):
-        pid, status = os.wait()
-        item = self._running.pop(pid)
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE:
-            self._start(item, compiles=True)
-        elif status:
-            test = _Test(name_of(item))
-            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-            how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
-            late = number == signal.SIGALRM
-            test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
-            write_line(self.lines, test.row())
+    def _ran(self, item, compiles=False):
+        """Runs a test. The exit code of its process, 0 where that died and is so written."""
+        pid = os.fork()
+        if pid == 0:
+            self._compiles = compiles
+            self._run_in_child(item)
+        _, status = os.waitpid(pid, 0)
+        if not status or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE):
+            return os.WEXITSTATUS(status)
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
+        late = number == signal.SIGALRM
+        test = _Test(name_of(item))
+        test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
+        write_line(self.lines, test.row())
+        return 0
 
     def _run_in_child(self, item):
         code = 70
@@ -143,8 +133,9 @@ class TestRecorder:
         name = recorded_ir.digest_of(captured)[:32]
         path = os.path.join(self.folder, name)
         if not os.path.exists(path + ".json"):
-            for suffix, text in recorded_ir.texts_of(captured, describe.of_captured(captured)).items():
-                _write_whole(path + suffix, text)
+            texts = recorded_ir.texts_of(captured, describe.of_captured(captured))
+            for suffix in (".mlir", ".json"):  # the last says to other processes that both are there
+                _write_whole(path + suffix, texts[suffix])
         return name
 
     def compiled_text(self, reached, stage):

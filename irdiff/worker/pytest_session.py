@@ -12,8 +12,10 @@ import json
 import os
 import sys
 
-from . import extra_packages, noted, settings, staged_compile
+from . import extra_packages, gpu_libraries, noted, settings, staged_compile
 
+_LEAST_PART = 50
+"""Tests for which a file is collected once more."""
 _QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
 
 
@@ -24,6 +26,7 @@ def main(words):
     os.makedirs(out, exist_ok=True)
     noted.watch_files()
     staged_compile.make_ready()
+    gpu_libraries.silence()
     settings.begin()
     if arguments.packages:
         extra_packages.add(**arguments.packages)
@@ -92,10 +95,27 @@ def _by_file(names):
 
 
 def _run(files, out, arguments):
-    for number, (path, names) in enumerate(files.items(), 1):
+    """Several processes at a time; each collects one file, and runs its tests, or a part of them."""
+    running: set = set()
+    for number, (path, names) in enumerate(_parts(files, arguments.jobs), 1):
+        if len(running) >= arguments.jobs:
+            running.remove(os.wait()[0])
         lines = os.path.join(out, f"tests-{number}.jsonl")
         work = functools.partial(_run_file, path, set(names), out, lines, arguments)
-        _ended(os.fork() or _in_child(work))
+        running.add(os.fork() or _in_child(work))
+    while running:
+        running.remove(os.wait()[0])
+
+
+def _parts(files, jobs):
+    """[(path, names)], the largest first: two for each process, or whole files where these are smaller."""
+    most = max(_LEAST_PART, -(-sum(map(len, files.values())) // (2 * jobs)))
+    parts = [
+        (path, names[start : start + most])
+        for path, names in files.items()
+        for start in range(0, len(names), most)
+    ]
+    return sorted(parts, key=lambda part: -len(part[1]))
 
 
 def _run_file(path, names, out, lines, arguments):

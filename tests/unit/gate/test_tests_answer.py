@@ -124,6 +124,12 @@ def test_a_test_that_was_not_wholly_followed_is_not_known(change, reason, side):
     assert (test.status, test.reason) == (TestStatus.NOT_KNOWN, reason)
 
 
+def test_a_test_whose_kernels_the_frontend_rejects_alike_is_unchanged():
+    rejected = replace(TEST, launches=(), errors=("CompilationError: at 1:1",))
+    (test,) = answered(recording(rejected), recording(rejected)).tests
+    assert (test.status, test.reason) == (TestStatus.UNCHANGED, "")
+
+
 @pytest.mark.parametrize("verdict", [Verdict.FAILING, Verdict.UNSUPPORTED])
 def test_a_launch_that_does_not_compile_makes_its_test_not_known(verdict):
     (test,) = answered(recording(TEST), recording(TEST), verdict).tests
