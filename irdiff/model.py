@@ -796,6 +796,53 @@ class EditedLines:
     """Native inputs that differ and have no lines that run: `.td`, CMake, tables."""
 
 
+class TestStatus(StrEnum):
+    """What a comparison says of a test of a repository."""
+
+    __test__ = False
+
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+    NOT_KNOWN = "not known"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestAnswer:
+    """What a comparison says of one test for one target."""
+
+    __test__ = False
+
+    name: str
+    """As pytest takes it at the repository's root."""
+    target: str
+    status: TestStatus
+    reason: str
+    cases: tuple[str, ...]
+    """Ids of the changed cases."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestsAnswer:
+    """What a comparison says of the tests whose launches are its cases."""
+
+    __test__ = False
+
+    tests: tuple[TestAnswer, ...]
+    collected: int
+    """How many tests there are; a sample of them ran."""
+    cases: int
+    changed_cases: int
+    uncollected: tuple[str, ...]
+    """Files of tests that pytest could not collect."""
+
+    def names(self, status: TestStatus) -> tuple[str, ...]:
+        """Tests of that status for all targets; of changed ones, for any."""
+        those = {test.name for test in self.tests if test.status is status}
+        if status is TestStatus.CHANGED:
+            return tuple(sorted(those))
+        return tuple(sorted(those - {test.name for test in self.tests if test.status is not status}))
+
+
 @dataclass(frozen=True, kw_only=True)
 class StageRadius:
     compared: int
@@ -878,4 +925,6 @@ class Run:
     """Anything not compared, and why."""
     unexamined: tuple[str, ...] = ()
     """What the sides have, or may have, that no case looked at, a clause each: part of the first sentence."""
+    tests: TestsAnswer | None = None
+    """Where the cases are what the tests of a repository launch."""
     duration_s: float

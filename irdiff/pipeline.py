@@ -49,6 +49,7 @@ from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.cost.changed_cases import NO_COST, CountedCases, LaunchCounter, disassembler_of, with_figures
 from irdiff.errors import NothingComparedError
+from irdiff.gate import tests_answer
 from irdiff.group import grouping, report_classes
 from irdiff.group.describer import CaseDescriber, judge
 from irdiff.group.grouping import Judged
@@ -81,6 +82,7 @@ from irdiff.recheck.rechecker import (
 )
 from irdiff.resolve import settings
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
+from irdiff.resolve.test_cases import TestCases
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store, key_of
@@ -103,6 +105,8 @@ class Arguments:
     """The words themselves, for the record."""
     made: Callable[[], Sides[Side]] | None = None
     """Makes the sides where they are no compilers of their own: files of IR, tools."""
+    tests: Callable[[], tuple[TestCases, ...]] = tuple
+    """The tests whose launches are the cases; called once the sides are made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +127,8 @@ class Comparison:
     """Whether the cases are counted that run the edited lines of head's compiler."""
     edited: Edited | None = None
     """What the trees of two revisions say, where both sides are such."""
+    tests: tuple[TestCases, ...] = ()
+    """The tests whose launches are the cases, for each target."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -190,6 +196,7 @@ def resolved(words: Arguments, config: Config, say: Callable[[Edited], None]) ->
         command=words.command,
         exercised=words.sides.exercised,
         edited=seen.edited if seen and not seen.edited.identical else None,
+        tests=words.tests(),
     )
 
 
@@ -218,7 +225,8 @@ def compare(
             asked = replace(asked, notes=(*asked.notes, *fill(asked)))
         with opened(asked, config, report, warm=warm) as steps:
             run = _compared(asked, steps)
-    run = replace(run, duration_s=round(time.monotonic() - started, 3))
+    tests = tests_answer.answer(run, asked.tests) if asked.tests else None
+    run = replace(run, tests=tests, duration_s=round(time.monotonic() - started, 3))
     _write(run, folder, steps.store)
     return run, folder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from irdiff.cli import options, screen
-from irdiff.cli.test_arguments import FILE, TestArguments
+from irdiff.cli.test_arguments import TestArguments
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Target
@@ -20,6 +20,9 @@ from irdiff.resolve.test_cases import TestCases
 from irdiff.resolve.test_sides import TestOptions
 from irdiff.words import counted
 
+_FILE = "tests.json"
+"""The tests and their launches, next to the corpus."""
+
 
 def capture(
     words: TestArguments, spec: str, packages: tuple[str, ...], target: Target, out: Path, config: Config
@@ -27,12 +30,12 @@ def capture(
     """Writes the corpus, with a list of the tests and their launches. The exit code."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty", hint="name a folder that is not there yet: --out DIR")
-    chosen = TestOptions(paths=words.paths, sample=words.sample, targets=(target,))
+    chosen = TestOptions(paths=words.paths, sample=words.most, targets=(target,))
     sides = SideOptions(repo=None, corpus=None, triton=None, build=False, packages=packages)
     with screen.status_line():
         found = test_sides.recorded(spec, chosen, sides, config, click.echo)
     test_cases.corpus(found, "head", out, copied=True)
-    options.write_output(out / FILE, json.dumps([row for each in found for row in _rows(each)], indent=1))
+    options.write_output(out / _FILE, json.dumps([row for each in found for row in _rows(each)], indent=1))
     for each in found:
         click.echo(_summary(each, out))
     return ExitCode.DONE if any(each.pairs for each in found) else ExitCode.NOT_COMPARED

@@ -188,7 +188,7 @@ def compare_command(**given: Any) -> int:
     if "-" not in map(str, outputs.files):
         report_command.print_report(part, made, outputs)
     if tests:
-        tests.report(run, folder)
+        tests.write(run)
     if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
@@ -215,7 +215,12 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
         paths = Sides(base=Path(base), head=Path(head))
         made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)
     elif tests:
-        others = {"--stages": given.stages, "--corpus": wanted.corpus, "--pack": wanted.packs}
+        others = {
+            "--stages": given.stages,
+            "--corpus": wanted.corpus,
+            "--pack": wanted.packs,
+            "--shard": _parse_shard(given.shard) != (1, 1),
+        }
         if together := next((name for name, value in others.items() if value), None):
             raise UsageError(f"--tests and {together} do not go together", hint=f"leave out {together}")
         made = partial(tests.resolve, (base, head), wanted, targets, config)
@@ -236,6 +241,7 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
         ),
         command=tuple(sys.argv[1:]),
         made=made,
+        tests=tests.cases if tests else tuple,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,16 +11,15 @@ import click
 from irdiff.cli import options
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.gate import tests_answer
-from irdiff.gate.tests_answer import TestsAnswer, TestStatus
-from irdiff.model import Run, Sides, Target
+from irdiff.model import Run, Sides, Target, TestStatus
 from irdiff.resolve import test_sides
 from irdiff.resolve.sides import Side, SideOptions
+from irdiff.resolve.test_cases import TestCases
 from irdiff.resolve.test_sides import TestOptions, TestSides
 
 _ALL = "."
-FILE = "tests.json"
-"""In a run folder."""
+_MOST = 2000
+"""Tests that run where nobody says how many: what a laptop records in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +29,7 @@ class TestArguments:
     __test__ = False
 
     tests: tuple[str, ...]
-    sample: int | None
+    sample: str | None
     tests_changed: Path | None = None
     tests_unchanged: Path | None = None
 
@@ -43,6 +41,13 @@ class TestArguments:
                 hint="irdiff compare main HEAD --tests tests --tests-changed FILE",
             )
         return bool(self.tests)
+
+    @property
+    def most(self) -> int | None:
+        """The most tests that run; None: all."""
+        if self.sample is None:
+            return _MOST
+        return None if self.sample == "all" else int(self.sample)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -59,10 +64,19 @@ tests_option = click.option(
     metavar="PATH",
     help="Record, without a GPU, what the repository's tests in PATH launch (`.`: all); repeatable.",
 )
+
+
+def _checked(_: click.Context, __: click.Parameter, sample: str | None) -> str | None:
+    if sample is not None and sample != "all" and not (sample.isdecimal() and int(sample) > 0):
+        raise click.BadParameter(f"{sample} is neither a number of tests nor `all`")
+    return sample
+
+
 sample_option = click.option(
     "--sample",
-    type=click.IntRange(min=1),
-    help="Run N of the tests, the same ones each time, of all functions.",
+    metavar="N|all",
+    callback=_checked,
+    help="Run N of the tests, the same ones each time, of all functions; default: 2000.",
 )
 chosen = options.gathered("tests", TestArguments, tests_option, sample_option)
 given = options.gathered(
@@ -80,7 +94,7 @@ given = options.gathered(
 
 
 class ComparedTests:
-    """The tests of one comparison: run once its sides are resolved, answered once it has ended."""
+    """The tests of one comparison: run once its sides are resolved, listed once it has ended."""
 
     def __init__(self, words: TestArguments, say: Callable[[str], None]) -> None:
         self._words, self._say = words, say
@@ -93,24 +107,19 @@ class ComparedTests:
         targets: tuple[Target, ...],
         config: Config,
     ) -> Sides[Side]:
-        chosen = TestOptions(paths=self._words.paths, sample=self._words.sample, targets=targets)
+        chosen = TestOptions(paths=self._words.paths, sample=self._words.most, targets=targets)
         self._found = test_sides.resolve(*specs, chosen, wanted, config, self._say)
         return self._found.sides
 
-    def report(self, run: Run, folder: Path) -> None:
-        """Says the answer, and writes it to the run folder and to the files that a user named."""
+    def cases(self) -> tuple[TestCases, ...]:
         assert self._found is not None
-        answer = tests_answer.answer(run, self._found.cases)
-        for sentence in tests_answer.sentences(answer):
-            self._say(sentence)
-        options.write_output(folder / FILE, _json(answer))
+        return self._found.cases
+
+    def write(self, run: Run) -> None:
+        """Writes the lists that a user named."""
         for path, status in (
             (self._words.tests_changed, TestStatus.CHANGED),
             (self._words.tests_unchanged, TestStatus.UNCHANGED),
         ):
-            if path:
-                options.write_output(path, "".join(f"{name}\n" for name in answer.names(status)))
-
-
-def _json(answer: TestsAnswer) -> str:
-    return json.dumps({"schema": "irdiff-tests/1", **asdict(answer)}, indent=1) + "\n"
+            if path and run.tests:
+                options.write_output(path, "".join(f"{name}\n" for name in run.tests.names(status)))

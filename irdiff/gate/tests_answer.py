@@ -7,60 +7,15 @@ launches anything that changed is *changed*. All others are *not known*, with th
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from irdiff.model import Case, Run, Sides, StageStatus, Verdict
+from irdiff.model import Case, Run, Sides, StageStatus, TestAnswer, TestsAnswer, TestStatus, Verdict
 from irdiff.resolve.recorded_tests import RecordedTest
 from irdiff.resolve.test_cases import Pair, TestCases
-from irdiff.words import counted
 
 _CHANGED = frozenset({Verdict.CHANGED, Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
 _SAME = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
-
-
-class TestStatus(StrEnum):
-    __test__ = False
-
-    CHANGED = "changed"
-    UNCHANGED = "unchanged"
-    NOT_KNOWN = "not known"
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestAnswer:
-    """What a comparison says of one test for one target."""
-
-    __test__ = False
-
-    name: str
-    target: str
-    status: TestStatus
-    reason: str
-    cases: tuple[str, ...]
-    """Ids of the changed cases."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestsAnswer:
-    """What a comparison says of all tests."""
-
-    __test__ = False
-
-    tests: tuple[TestAnswer, ...]
-    cases: int
-    changed_cases: int
-    uncollected: tuple[str, ...]
-    """Files of tests that pytest could not collect."""
-
-    def names(self, status: TestStatus) -> tuple[str, ...]:
-        """Tests of that status for all targets; of changed ones, for any."""
-        found = {test.name for test in self.tests if test.status is status}
-        if status is TestStatus.CHANGED:
-            return tuple(sorted(found))
-        return tuple(sorted(found - {test.name for test in self.tests if test.status is not status}))
 
 
 def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
@@ -69,6 +24,7 @@ def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
     files = {file for each in found for side in each.recordings for file in side.uncollected}
     return TestsAnswer(
         tests=tuple(tests),
+        collected=max((each.collected for each in found), default=0),
         cases=len(cases),
         changed_cases=sum(case.verdict in _CHANGED for case in cases.values()),
         uncollected=tuple(sorted(files)),
@@ -180,29 +136,3 @@ def _differing(found: TestCases, tests: Sides[RecordedTest | None]) -> str | Non
     differing = sorted(name for name in names if base.files.get(name) != head.files.get(name))
     own = {test.name.partition("::")[0] for test in tests if test}
     return next((name for name in differing if name in own), next(iter(differing), None))
-
-
-def sentences(found: TestsAnswer) -> Iterator[str]:
-    """What a reader is told, the answer first."""
-    tests = {test.name for test in found.tests}
-    changed = found.names(TestStatus.CHANGED)
-    unchanged = found.names(TestStatus.UNCHANGED)
-    yield (
-        f"{found.changed_cases:,} of {found.cases:,} specializations changed; they are launched by "
-        f"{len(changed):,} of {len(tests):,} tests"
-    )
-    yield f"{counted_tests(len(unchanged))} launch only unchanged code"
-    unknown = Counter(
-        test.reason.partition(":")[0] for test in found.tests if test.status is TestStatus.NOT_KNOWN
-    )
-    if unknown:
-        total = len(tests) - len(changed) - len(unchanged)
-        reasons = "; ".join(f"{count:,} {reason}" for reason, count in unknown.most_common())
-        yield f"{counted_tests(total)} not known: {reasons}"
-    if found.uncollected:
-        files = counted(len(found.uncollected), "file")
-        yield f"{files} of tests not collected: {', '.join(found.uncollected)}"
-
-
-def counted_tests(count: int) -> str:
-    return f"{count:,} test{'' if count == 1 else 's'}"

@@ -16,7 +16,7 @@ from irdiff.compare.cases import failed_program
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
-from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, StageStatus, Verdict
+from irdiff.model import Case, Fact, Radius, Revision, Run, RuntimeEdit, StageStatus, TestAnswer, Verdict
 from irdiff.report import (
     commands,
     conclusion,
@@ -29,6 +29,7 @@ from irdiff.report import (
     phrases,
     projects,
     separating_option,
+    tests_lines,
     witnesses,
 )
 from irdiff.report.conclusion import Conclusion
@@ -209,6 +210,9 @@ class RunView:
     groups_left: str
     why: str
     """The command that gives the reason of a risk."""
+    tests: tuple[str, ...]
+    """Which tests launch what changed, a sentence each."""
+    changed_tests: Listed[TestAnswer]
     unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
     runtime: Listed[RuntimeEdit]
@@ -288,6 +292,8 @@ def of(
         group_count=len(groups),
         groups_left=_left(row.group.severity for row in groups[limits.groups :]),
         why=commands.explain(as_.call, "NUMBER"),
+        tests=tuple(tests_lines.sentences(run.tests)) if run.tests else (),
+        changed_tests=listed(tests_lines.changed(run.tests) if run.tests else (), limits.rows),
         unknown=_unknown(run, limits),
         runtime=listed(run.runtime, limits.rows),
         endings=_endings(run, limits),

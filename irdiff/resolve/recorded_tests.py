@@ -98,7 +98,7 @@ class RecordedTest:
 
     @property
     def is_followed(self) -> bool:
-        """Whether all that it gives the compiler was seen; of some tests that is what the frontend rejects."""
+        """Whether all that it gives the compiler was seen, be it what the frontend rejects."""
         return self.outcome == "passed" and not self.doubts and bool(self.launches or self.errors)
 
 

@@ -41,13 +41,15 @@ class TestCases:
 
     target: Target
     recordings: Sides[Recording]
+    collected: int
+    """How many tests the sides have: a sample of them was recorded."""
     cases: Mapping[str, tuple[str, ...]]
     """By test, the launch ids of its cases."""
     pairs: Mapping[str, Pair]
     """By launch id."""
 
 
-def paired(recordings: Sides[Recording], target: Target) -> TestCases:
+def paired(recordings: Sides[Recording], target: Target, collected: int) -> TestCases:
     base, head = (side.tests for side in recordings)
     ids: dict[Pair, str] = {}
     cases: dict[str, tuple[str, ...]] = {}
@@ -65,7 +67,7 @@ def paired(recordings: Sides[Recording], target: Target) -> TestCases:
                 found.append(known.get(launch.recording) or _id(name, place, pair, ids))
             cases[name] = tuple(found)
     pairs = {launch_id: pair for pair, launch_id in ids.items()}
-    return TestCases(target=target, recordings=recordings, cases=cases, pairs=pairs)
+    return TestCases(target=target, recordings=recordings, collected=collected, cases=cases, pairs=pairs)
 
 
 def _aligned(base: Sequence[TestLaunch], head: Sequence[TestLaunch]) -> Iterator[Launches]:

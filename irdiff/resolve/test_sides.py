@@ -117,7 +117,7 @@ def _cases(
     recordings = sessions.zip(collections).map(
         lambda side: recorded_tests.record(side[0], target, side[1].within(chosen), config)
     )
-    return test_cases.paired(recordings, target)
+    return test_cases.paired(recordings, target, len(every))
 
 
 def _of_triton(

@@ -25,7 +25,7 @@ _TRIED_BYTES = 64 << 10
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARKER = re.compile(rb'\s*\{\s*"schema":\s*"irdiff-run/\d+"')
 _FILES = re.compile(
-    r"run\.json|timing\.json|tests\.json|failure\.json|timing-samples\.jsonl\.zst|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
+    r"run\.json|timing\.json|failure\.json|timing-samples\.jsonl\.zst|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
 )
 _FOLDERS = re.compile(r"artifacts(/[0-9a-f]{2})?")
 

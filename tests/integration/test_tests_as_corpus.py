@@ -38,7 +38,7 @@ def repository(tmp_path):
 
 def statuses(folder):
     """{name of a test: (status, reason)}"""
-    rows = json.loads((folder / "tests.json").read_text())["tests"]
+    rows = json.loads((folder / "run.json").read_text())["tests"]["tests"]
     return {row["name"].partition("::")[2]: (row["status"], row["reason"]) for row in rows}
 
 
@@ -64,8 +64,8 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
     assert changed.read_text() == "".join(f"tests/test_ops.py::{name}\n" for name in readers)
     assert {found[name] for name in readers} == {("changed", "looks at ptx that changed")}
     assert set(unchanged.read_text().splitlines()) == {f"tests/test_ops.py::{name}" for name in names}
-    assert "0 of 3 specializations changed; they are launched by 3 of 18 tests" in done.stderr
-    assert "7 tests launch only unchanged code" in done.stderr
+    assert "0 of 3 specializations changed; they are launched by 3 of 18 tests" in done.stdout
+    assert "7 tests launch only unchanged code" in done.stdout
 
     sides = ("triton==3.9.0", "triton==3.9.0+num_warps=8")
     words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "other"))

@@ -23,7 +23,7 @@ def recording(*tests, folder="/recorded"):
 
 
 def paired(base, head):
-    return test_cases.paired(Sides(base=recording(*base), head=recording(*head)), target())
+    return test_cases.paired(Sides(base=recording(*base), head=recording(*head)), target(), 0)
 
 
 def pairs_of(found, name):

@@ -1,0 +1,51 @@
+"""What a report says of the tests whose launches were compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from irdiff.model import TestAnswer, TestsAnswer, TestStatus
+from irdiff.words import counted
+
+
+def sentences(answer: TestsAnswer) -> Iterator[str]:
+    """The answer first."""
+    tests = {test.name for test in answer.tests}
+    changed = answer.names(TestStatus.CHANGED)
+    unchanged = answer.names(TestStatus.UNCHANGED)
+    yield (
+        f"{answer.changed_cases:,} of {answer.cases:,} specializations changed; they are launched by "
+        f"{len(changed):,} of {_counted(len(tests))}{_sampled(len(tests), answer.collected)}"
+    )
+    yield f"{_counted(len(unchanged))} {'launches' if len(unchanged) == 1 else 'launch'} only unchanged code"
+    reasons = _reasons(answer)
+    if reasons:
+        said = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
+        yield f"{_counted(len(tests) - len(changed) - len(unchanged))} not known: {said}"
+    if answer.uncollected:
+        files = counted(len(answer.uncollected), "file")
+        yield f"{files} of tests not collected: {', '.join(answer.uncollected)}"
+
+
+def changed(answer: TestsAnswer) -> list[TestAnswer]:
+    return [test for test in answer.tests if test.status is TestStatus.CHANGED]
+
+
+def _reasons(answer: TestsAnswer) -> Counter[str]:
+    """How many tests have each first reason, on any target."""
+    known = {*answer.names(TestStatus.CHANGED), *answer.names(TestStatus.UNCHANGED)}
+    first = {
+        test.name: test.reason.partition(":")[0]
+        for test in reversed(answer.tests)
+        if test.status is TestStatus.NOT_KNOWN and test.name not in known
+    }
+    return Counter(first.values())
+
+
+def _sampled(ran: int, collected: int) -> str:
+    return f", a sample of {collected:,} (--sample all)" if ran < collected else ""
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} test{'' if count == 1 else 's'}"
