@@ -55,6 +55,11 @@ def parse(name: str) -> CaseId:
     return CaseId(workload=workload, label=label, target=target)
 
 
+def is_program(workload: str) -> bool:
+    """Whether it runs a program of the repository."""
+    return parse(workload).family == PROGRAMS
+
+
 def whole(workload: str) -> str:
     """Stands for all launches of a workload, where none is known: it does not load, or has no backend."""
     return f"{workload}:*"

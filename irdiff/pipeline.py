@@ -18,31 +18,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
-from irdiff import case_ids
 from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import check_compared
 from irdiff.capture import (
+    capturing,
     changed_files,
     expected_endings,
     kernel_sources,
     launch_texts,
     notices,
     pairing,
-    renames,
     unexamined,
 )
-from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import cases, machine_code_text, program_failures, radius, runtime
+from irdiff.compare import machine_code_text, radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.comparer import compare as compare_code
-from irdiff.compare.program_failures import ProgramFailure
 from irdiff.compile import selecting
 from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -72,7 +69,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.parallel import Progress, Report, Stream, in_parallel
+from irdiff.parallel import Progress, Report, Stream
 from irdiff.recheck.rechecker import (
     NOT_CHECKED,
     Determinism,
@@ -85,7 +82,7 @@ from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolv
 from irdiff.resolve.test_cases import TestCases
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
-from irdiff.store import Store, key_of
+from irdiff.store import Store
 from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -258,9 +255,9 @@ def fill(part: Comparison, steps: ComparisonSteps) -> int:
 def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     for side in asked.sides:
         kernel_sources.keep_root(side.corpus, steps.config)
-    captured = _capture(_shard(asked), asked, steps)
+    captured = _captured(asked, steps)
     settings = launch_texts.options_of_sides(side.toolchain for side in asked.sides)
-    every = _match(captured, asked)
+    every = capturing.matched(captured, asked.sides, asked.options)
     matched, merged = pairing.without_merged(every)
     matched, program_endings = expected_endings.left_out(matched, asked.sides)
     pairs = [launch_texts.resolved(pair, steps.store, settings) for pair in matched]
@@ -292,7 +289,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         groups=groups,
         reach=_reach(asked, pairs, captured),
         edited_lines=lines,
-        cut_from=_cut_from(asked),
+        cut_from=capturing.cut_from(asked.sides, asked.targets, asked.options),
         runtime=at_launch,
         unexamined=unseen,
         notes=(
@@ -308,6 +305,14 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *(steps.shared.notes() if steps.shared else ()),
         ),
     )
+
+
+def _captured(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
+    places = capturing.places_of_shard(asked.sides, asked.targets, asked.options)
+    if steps.shared:
+        toolchains = [side.toolchain.digest for side in asked.sides]
+        steps.shared.pull(toolchains, [(name, target.name) for name, target in places], steps.report)
+    return capturing.capture(places, asked.sides, steps.compiler.catalog, steps.config.jobs, steps.report)
 
 
 def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
@@ -427,103 +432,6 @@ def opened(
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )
-
-
-# capture
-
-
-_Place = tuple[str, Target]
-
-
-def _places(asked: Comparison) -> tuple[list[_Place], list[_Place]]:
-    """What to capture of the workloads that both sides have, and of those that one side alone has: these may
-    have been moved, and are matched with one another.
-    """
-    ours, theirs = (set(side.corpus.workloads) for side in asked.sides)
-    both, alone = (
-        case_ids.places(asked.options.cases, sorted(names), asked.targets)
-        for names in (ours & theirs, ours ^ theirs)
-    )
-    return both, alone
-
-
-def _shard(asked: Comparison) -> list[_Place]:
-    """Every n-th of the places; the workloads of one side alone stay together, in the last shard."""
-    (number, total), (both, alone) = asked.options.shard, _places(asked)
-    return both[number - 1 :: total] + (alone if number == total else [])
-
-
-def _cut_from(asked: Comparison) -> str:
-    """What all shards of one comparison agree on: without a compiler's help."""
-    if asked.options.shard == (1, 1):
-        return ""
-    return key_of([f"{workload}@{target.name}" for places in _places(asked) for workload, target in places])
-
-
-def _capture(rows: Sequence[_Place], asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
-    if steps.shared:
-        toolchains = [side.toolchain.digest for side in asked.sides]
-        steps.shared.pull(toolchains, [(name, target.name) for name, target in rows], steps.report)
-    jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
-
-    def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
-        row, which = job
-        name, target = rows[row]
-        side = asked.sides.of(which)
-        if name not in side.corpus.workloads:
-            return job, NOTHING
-        catalog = steps.compiler.catalog(side, name, target)
-        if cases.is_program(name):
-            _say_failed(name, catalog, f"at {which} on {target.name}", said, steps.report)
-        return job, catalog
-
-    said: set[ProgramFailure] = set()
-    found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
-    return [
-        CapturedWorkload(
-            workload=name, target=target, catalogs=Sides(base=found[row, "base"], head=found[row, "head"])
-        )
-        for row, (name, target) in enumerate(rows)
-    ]
-
-
-def _say_failed(
-    workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
-) -> None:
-    """Says at once that a program fails, and not when it has failed on every side and target."""
-    for each in catalog.failures:
-        why = program_failures.of(each.failure, workload)
-        if each.expected and why not in said:
-            said.add(why)
-            words = f"{why.program} fails {where}: {why.reason}"
-            report(Progress(phase="capture", done=0, total=0, detail="", attention=words))
-
-
-def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:
-    """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
-    pairs = pairing.pairs(captured, asked.options)
-    if not pairs and asked.options.shard == (1, 1):
-        raise _nothing_selected(asked)
-    base, head = (side.corpus for side in asked.sides)
-    if base.digest == head.digest:
-        return pairs
-    return renames.join(
-        pairs,
-        lambda launch: kernel_sources.source_of(base, launch),
-        lambda launch: kernel_sources.source_of(head, launch),
-    )
-
-
-def _nothing_selected(asked: Comparison) -> NothingComparedError:
-    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
-    if not asked.options.cases:
-        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
-        return NothingComparedError(what, hint="see `irdiff corpus list`")
-    workload = case_ids.parse(asked.options.cases[0]).workload
-    return NothingComparedError(
-        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
-        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
-    )
 
 
 # write

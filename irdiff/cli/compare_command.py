@@ -15,6 +15,7 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
+from irdiff.capture import program_failures
 from irdiff.cli import (
     options,
     report_command,
@@ -28,7 +29,6 @@ from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.test_arguments import ComparedTests, TestArguments
-from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError

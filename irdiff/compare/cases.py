@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff import backends, case_ids
-from irdiff.compare.program_failures import ENDED_EARLY
+from irdiff.capture.program_failures import ENDED_EARLY
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
@@ -185,13 +185,10 @@ def failed(pair: Pair, failures: Sides[Failure | None], findings: tuple[Finding,
 def failed_program(case: ComparedCase) -> Failure | None:
     """How the program ended, where the case stands for what it would have launched had it come to its end."""
     failures = (side for side in (case.failures.head, case.failures.base) if side)
-    ended = (failure for failure in failures if is_program(case.workload) and failure.stage == "capture")
+    ended = (
+        failure for failure in failures if case_ids.is_program(case.workload) and failure.stage == "capture"
+    )
     return next(ended, None)
-
-
-def is_program(workload: str) -> bool:
-    """Whether it runs a program of the repository."""
-    return case_ids.parse(workload).family == case_ids.PROGRAMS
 
 
 def not_compared(case: ComparedCase) -> bool:
@@ -216,7 +213,9 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
         both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
         return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
     alone = head or base
-    if alone and alone.stage == "capture" and is_program(pair.workload):  # the other side's came to its end
+    if (
+        alone and alone.stage == "capture" and case_ids.is_program(pair.workload)
+    ):  # the other side's came to its end
         return Verdict.BROKEN if head else Verdict.FIXED
     if head:  # a case that base does not have, and that head does not compile: no side has code
         return Verdict.FAILING if pair.base is None else Verdict.BROKEN

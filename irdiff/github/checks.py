@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from irdiff.compare import program_failures
+from irdiff.capture import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict

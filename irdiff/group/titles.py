@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from irdiff import case_ids
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
@@ -113,7 +114,7 @@ def _failure(case: ComparedCase) -> Cause:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
         verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
-        what = "program" if cases.is_program(case.workload) else "workload"
+        what = "program" if case_ids.is_program(case.workload) else "workload"
         return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 

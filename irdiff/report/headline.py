@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from irdiff.capture import program_failures
 from irdiff.compare import cases as case_forms
-from irdiff.compare import program_failures
 from irdiff.compare.cases import failed_program
 from irdiff.group import short_titles
 from irdiff.group.report_classes import ReportClass

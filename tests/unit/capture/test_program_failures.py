@@ -2,8 +2,8 @@
 
 import pytest
 
-from irdiff.compare import program_failures
-from irdiff.compare.program_failures import ProgramFailure
+from irdiff.capture import program_failures
+from irdiff.capture.program_failures import ProgramFailure
 from irdiff.model import Sides, Verdict
 from irdiff.report import headline
 from tests.unit import runs

@@ -1,0 +1,122 @@
+"""The step `capture`: what each workload launches for each target, on both sides, and which launches are one
+case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from irdiff import case_ids
+from irdiff.capture import kernel_sources, pairing, program_failures, renames
+from irdiff.capture.catalog import NOTHING, Catalog
+from irdiff.capture.pairing import CapturedWorkload
+from irdiff.capture.program_failures import ProgramFailure
+from irdiff.errors import NothingComparedError
+from irdiff.model import Options, Pair, Sides, Target
+from irdiff.parallel import Progress, Report, in_parallel
+from irdiff.store import key_of
+
+if TYPE_CHECKING:
+    from irdiff.resolve.sides import Side
+
+Place = tuple[str, Target]
+"""A workload, and what to capture it for."""
+Capture = Callable[["Side", str, Target], Catalog]
+
+
+def places_of_shard(sides: Sides[Side], targets: Sequence[Target], options: Options) -> list[Place]:
+    """Every n-th of the places; the workloads of one side alone stay together, in the last shard."""
+    (number, total), (both, alone) = options.shard, _places(sides, targets, options)
+    return both[number - 1 :: total] + (alone if number == total else [])
+
+
+def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) -> str:
+    """What all shards of one comparison agree on, without a compiler's help; empty where there are none."""
+    if options.shard == (1, 1):
+        return ""
+    both_and_alone = _places(sides, targets, options)
+    return key_of([f"{workload}@{target.name}" for places in both_and_alone for workload, target in places])
+
+
+def _places(
+    sides: Sides[Side], targets: Sequence[Target], options: Options
+) -> tuple[list[Place], list[Place]]:
+    """What to capture of the workloads that both sides have, and of those that one side alone has: these may
+    have been moved, and are matched with one another.
+    """
+    ours, theirs = (set(side.corpus.workloads) for side in sides)
+    both, alone = (
+        case_ids.places(options.cases, sorted(names), targets) for names in (ours & theirs, ours ^ theirs)
+    )
+    return both, alone
+
+
+def capture(
+    places: Sequence[Place], sides: Sides[Side], capture_one: Capture, jobs: int, report: Report
+) -> list[CapturedWorkload]:
+    parts = [(number, which) for number in range(len(places)) for which in ("base", "head")]
+
+    def catalog_of(part: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
+        number, which = part
+        workload, target = places[number]
+        side = sides.of(which)
+        if workload not in side.corpus.workloads:
+            return part, NOTHING
+        catalog = capture_one(side, workload, target)
+        if case_ids.is_program(workload):
+            _say_failed(workload, catalog, f"at {which} on {target.name}", said, report)
+        return part, catalog
+
+    said: set[ProgramFailure] = set()
+    catalogs = dict(in_parallel(catalog_of, parts, jobs, "capture", report))
+    return [
+        CapturedWorkload(
+            workload=workload,
+            target=target,
+            catalogs=Sides(base=catalogs[number, "base"], head=catalogs[number, "head"]),
+        )
+        for number, (workload, target) in enumerate(places)
+    ]
+
+
+def _say_failed(
+    workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
+) -> None:
+    """Says at once that a program fails, and not when it has failed on every side and target."""
+    for each in catalog.failures:
+        why = program_failures.of(each.failure, workload)
+        if each.expected and why not in said:
+            said.add(why)
+            words = f"{why.program} fails {where}: {why.reason}"
+            report(Progress(phase="capture", done=0, total=0, detail="", attention=words))
+
+
+def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: Options) -> list[Pair]:
+    """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too.
+
+    Raises NothingComparedError where nothing was selected.
+    """
+    pairs = pairing.pairs(captured, options)
+    if not pairs and options.shard == (1, 1):
+        raise _nothing_selected(options)
+    base, head = (side.corpus for side in sides)
+    if base.digest == head.digest:
+        return pairs
+    return renames.join(
+        pairs,
+        lambda launch: kernel_sources.source_of(base, launch),
+        lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(options: Options) -> NothingComparedError:
+    tiers = f" of tier {', '.join(options.tiers)}" if options.tiers else ""
+    if not options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
+    )
