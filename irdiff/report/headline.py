@@ -43,16 +43,16 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     compared = run.summary.compared
     found = _failed_programs(run)
     if broken:
-        all_cases = counted(compared + len(broken), "kernel")
+        all_cases = counted(compared + len(broken), "case")
         verb = "compiles" if len(broken) == 1 else "compile"
         found.append(f"{len(broken)} of {all_cases} no longer {verb}{_where(broken, run)}.")
     if new := [row for row in run.cases if conclusion.is_new_and_fails(row) and not failed_program(row)]:
         verb = "does" if len(new) == 1 else "do"
-        found.append(f"{counted(len(new), 'new kernel')} {verb} not compile{_where(new, run)}.")
+        found.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
     if timed:
         found.append(f"{timed}.")
     if changed:
-        words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
+        words = f"{len(changed)} of {counted(compared, 'case')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
     elif compared:
         found.append(_nothing_changed(run))
@@ -61,7 +61,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     found += [
         *_meaning(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run),
-        *_also(run, "also" if found else "no kernel compiles on both sides"),
+        *_also(run, "also" if found else "no case compiles on both sides"),
     ]
     return " ".join(_capitalized(text) for text in found)
 
@@ -120,13 +120,13 @@ def _failed_programs(run: Run) -> list[str]:
 
 
 def _nothing_changed(run: Run) -> str:
-    """Says that only kernels did not change, where what runs on the host did, or may have."""
+    """Says that only code for the GPU did not change, where what runs on the host did, or may have."""
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
-    kernels = f"{others}{counted(run.summary.compared, 'kernel')}".replace("other 1 ", "other ")
-    none = f"none of {kernels} changed" if run.summary.compared > 1 else f"{kernels} did not change"
+    cases = f"{others}{counted(run.summary.compared, 'case')}".replace("other 1 ", "other ")
+    none = f"none of {cases} changed" if run.summary.compared > 1 else f"{cases} did not change"
     if edit_coverage.none_read(run) or edit_coverage.no_line_ran(run):
         return f"{none}, and this run says nothing about the edit."
-    same = f"the code of {kernels} is the same"
+    same = f"the code of {cases} is the same"
     if files := edit_coverage.files_read(run):
         read = f"{same}, though launches read {counted(files, 'changed file')}"
         return f"{read}; the values of tensors are not compared."

@@ -48,13 +48,13 @@ def test_pushes_that_it_reports_and_those_that_it_blocks(pushing, cache):
     edit(pushing, "README.md", "x", "y")
     commit(pushing, "documents")
     quiet = push(pushing, cache)
-    assert quiet.returncode == 0 and "1 kernel did not change" in quiet.stderr, "any file may be read"
+    assert quiet.returncode == 0 and "1 case did not change" in quiet.stderr, "any file may be read"
 
     edit(pushing, "mykernels.py", "x * x", "x + x")
     commit(pushing, "a kernel")
     told = push(pushing, cache)
     assert told.returncode == 0, "it never stops a push unless asked to"
-    assert "1 of 1 kernel changed (square)" in told.stderr
+    assert "1 of 1 case changed (square)" in told.stderr
 
     edit(pushing, "mykernels.py", "x + x", "x - x")
     commit(pushing, "again")

@@ -159,7 +159,7 @@ def test_a_maintainer_sets_up_ci(project, kernels):
     done = ours.compare("opened")
     assert done.jobs == dict.fromkeys(JOBS, "success"), done.log
     assert ours.comment(done).conclusion == "success"
-    assert re.search(r"4 of 4 kernels changed", ours.report().splitlines()[1]), ours.report()
+    assert re.search(r"4 of 4 cases changed", ours.report().splitlines()[1]), ours.report()
     assert ours.check()["conclusion"] == "neutral"
     saved = {(scope, re.sub("-Linux.*", "", key)) for scope, key in ours.machine.caches.saved}
     assert saved == {(MERGE, "irdiff-toolchains"), (MERGE, "irdiff-results")}, "for itself alone"

@@ -104,5 +104,5 @@ def test_last_is_the_run_before_the_one_that_is_made(compared):
     """Read after the comparison, `last` would be the new run, and hide all of it."""
     words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
     found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
-    assert "new since 20261121-100000: 1 of 1 kernel changed" in found.output
+    assert "new since 20261121-100000: 1 of 1 case changed" in found.output
     assert found.return_value == ExitCode.ANSWER_IS_NO
