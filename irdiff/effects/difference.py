@@ -310,12 +310,33 @@ class Differences:
         )
 
     def _is_of_threads(self, facet: _Facet) -> bool:
-        """Whether only which thread of several does the same work differs."""
-        if not facet.is_guard:
+        """Whether only which thread of several does the same work differs.
+
+        As many have to, or one that is elected; or all lanes store the same.
+        """
+        if not (facet.is_guard and facet.events):
             return False
-        parts = [self._parts(each) for each in (facet.base, facet.head)]
-        own = (parts[0] ^ parts[1]) - {self._values.node("const", 1)}
-        return all(self._values.is_of_threads(each) for each in own)
+        always = self._values.node("const", 1)
+        ours, theirs = (self._parts(each) - {always} for each in (facet.base, facet.head))
+        sides, event = (ours - theirs, theirs - ours), facet.events[0]
+        is_alike = event.effect.act is Act.STORE and not any(
+            map(self._base.lanes.varies, (*event.address, *event.operands))
+        )
+        if not all(map(self._is_of_thread, ours ^ theirs)):
+            return False
+        counts = {self._count(own) for own in sides}
+        return is_alike or (all(sides) and (len(counts) == 1 or None in counts))
+
+    def _is_of_thread(self, number: int) -> bool:
+        made = self._values.made_by.get(number)
+        is_elected = made is not None and made.word.startswith("elect.")
+        return is_elected or self._values.in_threads(number) is not None
+
+    def _count(self, parts: Iterable[int]) -> int | None:
+        """In how many threads all of them are true; None where that is not known."""
+        rows = [self._values.in_threads(each) for each in parts]
+        known = [row for row in rows if row is not None]
+        return sum(map(all, zip(*known, strict=True))) if len(known) == len(rows) else None
 
     def _parts(self, number: int) -> set[int]:
         """What a predicate is the conjunction of."""

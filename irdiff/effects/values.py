@@ -48,6 +48,19 @@ def _places(factor: int) -> Iterator[int]:
         factor &= factor - 1
 
 
+def _bits_of_sum(width: int, most: Iterable[int]) -> int:
+    """The bits that may be 1 in a sum of multiples of the lowest bit of each, up to each.
+
+    Terms whose sum stays below the lowest bit of all others have bits of their own.
+    """
+    found, total, lowest = 0, 0, 1 << width
+    for each in sorted(filter(None, most), key=lambda each: each & -each):
+        if total.bit_length() < (each & -each).bit_length():
+            found, total, lowest = found | -lowest & _ones(total.bit_length()), 0, 1 << width
+        total, lowest = total + each, min(lowest, each & -each)
+    return found | -lowest & _ones(min(total.bit_length(), width))
+
+
 def used_bits(places: int, mask: int) -> int:
     """The bits of a term's atom that are left under its mask once it is shifted."""
     return mask << -places if places < 0 else mask >> places
@@ -260,12 +273,13 @@ class Values:
                 return self.bits(one) | self.bits(other)
             case "bits", constant, terms:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
+            case "mul", width, one, other:  # a multiple of the lowest bit of both
+                lowest = (self.bits(one) & -self.bits(one)) * (self.bits(other) & -self.bits(other))
+                return -lowest & _ones(width) if lowest > 1 else -1
             case "sum", width, constant, terms:
                 ones = _ones(width)
-                rows = [(constant & ones, 1), *((self.bits(atom) & ones, times) for atom, times in terms)]
-                aligned = -min(most * times & -(most * times) or 1 << width for most, times in rows)
-                total = sum(int(most * times) for most, times in rows)
-                found = int(aligned & (ones if total > ones else _ones(total.bit_length())))
+                most = [constant & ones, *((self.bits(atom) & ones) * times for atom, times in terms)]
+                found = _bits_of_sum(width, most)
                 return found & _SHARED_BITS if self._is_shared(key) else found
         if key in _SHARED:
             return _SHARED_BITS
@@ -352,8 +366,12 @@ class Values:
             return self.constant(known >> count, width)
         if not count:
             return value
-        if name == "sar" and self.bits(value) >> (width - 1) & 1:
-            return self.node(name, width, value, places)
+        if (
+            name == "sar" and self.bits(value) >> (width - 1) & 1
+        ):  # the bits that are shifted out do not count
+            return self.node(
+                name, width, self.masked(width, value, _ones(width) << count & _ones(width)), places
+            )
         return self.masked(width, value, _ones(width), count)
 
     def field(self, width: int, value: int, first: int, count: int, sign: str = "z") -> int:
@@ -439,6 +457,18 @@ class Values:
         found = self.mul(width, *(self.extend(sign, widths, part) for part in (left, right)))
         return found if added is None else self.add(width, found, added)
 
+    def high(self, sign: str, width: int, left: int, right: int) -> int:
+        """The upper half of a product of twice the width."""
+        known = [self.value_of(each) for each in (left, right)]
+        if 0 in known:
+            return self.constant(0, width)
+        if None in known:
+            return self.node(f"mul.hi.{sign}{width}", *sorted((left, right)))
+        one, other = (int(each or 0) & _ones(width) for each in known)
+        if sign == "s":
+            one, other = (each - (each >> width - 1 << width) for each in (one, other))
+        return self.constant(one * other >> width, width)
+
     def descriptor(self, group: int, value: int) -> int:
         """What `wgmma` reads of a descriptor.
 
@@ -464,16 +494,12 @@ class Values:
 
     def _truth(self, value: int) -> int:
         """The first value that is true in the same threads, if nothing but a thread's number decides."""
-        found = self._in_threads(value, 0)
+        found = self.in_threads(value)
         if found is None or not {*found} <= {0, 1}:
             return value
         return self._true_in.setdefault(found, value) if len({*found}) > 1 else self.constant(found[0], 1)
 
-    def is_of_threads(self, value: int) -> bool:
-        """Whether nothing but a thread's number decides it."""
-        return self._in_threads(value, 0) is not None
-
-    def _in_threads(self, number: int, depth: int) -> tuple[int, ...] | None:
+    def in_threads(self, number: int, depth: int = 0) -> tuple[int, ...] | None:
         """The value in each thread of a block; None where it is not of the thread's number alone."""
         if number not in self._of_threads:
             self._of_threads[number] = self._evaluated(self.keys[number], depth) if depth < 16 else None
@@ -494,7 +520,7 @@ class Values:
                 atoms = [value]
             case _:
                 return None
-        rows = [self._in_threads(atom, depth + 1) for atom in atoms]
+        rows = [self.in_threads(atom, depth + 1) for atom in atoms]
         return None if None in rows else tuple(_evaluate(key, each) for each in zip(*rows, strict=True))
 
     def select(self, condition: int, one: int, other: int) -> int:
@@ -628,6 +654,10 @@ _FUNCTIONS: Mapping[str, Callable[..., int]] = {
     **{
         f"wide {sign}": lambda values, width, *parts, sign=sign: values.widening(sign, width, *parts)
         for sign in "sz"
+    },
+    **{
+        f"high {sign}": lambda values, width, left, right, sign=sign: values.high(sign, width, left, right)
+        for sign in "su"
     },
     **{
         kind: lambda values, width, left, right, kind=kind: values.compare(kind, width, left, right)

@@ -49,7 +49,7 @@ _BOUNDS = re.compile(r"\.(?:reqntid|maxntid) \d+(?:, 1)*$|\.(?:maxnreg|minnctape
 """Of registers and blocks; which rows the threads of a block are in counts."""
 _ATOM = re.compile(r"(!?)([^+|]+?)\s*(?:\+\s*(-?\w+))?$")
 _INTEGER = re.compile(
-    r"(add|sub|mul\.lo|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp|bfe)\.([subf]|pred)(\d*)$"
+    r"(add|sub|mul\.lo|mul\.hi|mad\.lo|neg|shl|shr|and|or|xor|not|mul\.wide|mad\.wide|selp|bfe)\.([subf]|pred)(\d*)$"
 )
 _CVT = re.compile(r"cvt\.([su])(\d+)\.([su])(\d+)$")
 _CVT_FLOAT = re.compile(r"cvt\.(?:\w+\.)*([su])(\d+)\.b?f\d+$")
@@ -102,6 +102,9 @@ _CACHE_OPERATOR = re.compile(r"((?:ld|st)(?:\.(?!param)\w+)*?|cp\.async)\.(c[asg
 """Which caches keep what is accessed. `.cv` asks memory again, and is none (PTX ISA, "Cache Operators")."""
 _WIDTHS = {"%rs": 16, "%r": 32, "%rd": 64}
 """Bits of a register, by how its name begins."""
+_CLUSTER = re.compile(r"mapa|%cluster|ctapercluster|explicitcluster|getctarank|multicast")
+_OF_CLUSTER = re.compile(r"^((?:@\S+ )?cp\.async\.bulk\.[\w.]*?)shared::cluster(?=\.global)")
+"""A block that is alone has no other shared memory of its cluster than its own (PTX ISA, "State Spaces")."""
 _ACCESS_TYPE = re.compile(r"\.[ufb](\d+)$")
 _ACCESSES = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC})
 _IN_BACKGROUND = re.compile(r"wgmma\.mma_async")
@@ -139,7 +142,9 @@ def read(lines: Sequence[str]) -> Program:
     declarations: list[str] = []
     unknown: list[str] = []
     name, body, depth, begin = "", list[str](), 0, 0
-    for number, code in enumerate(lines, 1):
+    is_alone = not any(map(_CLUSTER.search, lines))
+    for number, line in enumerate(lines, 1):
+        code = _OF_CLUSTER.sub(r"\1shared::cta", line) if is_alone else line
         if depth == 0:
             if code == "{":
                 depth, body, begin = 1, [], number
@@ -509,6 +514,7 @@ def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, 
             sign = "s" if kind == "s" else "z"
             return (f"wide {sign}", 2 * width), opcode
         name = {
+            "mul.hi": "high s" if kind == "s" else "high u",
             "bfe": "sfield" if kind == "s" else "field",
             "mul.lo": "mul",
             "mad.lo": "mad",
