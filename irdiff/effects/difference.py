@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irdiff.effects import order, pairs, rounding, separation, synchronization
+from irdiff.effects import order, pairs, predicates, rounding, separation, synchronization
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.samples import Likeness, Samples
@@ -271,8 +271,13 @@ class Differences:
 
     def _is_shown(self, facet: _Facet, roots: Sequence[Root]) -> bool:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
-        if self._is_of_threads(facet) or (facet.events and self._has_other_lanes(facet.events[0])):
-            return False
+        if facet.events:
+            event = facet.events[0]
+            is_chosen = facet.is_guard and predicates.choose_threads(
+                self._base, facet.base, facet.head, event
+            )
+            if is_chosen or self._has_other_lanes(event):
+                return False
         keys = [self._values.keys[each] for each in (facet.base, facet.head)]
         if facet.is_guard and all(key[0] == "or" and key[1] > 1 for key in keys):
             return False  # AMD: lanes that are joined again may be all that there were
@@ -285,7 +290,7 @@ class Differences:
         root = roots[0]
         if len(roots) > 1 or root.is_guess or root.is_cut:
             return False
-        if self._is_opposite(root):
+        if predicates.are_opposite(self._values, root.base, root.head):
             return True
         is_control = facet.kind is HazardKind.CONTROL  # elsewhere a difference may be lost on the way
         is_seen = is_control or self._roots.tried(facet.base, facet.head) is not Likeness.EQUAL
@@ -298,50 +303,6 @@ class Differences:
             for side in self._sides
         )
         return event.effect.act is Act.LANES and len({*counts}) > 1
-
-    def _is_opposite(self, root: Root) -> bool:
-        """Whether two comparisons of the same two values differ where these are equal."""
-        keys = [self._values.keys[each] for each in (root.base, root.head)]
-        bare = [self._values.keys[key[1]] if key[0] == "not" else key for key in keys]
-        if not all(key[0] in ("lt", "eq") for key in bare) or {*bare[0][2:]} != {*bare[1][2:]}:
-            return False
-        return (
-            len({(key[0] == "eq") != (whole[0] == "not") for key, whole in zip(bare, keys, strict=True)}) == 2
-        )
-
-    def _is_of_threads(self, facet: _Facet) -> bool:
-        """Whether only which thread of several does the same work differs.
-
-        As many have to, or one that is elected; or all lanes store the same.
-        """
-        if not (facet.is_guard and facet.events):
-            return False
-        always = self._values.node("const", 1)
-        ours, theirs = (self._parts(each) - {always} for each in (facet.base, facet.head))
-        sides, event = (ours - theirs, theirs - ours), facet.events[0]
-        is_alike = event.effect.act is Act.STORE and not any(
-            map(self._base.lanes.varies, (*event.address, *event.operands))
-        )
-        if not all(map(self._is_of_thread, ours ^ theirs)):
-            return False
-        counts = {self._count(own) for own in sides}
-        return is_alike or (all(sides) and (len(counts) == 1 or None in counts))
-
-    def _is_of_thread(self, number: int) -> bool:
-        made = self._values.made_by.get(number)
-        is_elected = made is not None and made.word.startswith("elect.")
-        return is_elected or self._values.in_threads(number) is not None
-
-    def _count(self, parts: Iterable[int]) -> int | None:
-        """In how many threads all of them are true; None where that is not known."""
-        rows = [self._values.in_threads(each) for each in parts]
-        known = [row for row in rows if row is not None]
-        return sum(map(all, zip(*known, strict=True))) if len(known) == len(rows) else None
-
-    def _parts(self, number: int) -> set[int]:
-        """What a predicate is the conjunction of."""
-        key = self._values.keys[number]
-        return self._parts(key[2]) | self._parts(key[3]) if key[0] == "and" else {number}
 
     def _detail(self, root: Root) -> str:
         """How a root differs: a constant, or the operation."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from irdiff.effects.values import WITH_WIDTH, Values, used_bits
+from irdiff.effects.nodes import WITH_WIDTH, used_bits
+from irdiff.effects.values import Values
 
 _ALL = 31
 _LANE = frozenset({"%tid.x", "%laneid"})

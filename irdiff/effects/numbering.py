@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from irdiff.effects.blocks import EXEC
+from irdiff.effects.functions import compute
 from irdiff.effects.lanes import Lanes
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
@@ -275,7 +276,7 @@ class _Block:
                 operands = (values.keys[operands[0]][1], *operands[1:])  # in the lanes of the comparison
             if name in _NARROW and width:
                 operands = tuple([self._narrow(operand, width) for operand in operands])
-            found = (values.compute(name, width, operands),)
+            found = (compute(values, name, width, operands),)
         for number in found:
             made_by.setdefault(number, operation)
         return found

@@ -7,9 +7,9 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from irdiff.effects import rounding
+from irdiff.effects.nodes import WITH_WIDTH, Key, operands_of, used_bits
 from irdiff.effects.numbering import NumberedFunction
 from irdiff.effects.samples import Likeness, Samples
-from irdiff.effects.values import WITH_WIDTH, Key, operands_of, used_bits
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all, however often."""

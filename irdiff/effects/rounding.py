@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from irdiff.effects import floats
-from irdiff.effects.values import Values, operands_of
+from irdiff.effects.nodes import operands_of
+from irdiff.effects.values import Values
 from irdiff.model import RoundingKind
 
 _FLAGS = frozenset(

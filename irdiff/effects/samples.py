@@ -13,7 +13,8 @@ from enum import Enum
 
 from irdiff.effects import floats
 from irdiff.effects.floats import Bits, to_int
-from irdiff.effects.values import Key, Values, operands_of
+from irdiff.effects.nodes import Key, operands_of
+from irdiff.effects.values import Values
 
 COUNT = 24
 """Samples. In the first third numbers have signs; in the last they are small, so that equal ones meet."""

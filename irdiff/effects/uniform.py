@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
-from irdiff.effects.values import operands_of
 from irdiff.ir.program import Act
 
 _PLAIN = re.compile(

@@ -12,12 +12,12 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from irdiff.ir.program import PIECES, Operation
+from irdiff.effects.nodes import Key, evaluate, ones
+from irdiff.ir.program import Operation
 
-Key = tuple[Any, ...]
 _SPECIAL = re.compile(
     r".*?(?:(?P<thread>\btid\.[xyz]|workitem\.id\.[xyz])|(?P<wide>ctaid\.x)|(?P<block>ctaid\.[yz])|(?P<lane>laneid))$"
 )
@@ -28,17 +28,9 @@ _MOST_SHARED = (1 << 18) - 1
 """Above each place in shared memory: the most that a block has is 227 KB (source: likewise)."""
 _SHARED_BITS = _MOST_SHARED | 0xF << 24
 """Of an address there: above the place, the number of its block in a cluster (as CUTLASS masks it off)."""
-WITH_WIDTH = frozenset(
-    {"mul", "shl", "shr", "sar", "and", "or", "xor", "trunc", "sext", "eq", "lt", "sfield", "zfield"}
-)
-"""Nodes whose first part is a width."""
 _TRUTHS = frozenset({"eq", "lt", "not", "and", "or", "xor"})
 _MAX_PRODUCTS = 16
 """A product of sums with more terms stays one."""
-
-
-def _ones(width: int) -> int:
-    return (1 << width) - 1
 
 
 def _places(factor: int) -> Iterator[int]:
@@ -56,14 +48,9 @@ def _bits_of_sum(width: int, most: Iterable[int]) -> int:
     found, total, lowest = 0, 0, 1 << width
     for each in sorted(filter(None, most), key=lambda each: each & -each):
         if total.bit_length() < (each & -each).bit_length():
-            found, total, lowest = found | -lowest & _ones(total.bit_length()), 0, 1 << width
+            found, total, lowest = found | -lowest & ones(total.bit_length()), 0, 1 << width
         total, lowest = total + each, min(lowest, each & -each)
-    return found | -lowest & _ones(min(total.bit_length(), width))
-
-
-def used_bits(places: int, mask: int) -> int:
-    """The bits of a term's atom that are left under its mask once it is shifted."""
-    return mask << -places if places < 0 else mask >> places
+    return found | -lowest & ones(min(total.bit_length(), width))
 
 
 class Values:
@@ -103,9 +90,9 @@ class Values:
             self.keys.append(key)
         return number
 
-    def compute(self, name: str, width: int, operands: tuple[int, ...]) -> int:
-        found = _FUNCTIONS[name](self, width, *operands)
-        return self._truth(found) if self.keys[found][0] in _TRUTHS else found
+    def normal(self, number: int) -> int:
+        """Of a predicate the first value that is true in the same threads; another value itself."""
+        return self._truth(number) if self.keys[number][0] in _TRUTHS else number
 
     def constant(self, value: int, width: int = 64) -> int:
         value &= (1 << width) - 1
@@ -140,7 +127,7 @@ class Values:
             own = mask & ~meeting
             if not own:
                 continue
-            if places >= 0 and own == self.bits(atom) << places & _ones(width):
+            if places >= 0 and own == self.bits(atom) << places & ones(width):
                 offset, below = self.linear(width, atom)
                 constant += offset << places
                 for value, factor in below:
@@ -160,9 +147,9 @@ class Values:
         return found
 
     def _sum(self, width: int, constant: int, terms: Mapping[int, int]) -> int:
-        ones = _ones(width)
-        constant &= ones
-        kept = {atom: factor & ones for atom, factor in terms.items() if factor & ones}
+        all_ones = ones(width)
+        constant &= all_ones
+        kept = {atom: factor & all_ones for atom, factor in terms.items() if factor & all_ones}
         if not kept:
             return self.constant(constant, width)
         if not constant and len(kept) == 1 and 1 in kept.values():
@@ -178,17 +165,17 @@ class Values:
             if joined is not None:
                 kept = {atom: factor for atom, factor in kept.items() if atom not in apart}
                 for atom, factor in self.linear(width, joined)[1]:
-                    kept[atom] = kept.get(atom, 0) + factor & ones
+                    kept[atom] = kept.get(atom, 0) + factor & all_ones
         constant = int(self.keys[self.constant(constant, width)][1])
         return self.node("sum", width, constant, tuple(sorted(kept.items())))
 
     def _joined(self, width: int, constant: int, terms: Mapping[int, int]) -> int | None:
         """A sum as a form of bits; None where terms may have bits in common, so bits are carried."""
-        seen, ones, shifted = constant, _ones(width), list[tuple[int, int]]()
+        seen, all_ones, shifted = constant, ones(width), list[tuple[int, int]]()
         for atom, factor in terms.items():
-            most = self.bits(atom) & ones
+            most = self.bits(atom) & all_ones
             for places in _places(factor):
-                mask = most << places & ones
+                mask = most << places & all_ones
                 if mask & seen:
                     return None
                 seen |= mask
@@ -196,10 +183,10 @@ class Values:
         found = dict[tuple[int, int], int]()
         for atom, places in shifted:
             flipped, form = self.form(width, atom)
-            constant ^= flipped << places & ones
+            constant ^= flipped << places & all_ones
             for (each, n), own in form.items():
                 where = each, n + places
-                found[where] = found.get(where, 0) ^ own << places & ones
+                found[where] = found.get(where, 0) ^ own << places & all_ones
         return self.xored(width, constant, found)
 
     def _apart(self, width: int, terms: Mapping[int, int]) -> dict[int, int]:
@@ -208,7 +195,7 @@ class Values:
         for atom, factor in terms.items():
             most, mask = self.bits(atom), 0
             for places in _places(factor):
-                part = most << places & _ones(width)
+                part = most << places & ones(width)
                 twice |= mask & part
                 mask |= part
             masks[atom], twice, seen = mask, twice | seen & mask, seen | mask
@@ -275,16 +262,16 @@ class Values:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
             case "mul", width, one, other:  # a multiple of the lowest bit of both
                 lowest = (self.bits(one) & -self.bits(one)) * (self.bits(other) & -self.bits(other))
-                return -lowest & _ones(width) if lowest > 1 else -1
+                return -lowest & ones(width) if lowest > 1 else -1
             case "sum", width, constant, terms:
-                ones = _ones(width)
-                most = [constant & ones, *((self.bits(atom) & ones) * times for atom, times in terms)]
+                all_ones = ones(width)
+                most = [constant & all_ones, *((self.bits(atom) & all_ones) * times for atom, times in terms)]
                 found = _bits_of_sum(width, most)
                 return found & _SHARED_BITS if self._is_shared(key) else found
         if key in _SHARED:
             return _SHARED_BITS
         if key[0] == "text" and "_param_" in str(key[1]):
-            return _ones(32)  # an address in the space of parameters
+            return ones(32)  # an address in the space of parameters
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
         if key == ("text", "%tid.x") and self.threads:
             return (1 << (self.threads - 1).bit_length()) - 1
@@ -297,19 +284,19 @@ class Values:
         return key[2] >= 0 and [times for atom, times in key[3] if self.keys[atom] in _SHARED] == [1]
 
     def form(self, width: int, number: int) -> tuple[int, dict[tuple[int, int], int]]:
-        key, ones = self.keys[number], _ones(width)
+        key, all_ones = self.keys[number], ones(width)
         if key[0] == "const":
-            return key[1] & ones, {}
+            return key[1] & all_ones, {}
         if key[0] == "bits":
-            return key[1] & ones, {where: mask & ones for where, mask in key[2] if mask & ones}
-        return 0, {(number, 0): self.bits(number) & ones}
+            return key[1] & all_ones, {where: mask & all_ones for where, mask in key[2] if mask & all_ones}
+        return 0, {(number, 0): self.bits(number) & all_ones}
 
     def xored(self, width: int, constant: int, terms: Mapping[tuple[int, int], int]) -> int:
         kept = sorted(item for item in terms.items() if item[1])
         if not kept:
             return self.constant(constant, width)
         ((atom, places), mask), most = kept[0], self.bits(kept[0][0][0])
-        is_whole = mask == most or (most < 0 and mask == _ones(width))
+        is_whole = mask == most or (most < 0 and mask == ones(width))
         is_here = self.keys[atom][0] != "sum" or self.keys[atom][1] == width
         if len(kept) == 1 and not constant and not places and is_whole and is_here:
             return atom
@@ -335,7 +322,7 @@ class Values:
             rows = {
                 atom: times >> places
                 for atom, times in terms
-                if not times & _ones(places) and 0 <= self.bits(atom) * times <= _ones(width)
+                if not times & ones(places) and 0 <= self.bits(atom) * times <= ones(width)
             }
             part = self._sum(width, constant >> places, rows)
             if part == self.constant(0):
@@ -345,7 +332,7 @@ class Values:
         for atom, times in terms:
             match self.keys[atom]:
                 case "bits", 0, (((start, down), kept),) if times == 1 and down < 0:
-                    is_whole = not self.bits(start) >> -down & _ones(mask.bit_length()) & ~kept
+                    is_whole = not self.bits(start) >> -down & ones(mask.bit_length()) & ~kept
                     if (
                         is_whole
                         and self._is_shared(self.keys[start])
@@ -370,16 +357,16 @@ class Values:
             name == "sar" and self.bits(value) >> (width - 1) & 1
         ):  # the bits that are shifted out do not count
             return self.node(
-                name, width, self.masked(width, value, _ones(width) << count & _ones(width)), places
+                name, width, self.masked(width, value, ones(width) << count & ones(width)), places
             )
-        return self.masked(width, value, _ones(width), count)
+        return self.masked(width, value, ones(width), count)
 
     def field(self, width: int, value: int, first: int, count: int, sign: str = "z") -> int:
         """Some bits of a value."""
         places, length = self.value_of(first), self.value_of(count)
         if places is None or length is None or not 0 <= places < width or not 0 <= length < 32:
             return self.node(f"{sign}field", width, value, first, count)
-        found = self.masked(width, value, _ones(length), places)
+        found = self.masked(width, value, ones(length), places)
         if sign == "s" and length > 1:
             return self.node("sfield", width, value, first, count)
         return self.scaled(width, found, -1) if sign == "s" else found
@@ -391,7 +378,7 @@ class Values:
             return self.constant(found, width)
         if left == right:
             return self.constant(0, width) if name == "xor" else left
-        ones = _ones(width)
+        all_ones = ones(width)
         for value, known in ((left, theirs), (right, ours)):
             if known is None:
                 continue
@@ -402,12 +389,14 @@ class Values:
                     "xor": self.invert(value) if known else value,
                 }[name]
             if name == "and":
-                return self.masked(width, value, known & ones)
+                return self.masked(width, value, known & all_ones)
             if name == "or":
-                return self._xor(width, self.masked(width, value, ~known & ones), self.constant(known, width))
-            if known & ones == ones:
+                return self._xor(
+                    width, self.masked(width, value, ~known & all_ones), self.constant(known, width)
+                )
+            if known & all_ones == all_ones:
                 return self.invert_all(width, value)
-        is_apart = name == "or" and not self.bits(left) & self.bits(right) & ones
+        is_apart = name == "or" and not self.bits(left) & self.bits(right) & all_ones
         if width > 1 and (name == "xor" or is_apart):
             return self._xor(width, left, right)
         return self.node(name, width, *sorted((left, right)))
@@ -425,16 +414,16 @@ class Values:
     def extend(self, sign: str, widths: int, value: int) -> int:
         """The widths are in one number: 32064 extends 32 bits to 64."""
         source, width = divmod(widths, 1000)
-        known, key, ones = self.value_of(value), self.keys[value], _ones(source)
+        known, key, all_ones = self.value_of(value), self.keys[value], ones(source)
         if known is not None:
-            return self.constant(known if sign == "s" and source > 1 else known & ones, width)
+            return self.constant(known if sign == "s" and source > 1 else known & all_ones, width)
         if sign == "s" and (source == 1 or self.bits(value) >> (source - 1) & 1):
             return self.node("sext", width, source, value)
         if key[0] == "sum" and key[1] == source:
-            most = (key[2] & ones) + sum((self.bits(atom) & ones) * times for atom, times in key[3])
-            if most <= ones:
+            most = (key[2] & all_ones) + sum((self.bits(atom) & all_ones) * times for atom, times in key[3])
+            if most <= all_ones:
                 rows = ((self.extend("z", widths, atom), times) for atom, times in key[3])
-                return self._total(width, key[2] & ones, rows)
+                return self._total(width, key[2] & all_ones, rows)
         return self.xored(width, *self.form(source, value))
 
     def trunc(self, width: int, value: int) -> int:
@@ -464,7 +453,7 @@ class Values:
             return self.constant(0, width)
         if None in known:
             return self.node(f"mul.hi.{sign}{width}", *sorted((left, right)))
-        one, other = (int(each or 0) & _ones(width) for each in known)
+        one, other = (int(each or 0) & ones(width) for each in known)
         if sign == "s":
             one, other = (each - (each >> width - 1 << width) for each in (one, other))
         return self.constant(one * other >> width, width)
@@ -478,7 +467,7 @@ class Values:
         Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Strides".
         """
         constant, terms = self.linear(64, value)
-        most = (constant & 0xFFFF) + sum((self.bits(atom) & _ones(64)) * times for atom, times in terms)
+        most = (constant & 0xFFFF) + sum((self.bits(atom) & ones(64)) * times for atom, times in terms)
         mode = constant >> 62 & 3  # 1, 2, 3: a line of 128, 64, 32 bytes
         is_read = not mode or group > 256 >> mode or most >= 1 << 16
         return value if is_read else self._sum(64, constant & ~(0x3FFF << 16), dict(terms))
@@ -521,7 +510,7 @@ class Values:
             case _:
                 return None
         rows = [self.in_threads(atom, depth + 1) for atom in atoms]
-        return None if None in rows else tuple(_evaluate(key, each) for each in zip(*rows, strict=True))
+        return None if None in rows else tuple(evaluate(key, each) for each in zip(*rows, strict=True))
 
     def select(self, condition: int, one: int, other: int) -> int:
         known = self.value_of(condition)
@@ -573,94 +562,3 @@ class Values:
         """One of two registers of 32 bits."""
         known = self.value_of(value)
         return self.part(value, place, 2) if known is None else self.constant(known >> (32 * place), 32)
-
-
-def operands_of(key: Key) -> list[int]:
-    """The numbers of the values that a node is made of."""
-    match key:
-        case (("const" | "text" | "parameter" | "undefined"), *_):
-            return []
-        case "bits", _, terms:
-            return [atom for (atom, _), _ in terms]
-        case "sum", _, _, terms:
-            return [atom for atom, _ in terms]
-        case ("part", value, _, _) | ("not", value) | ("trunc", _, value) | ("sext", _, _, value):
-            return [value]
-        case "put", value, _, part:
-            return [value, part]
-        case name, _, *parts if name in WITH_WIDTH:
-            return [*parts]
-    return [each for each in key[1:] if isinstance(each, int)]
-
-
-def _evaluate(key: Key, values: Sequence[int]) -> int:
-    """What a node gives for values of its operands."""
-    match key:
-        case "bits", constant, terms:
-            found = int(constant)
-            for value, ((_, places), mask) in zip(values, terms, strict=True):
-                found ^= (value << places if places >= 0 else value >> -places) & mask
-            return found
-        case "sum", width, constant, terms:
-            times = (factor for _, factor in terms)
-            return int(constant + sum(map(operator.mul, values, times))) & _ones(width)
-        case "lt", kind, *_:
-            width = int(kind[1:])
-            sign = 1 << width - 1 if kind[0] == "s" else 0
-            return int((values[0] & _ones(width) ^ sign) < (values[1] & _ones(width) ^ sign))
-        case "eq", width, *_:
-            return int(not (values[0] ^ values[1]) & _ones(width))
-        case "not", _:
-            return 1 - values[0]
-    found = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[key[0]](*values)
-    return int(found)
-
-
-def _ext(sign: str) -> Callable[..., int]:
-    return lambda values, widths, value: values.extend(sign, widths, value)
-
-
-_FUNCTIONS: Mapping[str, Callable[..., int]] = {
-    "copy": lambda _values, _width, value: value,
-    "add": Values.add,
-    "sub": lambda values, width, left, right: values.add(width, left, right, -1),
-    "neg": lambda values, width, value: values.scaled(width, value, -1),
-    "mul": Values.mul,
-    "mad": lambda values, width, one, other, added: values.add(width, values.mul(width, one, other), added),
-    "not": lambda values, width, value: (
-        values.invert(value) if width == 1 else values.invert_all(width, value)
-    ),
-    "zext": _ext("z"),
-    "sext": _ext("s"),
-    "trunc": Values.trunc,
-    "select": lambda values, _, condition, one, other: values.select(condition, one, other),
-    "pack": lambda values, width, *parts: values.pack(*parts, width=width),
-    "part": lambda values, place, value: values.part(value, place),
-    "half": lambda values, place, value: values.half(value, place),
-    "piece": lambda values, code, value: values.part(value, *divmod(code, PIECES)),
-    "field": Values.field,
-    "sfield": functools.partial(Values.field, sign="s"),
-    "mask": lambda values, _, truth, lanes: values.node("mask", truth, lanes),
-    "descriptor": Values.descriptor,
-    "put": lambda values, place, value, part: values.node("put", value, place, part),
-    **{
-        name: lambda values, width, value, places, name=name: values.shift(name, width, value, places)
-        for name in ("shl", "shr", "sar")
-    },
-    **{
-        name: lambda values, width, left, right, name=name: values.bitwise(name, width, left, right)
-        for name in ("and", "or", "xor")
-    },
-    **{
-        f"wide {sign}": lambda values, width, *parts, sign=sign: values.widening(sign, width, *parts)
-        for sign in "sz"
-    },
-    **{
-        f"high {sign}": lambda values, width, left, right, sign=sign: values.high(sign, width, left, right)
-        for sign in "su"
-    },
-    **{
-        kind: lambda values, width, left, right, kind=kind: values.compare(kind, width, left, right)
-        for kind in ("eq", "ne", *(sign + order for sign in "su" for order in ("lt", "le", "gt", "ge")))
-    },
-}
