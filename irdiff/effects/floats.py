@@ -130,6 +130,7 @@ def function_of(name: str) -> Function | None:
     return None
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def formats_of(name: str) -> tuple[str, ...]:
     """The formats that a result of this operation may have."""
     found = [

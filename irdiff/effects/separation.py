@@ -66,6 +66,16 @@ class Separation:
         self._waits_of_all: dict[int, bool] = {}
 
     @functools.cached_property
+    def _leaves_groups(self) -> bool:
+        """Whether any wait leaves groups unfinished."""
+        events = (
+            event for side in (self._base, self._head) for block in side.blocks for event in block.events
+        )
+        waits = (each for each in events if _GROUPS.match(each.operation.name))
+        counts = (self._base.values.value_of(operand) for each in waits for operand in each.operands)
+        return any(count != 0 for count in counts)
+
+    @functools.cached_property
     def _uniform(self) -> Uniform:
         return Uniform(self._base)
 
@@ -84,13 +94,15 @@ class Separation:
         bits = {number: 1 << place for place, number in enumerate(ours)}
         sides = [
             [_ways(side, letters, bits, is_oldest=is_oldest) for side in (self._base, self._head)]
-            for is_oldest in (True, False)
+            for is_oldest in ((True, False) if self._leaves_groups else (True,))
         ]
 
         def worse(other: int, mask: int) -> int:
-            return functools.reduce(
-                operator.or_, (_worse(a.get(other, {}), b.get(other, {}), mask) for a, b in sides)
-            )
+            found = 0
+            for a, b in sides:
+                before, after = a.get(other, {}), b[other]
+                found |= _worse(before, after, mask) if before != after else 0
+            return found
 
         own, values = 1 << letters[kind_of(barrier)], self._base.values
         all_ = _mask(letters.values())
