@@ -80,7 +80,12 @@ def look_around(
         pinned=version,
         kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
         packages=_with_versions(named, packages, pin, root),
-        unnamed=tuple(name for name in imported if name not in named and not imports.has(name)),
+        unnamed=tuple(
+            name
+            for name in imported
+            if name not in (*named, *programs.packages_of([program] if program else []))
+            and not imports.has(name)
+        ),
     )
 
 

@@ -64,6 +64,12 @@ def test_a_package_that_the_user_names_or_has_in_the_environment_is_installed(re
     assert "also import" not in text + printed
 
 
+def test_pytest_comes_with_a_program_that_it_runs(repository):
+    (repository / "bench/run.py").write_text(f"import pytest\n{PROGRAM}")
+    typed(init_command, "pytest bench/run.py")
+    assert "# They also import einops, numpy, torch." in (repository / "irdiff.toml").read_text()
+
+
 def test_modules_of_the_repository_and_optional_ones_are_no_packages(repository):
     (repository / "lib/tools").mkdir()
     (repository / "lib/tools/__init__.py").touch()
