@@ -34,10 +34,10 @@ def _broken(run: Run) -> str:
 
 
 def _moved(timed: tuple[CaseTiming, ...], speed: Speed) -> str:
-    measured = [(row.case, row.measurement) for row in timed if row.measurement]
+    measured = [(timing.case, timing.measurement) for timing in timed if timing.measurement]
     if not measured:
         return "nothing was timed"
-    moved = [(found.ratio, case) for case, found in measured if found.speed is speed]
+    moved = [(each.ratio, case) for case, each in measured if each.speed is speed]
     if not moved:
         return f"none of {len(measured)} timed cases"
     ratio, case = max(moved) if speed is Speed.SLOWER else min(moved)
@@ -58,11 +58,11 @@ def _meaning(run: Run) -> str:
 
 
 def _outputs(timed: tuple[CaseTiming, ...]) -> str:
-    statuses = Counter(row.outputs.status for row in timed)
+    statuses = Counter(timing.outputs.status for timing in timed)
     if not statuses:
         return "nothing was run"
     words = [f"{statuses[status]} {name}" for status, name in _EQUAL.items() if statuses[status]]
-    wrong = [row.case for row in timed if row.outputs.status in BAD_OUTPUTS]
+    wrong = [timing.case for timing in timed if timing.outputs.status in BAD_OUTPUTS]
     words += [f"{len(wrong)} wrong or missing ({first_few(wrong, _SHOWN)})"] if wrong else []
     unknown = statuses.total() - len(wrong) - sum(statuses[status] for status in _EQUAL)
     words += [f"{unknown} not compared"] if unknown else []
@@ -70,7 +70,7 @@ def _outputs(timed: tuple[CaseTiming, ...]) -> str:
 
 
 def _not_timed(run: Run, timed: tuple[CaseTiming, ...]) -> str:
-    measured = {row.case for row in timed if row.measurement}
+    measured = {timing.case for timing in timed if timing.measurement}
     rest = [case for case in run.cases if case.verdict is Verdict.CHANGED and case.id not in measured]
     if not rest:
         return "no changed case"

@@ -1,4 +1,4 @@
-"""What a gate found, with the words of every output. Plain text: whoever prints it escapes it."""
+"""The gate's answer, with the words of every output. Plain text: whoever prints it escapes it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class RuleOutcome:
         unknown = Certainty.UNKNOWN
         return sorted(
             self.findings,
-            key=lambda row: (not row.blocks, bool(row.settled_by), row.certainty is unknown, row.name),
+            key=lambda each: (not each.blocks, bool(each.settled_by), each.certainty is unknown, each.name),
         )
 
 
@@ -177,15 +177,15 @@ def count_cases(run: Run) -> CaseCounts:
 
 def _evidence(case: Case) -> str:
     """The field of `CaseCounts` that counts the case: what shows no evidence was not compared."""
-    found = {finding.kind for finding in case.findings}
-    if case.verdict not in COMPARED_VERDICTS or found & NOT_COMPARED:
+    kinds = {finding.kind for finding in case.findings}
+    if case.verdict not in COMPARED_VERDICTS or kinds & NOT_COMPARED:
         return "not_compared"
-    if FindingKind.NOT_COMPILED in found:
+    if FindingKind.NOT_COMPILED in kinds:
         return "equal_by_input"
-    if FindingKind.MACHINE_CODE_AS_TEXT in found:
+    if FindingKind.MACHINE_CODE_AS_TEXT in kinds:
         return "as_text"
     statuses = [case.stages.get(stage, StageStatus.ABSENT) for stage in MACHINE_CODE]
-    return "machine_code" if any(row is not StageStatus.ABSENT for row in statuses) else "not_compared"
+    return "machine_code" if any(status is not StageStatus.ABSENT for status in statuses) else "not_compared"
 
 
 @dataclass(frozen=True, kw_only=True)

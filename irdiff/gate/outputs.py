@@ -64,10 +64,10 @@ def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
         if rule.findings:
             yield f"{'':8}   {escape.terminal(rule.rule.reason)}"
         lines = outcome.lines(rule)
-        for row in lines[:_SHOWN]:
-            more = f" and {row.more} more" if row.more else ""
-            groups = f" [{row.groups}]" if row.groups else ""
-            yield f"{'':8} - {escape.terminal(f'{row.name}{more}{groups}: {row.words}')}"
+        for line in lines[:_SHOWN]:
+            more = f" and {line.more} more" if line.more else ""
+            groups = f" [{line.groups}]" if line.groups else ""
+            yield f"{'':8} - {escape.terminal(f'{line.name}{more}{groups}: {line.words}')}"
         if len(lines) > _SHOWN:
             yield f"{'':8}   … {len(lines) - _SHOWN} more: see --json"
         if rule.word == Action.DENY:
@@ -107,7 +107,7 @@ def _accepting(again: Again, names: Sequence[str], *more: str) -> str:
 
 def as_json(outcome: Outcome) -> str:
     """The whole outcome as JSON. The same outcome gives the same bytes."""
-    rows = {
+    fields = {
         "schema": SCHEMA,
         "passed": outcome.passed,
         "headline": outcome.headline,
@@ -118,7 +118,7 @@ def as_json(outcome: Outcome) -> str:
         "rules": [_rule_rows(rule) for rule in outcome.rules],
         "notes": outcome.notes,
     }
-    return json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True, default=str) + "\n"
+    return json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=True, default=str) + "\n"
 
 
 def _rule_rows(outcome: RuleOutcome) -> dict[str, Any]:
@@ -261,20 +261,22 @@ class ReleaseRun:
         """By target: how many cases were compared, changed and so on. Code that changed and was not timed may
         be slower.
         """
-        timed_cases = {row.case for row in self.timing.cases if row.measurement} if self.timing else set()
-        found = {}
+        timed_cases = (
+            {timing.case for timing in self.timing.cases if timing.measurement} if self.timing else set()
+        )
+        by_target = {}
         for target, radius in phrases.in_target_order(self.run):
             cases = [case for case in self.run.cases if case.target == target]
             counts = Counter(case.verdict for case in cases)
             changed = {case.id for case in cases if case.verdict is Verdict.CHANGED}
-            found[target] = {
+            by_target[target] = {
                 "compared": radius.compared,
                 "changed": len(changed),
                 "broken": counts[Verdict.BROKEN],
                 "failing": counts[Verdict.FAILING] + counts[Verdict.UNSUPPORTED],
                 "untimed": len(changed - timed_cases),
             }
-        return found
+        return by_target
 
 
 def render(parts: Sequence[ReleaseRun]) -> str:

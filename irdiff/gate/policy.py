@@ -221,10 +221,10 @@ def required(by_rule: Sequence[str], targets: Sequence[str]) -> tuple[str, ...]:
     return tuple(target for target in by_rule if target in targets) or tuple(targets)
 
 
-def parse(rows: Mapping[str, object], where: str) -> Policy:
+def parse(tables: Mapping[str, object], where: str) -> Policy:
     """Raises UsageError, for a file of an earlier irdiff with the new spelling of each rule."""
-    earlier_policy.refuse(rows, where)
-    policy = toml_file.checked(_policy, rows, where, "a policy")
+    earlier_policy.refuse(tables, where)
+    policy = toml_file.checked(_policy, tables, where, "a policy")
     ids = [rule.id for rule in policy.rule]
     for rule_id in ids:
         if ids.count(rule_id) > 1:

@@ -36,21 +36,21 @@ def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFind
         holds = coverage_rule.is_whole(run) if rule.may_be_empty == "whole" else rule.may_be_empty
         nothing = unknown("it selects no case of this run: nothing was checked")
         return 0, [] if holds else [_finding(rule, SubjectKind.RUN, "", nothing, ())]
-    found: Iterator[GateFinding]
+    raised: Iterator[GateFinding]
     match rule:
         case CoverageRule(requires=Requires.COMPARED):
             by_target = coverage_rule.not_compared_enough(rule, _by_target(selected), run)
-            found = (_finding(rule, SubjectKind.TARGET, *each, ()) for each in by_target)
+            raised = (_finding(rule, SubjectKind.TARGET, *each, ()) for each in by_target)
         case CoverageRule(requires=Requires.LAUNCHED):
             by_file = coverage_rule.not_launched(run)
-            found = (_finding(rule, SubjectKind.FILE, *each, ()) for each in by_file)
+            raised = (_finding(rule, SubjectKind.FILE, *each, ()) for each in by_file)
         case VerdictRule(is_share=True):
-            found = _shares(rule, selected)
+            raised = _shares(rule, selected)
         case FactRule() if COMPILE_S in rule.facts:
-            found = _compile_times(rule, selected)
+            raised = _compile_times(rule, selected)
         case _:
-            found = _of_cases(rule, selected, run, timings)
-    return len(selected), list(found)
+            raised = _of_cases(rule, selected, run, timings)
+    return len(selected), list(raised)
 
 
 def _is_of_the_run(rule: Rule) -> bool:

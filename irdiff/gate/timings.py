@@ -65,51 +65,51 @@ class TimedCase:
 
 def of_results(results: TimingResults) -> tuple[TimedCase, ...]:
     gpus = {gpu.uuid: gpu for gpu in results.gpus}
-    return tuple(_timed(row, gpus.get(row.gpu)) for row in results.cases)
+    return tuple(_timed(timing, gpus.get(timing.gpu)) for timing in results.cases)
 
 
 def reasons_not_timed(results: TimingResults) -> tuple[str, ...]:
-    return tuple(f"not timed: {row.case}: {row.reason}" for row in results.not_timed)
+    return tuple(f"not timed: {timing.case}: {timing.reason}" for timing in results.not_timed)
 
 
-def _timed(row: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
-    unfit = _unfit(row, gpu)
-    measured = row.measurement if not unfit else None
+def _timed(timing: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
+    unfit = _unfit(timing, gpu)
+    measured = timing.measurement if not unfit else None
     return TimedCase(
-        case=row.case,
-        device=gpu.name if gpu else row.gpu,
+        case=timing.case,
+        device=gpu.name if gpu else timing.gpu,
         slower_percent=_percent(measured.ratio) if measured else None,
         low_percent=_percent(measured.ratio_low) if measured else None,
         high_percent=_percent(measured.ratio_high) if measured else None,
         noise_percent=100 * measured.noise_floor if measured else 0.0,
         speed=measured.speed if measured else None,
         enough=measured is not None and measured.unclear in _ENOUGH,
-        faulted=row.outputs.status in FAULTS,
-        same_result=_same_result(row.outputs),
-        bitwise_equal=row.outputs.status is OutputStatus.EQUAL,
-        note=_note(row, unfit),
+        faulted=timing.outputs.status in FAULTS,
+        same_result=_same_result(timing.outputs),
+        bitwise_equal=timing.outputs.status is OutputStatus.EQUAL,
+        note=_note(timing, unfit),
     )
 
 
-def _note(row: CaseTiming, unfit: str) -> str:
+def _note(timing: CaseTiming, unfit: str) -> str:
     """What a reader must know of the case: a fault before anything else."""
-    if row.outputs.status in FAULTS:
-        side = f" at {row.outputs.side}" if row.outputs.side else ""
-        return f"{row.outputs.status}{side}: {row.outputs.message}"
-    return unfit or (row.measurement.why if row.measurement else row.note) or row.outputs.message
+    if timing.outputs.status in FAULTS:
+        side = f" at {timing.outputs.side}" if timing.outputs.side else ""
+        return f"{timing.outputs.status}{side}: {timing.outputs.message}"
+    return unfit or (timing.measurement.why if timing.measurement else timing.note) or timing.outputs.message
 
 
-def _unfit(row: CaseTiming, gpu: GpuRecord | None) -> str:
+def _unfit(timing: CaseTiming, gpu: GpuRecord | None) -> str:
     """Why a measurement must not be relied on; empty where it may. No comparison holds for a NaN."""
     if gpu is None:
         return "nothing is recorded of this GPU"
     if not gpu.trustworthy:
         return f"the GPU was busy or throttled: {', '.join((*gpu.throttled, *gpu.other_processes)) or '?'}"
-    found = row.measurement
-    if found is None:
+    measurement = timing.measurement
+    if measurement is None:
         return ""
-    is_interval = 0 < found.ratio_low <= found.ratio <= found.ratio_high < math.inf
-    return "" if is_interval and found.noise_floor < math.inf else "the figures are no interval"
+    is_interval = 0 < measurement.ratio_low <= measurement.ratio <= measurement.ratio_high < math.inf
+    return "" if is_interval and measurement.noise_floor < math.inf else "the figures are no interval"
 
 
 def _percent(ratio: float) -> float:
