@@ -145,6 +145,11 @@ def _timed(given: GivenRun, asked: TimingOptions) -> TimingResults:
 
 def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
     """The timings of a copy of the run, joined to those that it has. Raises UsageError for another run."""
+    if Path(text).suffix == ".json" and Path(text).is_file():
+        raise UsageError(
+            f"{text} alone does not say which binaries were timed",
+            hint="--take the folder or archive that `irdiff time` wrote it into, next to run.json",
+        )
     with run_argument.opened(text, config) as other:
         if other.run != given.run:
             raise UsageError(

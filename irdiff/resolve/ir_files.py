@@ -21,6 +21,7 @@ from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
 
 SUFFIXES = (".ttir", ".ttgir")
+_READ_BY_NO_COMPILER = (".llir", ".ll", ".ptx", ".amdgcn", ".s", ".sass")
 _RELEASE = re.compile(r"triton==(\d+(?:\.\d+)*)")
 _WORKLOAD = '''"""One file of IR."""
 
@@ -38,8 +39,13 @@ def sides(paths: Sides[Path], options: Sequence[str], triton: str | None, config
     Raises UsageError, ToolchainError.
     """
     if paths.base.suffix != paths.head.suffix or paths.head.suffix not in SUFFIXES:
+        if paths.base.suffix == paths.head.suffix and paths.head.suffix in _READ_BY_NO_COMPILER:
+            raise UsageError(
+                f"{paths.base} and {paths.head} are texts that no Triton compiler takes",
+                hint=f"diff <(irdiff normalize {paths.base}) <(irdiff normalize {paths.head})",
+            )
         raise UsageError(
-            f"{paths.base} and {paths.head} are not two files of one stage",
+            f"{paths.base} and {paths.head} are not two files of one stage that a compiler takes",
             hint="both must end in .ttir, or both in .ttgir",
         )
     chosen = dict(_option(text) for text in options)
