@@ -109,10 +109,10 @@ def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]
     for side, test in compared.sides.items():
         if test is None:
             yield f"{side} has no such test"
-        elif test.outcome != "passed":
-            yield f"{test.outcome} here: {test.reason}"
         else:
             yield from test.doubts
+            if test.outcome != "passed":
+                yield f"{test.outcome} here: {test.reason}"
     if not compared.cases and not any(test and test.errors for test in compared.sides):
         yield "launches nothing here"
     for case in compared.cases.values():

@@ -233,14 +233,14 @@ def _on_event(event, arguments):
     if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
         _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
     elif event == "os.fork" or (event == "import" and arguments[0] == "multiprocessing.popen_spawn_posix"):
-        caveat(_CHILD, is_compared=False)
+        caveat(CHILD, is_compared=False)
     elif event in _STARTS:
         words = arguments[_STARTS[event]]
         words = words if isinstance(words, (list, tuple)) else [words]
         if _PYTHON.search(" ".join(os.fsdecode(word) for word in words)):
-            caveat(_CHILD, is_compared=False)
+            caveat(CHILD, is_compared=False)
 
 
 _STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0}
 """{event: which of its arguments is the command}"""
-_CHILD = "starts another Python process: what that launches was not compared"
+CHILD = "starts another Python process: what that launches was not compared"

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -31,6 +32,8 @@ from . import (
 from .texts import sha256
 
 _MOST_REASON = 300
+_MOST_CPU_S = 30
+"""Without a GPU a test takes tenths of a second; one that calculates for longer is not worth the wait."""
 _NEEDS_CODE = 71
 """The exit code of a test's process that has to run again, with the texts that it was not given."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
@@ -83,7 +86,7 @@ class TestRecorder:
             return os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
-        late = number == signal.SIGALRM
+        late = number in (signal.SIGALRM, signal.SIGXCPU)
         test = _Test(name_of(item))
         test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
         write_line(self.lines, test.row())
@@ -93,6 +96,7 @@ class TestRecorder:
         code = 70
         try:
             signal.alarm(self.options.timeout)
+            resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, resource.RLIM_INFINITY))
             code = 0 if self._record(item) else _NEEDS_CODE
         finally:
             sys.stdout.flush()
@@ -102,7 +106,7 @@ class TestRecorder:
     def _record(self, item):
         """Writes the line of a test. False where it failed, and was not given a text that it looked at."""
         self._test = test = _Test(name_of(item))
-        noted.has_launched, noted.listener, noted.compiled_text = False, test.doubt, self.compiled_text
+        noted.has_launched, noted.listener, noted.compiled_text = False, self._doubt, self.compiled_text
         storages.begin_entry(())
         _seed()
         with intercept.intercepted(self.target, self, self.options.configs, left_out=test.left_out):
@@ -114,6 +118,12 @@ class TestRecorder:
             return False
         write_line(self.lines, test.row())
         return True
+
+    def _doubt(self, what):
+        """A test that starts another Python process ends there: what that launches is never seen."""
+        self._test.doubt(what)
+        if what == noted.CHILD:
+            pytest.fail(what, pytrace=False)
 
     def append(self, captured):
         """A launch was intercepted."""
@@ -153,7 +163,7 @@ class TestRecorder:
         try:
             text = recorded_ir.artifact_of(path, reached.target, stage) if name else None
         finally:
-            noted.listener = self._test.doubt
+            noted.listener = self._doubt
         if text is not None:
             seen = _without_places(text) if isinstance(text, str) else text
             self._test.reads.append([name, stage, sha256(seen)[:16]])
