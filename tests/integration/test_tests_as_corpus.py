@@ -91,6 +91,24 @@ def test_a_test_whose_file_changed_is_not_said_to_be_unchanged(irdiff, repositor
 
 
 @pytest.mark.wide
+def test_launches_of_a_renamed_test_and_of_moved_parameters_are_found_again(irdiff, repository, tmp_path):
+    sizes = '@pytest.mark.parametrize("n", [1000, 1400])\ndef test_sizes(n):\n    launch_add(n)\n\n\n'
+    moved = sizes.replace("[1000, 1400]", "[520, 1400, 1000]")
+    write(repository, {"tests/test_ops.py": TESTS.replace("def test_add(", "def test_sum(") + sizes})
+    commit(repository, "Sizes")
+    write(repository, {"tests/test_ops.py": TESTS + moved})
+    commit(repository, "Moved")
+    words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "run"))
+    done = irdiff("compare", "HEAD~1", "HEAD", *words, cwd=repository)
+    assert done.verdicts() == {"unchanged": 3}, done.stderr
+    assert {case["kernel"] for case in done.run["cases"]} == {"add", "scale"}
+    found = statuses(tmp_path / "run")
+    assert {found[f"test_sizes[{n}]"][0] for n in (1000, 1400)} == {"not known"}  # their file differs
+    reasons = {found[f"{name}[dtype{n}]"][1] for name in ("test_add", "test_sum") for n in (0, 1)}
+    assert reasons == {"base has no such test", "head has no such test"}
+
+
+@pytest.mark.wide
 def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
     out = tmp_path / "recorded"
     words = ("--toolchain", "triton==3.9.0", "--tests", "tests", "--target", "sm_90", "--out", str(out))
