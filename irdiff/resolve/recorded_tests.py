@@ -164,6 +164,8 @@ def record(session: TestSession, target: Target, chosen: Collection, config: Con
         words = ["--select", str(selected), "--jobs", str(config.jobs)]
         words += ["--timeout", str(int(config.limits.timeout_s))]
         _run(session, target, words, folder, config)
+        if names and not any(any(_lines(path)) for path in folder.glob("tests-*.jsonl")):
+            raise _not_run(session, folder / "log")
         (folder / _DONE).touch()
     return _read(folder, session.tree, chosen)
 
@@ -203,8 +205,16 @@ def _run(session: TestSession, target: Target, words: Sequence[str], folder: Pat
     command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
     code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
     if code:
-        last = (log.read_text(errors="replace").strip().splitlines() or [""])[-1]
-        raise ToolchainError(f"{toolchain.spec}: its tests could not be run: {last}", log_path=str(log))
+        raise _not_run(session, log)
+
+
+def _not_run(session: TestSession, log: Path) -> ToolchainError:
+    last = (log.read_text(errors="replace").strip().splitlines() or ["nothing was said"])[-1]
+    return ToolchainError(
+        f"{session.toolchain.spec}: its tests could not be run: {last}",
+        hint="packages that they import: --with torch --with numpy",
+        log_path=str(log),
+    )
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
