@@ -108,9 +108,7 @@ def _by_direction(times: Sides[LaunchTime]) -> ExpectedTime:
     moves = dict(_moves(times))
     schedule, latency = moves["schedule"], moves["latency of one warp"]
     if min(abs(schedule), abs(latency)) <= _LIKELY or schedule * latency < 0:
-        return _unknown(
-            "the simulated schedule moved by too little to tell, or its warps did not move with it"
-        )
+        return _unknown("the simulation moved by less than 5 %, or its block and one warp alone disagree")
     expected = Expected.SLOWER if schedule > 0 else Expected.FASTER
     farthest = sorted(times.base.counts, key=lambda name: -abs(moves[name]))[:2]
     return ExpectedTime(expected=expected, why="; ".join(_shown(times, name) for name in farthest))

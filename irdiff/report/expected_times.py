@@ -41,7 +41,7 @@ def _records(words: Collection[Expected]) -> str:
         if word in words:
             by_record.setdefault(record, []).append(f"`{word}`")
     if not by_record:
-        return "irdiff expects nothing where it did not count: it counts short launches of sm_90."
+        return "`irdiff explain` says why for each case."
     said = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
     return f"Of {EVIDENCE}: {said}."
 

@@ -47,7 +47,7 @@ def test_where_nothing_is_known_it_says_so_without_a_record():
     words = expected_times.headline(expecting(Expected.UNKNOWN))
     assert words == (
         "Time of 1 changed case, not measured: 1 not known. "
-        "irdiff expects nothing where it did not count: it counts short launches of sm_90."
+        "`irdiff explain` says why for each case."
     )
     assert expected_times.headline(run(case(verdict=Verdict.CHANGED))) == ""
 
