@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -38,6 +39,8 @@ _NEEDS_CODE = 71
 """The exit code of a test's process that has to run again, with the texts that it was not given."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
 """Whose texts are compared, case by case."""
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
+"""Where an object lies that an error names: another place in each process."""
 
 
 class TestRecorder:
@@ -171,7 +174,8 @@ class TestRecorder:
 
     def failed(self, error):
         """The frontend raises it to the test."""
-        self._test.errors.append(_one_line(_without_places(f"{type(error).__name__}: {error}")))
+        text = _without_places(f"{type(error).__name__}: {error}")
+        self._test.errors.append(_one_line(_ADDRESS.sub("at 0x", text)))
 
 
 class _Test:

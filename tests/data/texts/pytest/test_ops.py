@@ -27,6 +27,11 @@ def wrong(x):
     tl.static_assert(False, "never")
 
 
+@triton.jit
+def sliced(x):
+    x[10:]
+
+
 def launch_add(n=1000, dtype=torch.float32):
     x, y = (torch.randn(n, device="cuda").to(dtype) for _ in range(2))
     out = torch.empty_like(x)
@@ -105,8 +110,9 @@ def test_launches_a_kernel_again():
 
 
 def test_expects_an_error():
-    with pytest.raises(triton.CompilationError):
-        wrong[(1,)](torch.empty(1, device="cuda"))
+    for kernel in (wrong, sliced):
+        with pytest.raises(triton.CompilationError):
+            kernel[(1,)](torch.empty(1, device="cuda"))
     launch_scale()
 
 
