@@ -46,8 +46,7 @@ def test_a_measured_case_is_not_expected_to_be_anything():
 def test_where_nothing_is_known_it_says_so_without_a_record():
     words = expected_times.headline(expecting(Expected.UNKNOWN))
     assert words == (
-        "Time of 1 changed case, not measured: 1 not known. "
-        "`irdiff explain` says why for each case."
+        "Time of 1 changed case, not measured: 1 not known. `irdiff explain` says why for each case."
     )
     assert expected_times.headline(run(case(verdict=Verdict.CHANGED))) == ""
 
