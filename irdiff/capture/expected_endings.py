@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from irdiff.capture.program_failures import ENDED_EARLY
 from irdiff.model import CaptureFailure, Launch, Pair, Sides
 from irdiff.resolve.sides import Side
 from irdiff.words import shortened
 
-_TESTS_FAILED = "EndedEarly: pytest ended with 1: tests failed"
+_TESTS_FAILED = f"{ENDED_EARLY}pytest ended with 1: tests failed"
 """The message of `worker.run_program`."""
 _TESTS_FAIL = (
     "pytest ends with 1 on both sides: values are not computed, so assertions fail, and what a test launches "
@@ -42,7 +43,7 @@ def left_out(pairs: Sequence[Pair], sides: Sides[Side]) -> tuple[list[Pair], tup
 
 def _lacking(side: str, program: str, failure: CaptureFailure) -> str:
     other = "head" if side == "base" else "base"
-    reason = shortened(failure.failure.message.removeprefix("EndedEarly: "), _MAX_REASON)
+    reason = shortened(failure.failure.message.removeprefix(ENDED_EARLY), _MAX_REASON)
     fails = f"{side} has no {program}, and that of {other} fails there ({reason})"
     return f"{fails}: its launches were not compared"
 

@@ -184,11 +184,10 @@ def failed(pair: Pair, failures: Sides[Failure | None], findings: tuple[Finding,
 
 def failed_program(case: ComparedCase) -> Failure | None:
     """How the program ended, where the case stands for what it would have launched had it come to its end."""
+    if not case_ids.is_program(case.workload):
+        return None
     failures = (side for side in (case.failures.head, case.failures.base) if side)
-    ended = (
-        failure for failure in failures if case_ids.is_program(case.workload) and failure.stage == "capture"
-    )
-    return next(ended, None)
+    return next((failure for failure in failures if failure.stage == "capture"), None)
 
 
 def not_compared(case: ComparedCase) -> bool:
@@ -213,10 +212,8 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
         both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
         return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
     alone = head or base
-    if (
-        alone and alone.stage == "capture" and case_ids.is_program(pair.workload)
-    ):  # the other side's came to its end
-        return Verdict.BROKEN if head else Verdict.FIXED
+    if alone and alone.stage == "capture" and case_ids.is_program(pair.workload):
+        return Verdict.BROKEN if head else Verdict.FIXED  # the other side's came to its end
     if head:  # a case that base does not have, and that head does not compile: no side has code
         return Verdict.FAILING if pair.base is None else Verdict.BROKEN
     return Verdict.REMOVED if pair.head is None else Verdict.FIXED

@@ -90,9 +90,9 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
 def _place(run: Run, case: Case, root: str) -> tuple[str | None, int]:
     """The file and line of the kernel's `def`; None where the run names no file that lies below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
-    return _repository_path(launch.source_path if launch else "", root), max(
-        launch.source_line, 1
-    ) if launch else 1
+    if launch is None:
+        return None, 1
+    return _repository_path(launch.source_path, root), max(launch.source_line, 1)
 
 
 def _repository_path(text: str, root: str) -> str | None:

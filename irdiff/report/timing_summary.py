@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from irdiff.timing import results as timings
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Measurement, Speed, TimingResults
@@ -62,7 +63,7 @@ class TimingSummary:
             return words
         return f"{words}; the slowest is {slowest.case_id}, {100 * (slowest.measured.ratio - 1):+.1f} %"
 
-    @property
+    @cached_property
     def gravity(self) -> dict[str, float]:
         """By case: above 0 where it writes wrong results, faults, or is slower; the gravest has the most."""
         slower = {row.case_id: row.measured.ratio for row in self.rows if row.measured.speed is Speed.SLOWER}
