@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from irdiff.compare.cases import not_compared
 from irdiff.model import Expected, Meaning, Run, Verdict
+from irdiff.report import edit_coverage
 from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, OutputStatus, Speed, TimingResults
 from irdiff.words import counted, first_few
 
@@ -88,6 +89,5 @@ def _not_compared(run: Run) -> str:
     blind = sum(map(not_compared, run.cases))
     parts = [f"{failing} that compile on neither side"] if failing else []
     parts += [f"the code of {blind}"] if blind else []
-    parts += ["what the runtime does at a launch, which differs"] if run.runtime else []
-    parts += run.unexamined
+    parts += edit_coverage.not_looked_at(run)
     return "; ".join(parts) or "nothing that is known"

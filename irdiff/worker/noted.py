@@ -199,8 +199,7 @@ def caveat(what, *, is_compared=True):
         return
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
-        path = frame.f_code.co_filename
-        if not os.path.isabs(path) and not path.startswith("<"):
+        if path := _relative(frame.f_code.co_filename):
             add_caveat(what, path, frame.f_lineno, is_compared=is_compared)
             return
         frame = frame.f_back

@@ -291,11 +291,12 @@ def test_processes_that_a_program_starts_are_named(load, tmp_path):
     noted.watch_files()
     noted.begin_files(str(tmp_path))
     exec(compile(PROGRAM, "bench/run.py", "exec"), {})
+    exec(compile(PROGRAM, str(tmp_path / "tests" / "test_run.py"), "exec"), {})  # as pytest names it
     exec(compile(PROGRAM, "/site-packages/torch/_inductor/cpu_vec_isa.py", "exec"), {})
     noted.end_files()
     sys.audit("os.fork")
     assert [(path, line) for path, line, _ in noted.caveats(is_compared=False)] == [
-        ("bench/run.py", n) for n in (2, 3, 5, 6)
+        (path, n) for path in ("bench/run.py", "tests/test_run.py") for n in (2, 3, 5, 6)
     ]
 
 
