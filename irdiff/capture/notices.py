@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from irdiff import case_ids
 from irdiff.capture.pairing import CapturedWorkload
+from irdiff.capture.program_failures import FRAME, NOT_THE_PROGRAMS
 from irdiff.model import Failure, Sides
 from irdiff.resolve.sides import Side
 from irdiff.words import counted, first_few
@@ -15,10 +16,8 @@ from irdiff.words import counted, first_few
 _MISSING = re.compile(
     r"ModuleNotFoundError: No module named '([\w.]+)'|PackageNotFoundError: .*? for ([\w.-]+)"
 )
-_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
 _MAX_NAMES = 3
 _MAX_CAVEATS = 5
-_MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 
 def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
@@ -68,8 +67,8 @@ def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -
 def _importer(failure: Failure, workload: str) -> str:
     """The nearest file of the user's that the traceback goes through."""
     before = failure.stderr.rpartition(failure.message[:40])[0] or failure.stderr
-    paths = [path for path, _ in _FRAME.findall(before)]
-    own = [path for path in paths if not any(mark in path for mark in _MACHINERY)]
+    paths = [path for path, _ in FRAME.findall(before)]
+    own = [path for path in paths if not any(mark in path for mark in NOT_THE_PROGRAMS)]
     return own[-1] if own else f"{workload}.py"
 
 

@@ -14,8 +14,10 @@ from irdiff.words import shortened
 
 ENDED_EARLY = "EndedEarly: "
 """Before the message of an error of the program's own (`worker.run_program`)."""
-_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
-_NOT_THE_PROGRAMS = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
+FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
+"""A line of a traceback: its file and line number."""
+NOT_THE_PROGRAMS = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
+"""In the paths of frames that no program wrote."""
 _RUNS_IT = ("<frozen runpy>", "irdiff/worker/run_program.py")
 _MAX_MESSAGE = 140
 
@@ -35,8 +37,8 @@ def of(failure: Failure, workload: str) -> ProgramFailure:
     message = shortened(failure.message.removeprefix(ENDED_EARLY), _MAX_MESSAGE)
     frames = [
         (path, number)
-        for path, number in _FRAME.findall(failure.stderr)
-        if not path.startswith("/") and not any(part in path for part in _NOT_THE_PROGRAMS)
+        for path, number in FRAME.findall(failure.stderr)
+        if not path.startswith("/") and not any(part in path for part in NOT_THE_PROGRAMS)
     ]
     if not frames:
         return ProgramFailure(program=workload.partition("/")[2], reason=message, path="", line=0)
@@ -50,7 +52,7 @@ def own_traceback(stderr: str) -> list[str]:
     lines: list[str] = []
     is_own = True
     for line in stderr.splitlines():
-        if frame := _FRAME.match(line):
+        if frame := FRAME.match(line):
             is_own = not any(part in frame[1] for part in _RUNS_IT)
         elif not line.startswith("    "):  # the quoted source is indented by more than its frame
             is_own = True
