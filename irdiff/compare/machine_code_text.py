@@ -39,15 +39,15 @@ class MachineCodeText:
     def __init__(self, content: Callable[[str], bytes], packages: Sequence[str]) -> None:
         """content: of an artifact, by its digest; packages: the folders of `triton`, the newest last."""
         self._programs = programs(packages)
-        self._content = content
+        self.content = content
         self._text = lru_cache(maxsize=8)(self._disassembled)
 
-    def of(self, digest: str) -> str | None:
+    def text(self, digest: str) -> str | None:
         """None where no disassembler is there, or none can read it."""
         return self._text(digest)
 
     def _disassembled(self, digest: str) -> str | None:
-        content = self._content(digest)
+        content = self.content(digest)
         for program in reversed(self._programs):  # a newer one knows the architectures of older ones, too
             try:
                 return disassembled(program, content)

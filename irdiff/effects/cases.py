@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from irdiff import effects
 from irdiff.backends import nvidia
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.effects import agreement, sass
+from irdiff.effects import agreement, machine_words, sass
 from irdiff.errors import NormalizeError
 from irdiff.model import Artifact, Bits, ComparedCase, Effects, Meaning, NotShown, Sides, Verdict
 from irdiff.stages import Stage
@@ -17,12 +18,21 @@ from irdiff.texts import ir_of
 
 TextOf = Callable[[str, str], Sequence[str]]
 """The canonical lines of a stage's artifact, by its digest."""
-Disassembled = Callable[[str], str | None]
-"""SASS of a cubin, by its digest; None where no disassembler can be run."""
+
+
+class Cubins(Protocol):
+    """Cubins by their digests."""
+
+    def content(self, digest: str) -> bytes: ...
+
+    def text(self, digest: str) -> str | None:
+        """SASS; None where no disassembler can be run."""
+
+
 _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
 
 
-def of_case(case: ComparedCase, text_of: TextOf, disassembled: Disassembled) -> Effects | None:
+def of_case(case: ComparedCase, text_of: TextOf, machine_code: Cubins) -> Effects | None:
     """None where the code of both sides was not compared."""
     if case.verdict is not Verdict.CHANGED:
         return None
@@ -38,7 +48,7 @@ def of_case(case: ComparedCase, text_of: TextOf, disassembled: Disassembled) -> 
         found = _with(found, hazards=(*wrong, *found.hazards), kind=Meaning.HAZARD)
     elif doubt := agreement.doubts(case.metadata):
         found = _doubted(found, doubt)
-    return _with_machine_code(case, found, disassembled) if found.kind is Meaning.SAME else found
+    return _with_machine_code(case, found, machine_code) if found.kind is Meaning.SAME else found
 
 
 def _texts(case: ComparedCase, text_of: TextOf) -> Iterator[tuple[str, Sides[Sequence[str]]]]:
@@ -71,12 +81,12 @@ def _doubted(found: Effects, doubt: NotShown) -> Effects:
     return _with(found, kind=Meaning.NOT_SHOWN, not_shown=(*found.not_shown, doubt))
 
 
-def _with_machine_code(case: ComparedCase, found: Effects, disassembled: Disassembled) -> Effects:
+def _with_machine_code(case: ComparedCase, found: Effects, machine_code: Cubins) -> Effects:
     """PTX is not what executes: `ptxas` chooses which products and sums it fuses, and may be wrong."""
-    binaries = [side.get(nvidia.CUBIN) for side in case.artifacts]
-    if found.stage != nvidia.ASSEMBLY or None in binaries:
+    binaries = [side[nvidia.CUBIN].digest for side in case.artifacts if nvidia.CUBIN in side]
+    if found.stage != nvidia.ASSEMBLY or len(binaries) < 2 or _are_of_same_kinds(binaries, machine_code):
         return found
-    texts = [disassembled(each.digest) for each in binaries if each]
+    texts = [machine_code.text(digest) for digest in binaries]
     if None in texts:
         return replace(found, bits=Bits.UNKNOWN, kind=Meaning.NOT_SHOWN, not_shown=(
             NotShown(reason="the PTX does the same, and the machine code could not be read (ptxas)"),
@@ -89,6 +99,14 @@ def _with_machine_code(case: ComparedCase, found: Effects, disassembled: Disasse
         detail=_words(ours, theirs),
     )
     return _doubted(found, doubt)
+
+
+def _are_of_same_kinds(binaries: Sequence[str], machine_code: Cubins) -> bool:
+    try:
+        base, head = (machine_words.kinds(machine_code.content(digest)) for digest in binaries)
+    except NormalizeError:
+        return False
+    return base == head
 
 
 def _words(ours: Counter[str], theirs: Counter[str]) -> str:

@@ -12,7 +12,7 @@ _INSTRUCTION = re.compile(
     r"(?:/\*[0-9a-f]+\*/\s+)?(?:\{ )?(?:@(?!!U?PT\b)!?U?P\w+ )?([A-Z][A-Z0-9_]+)([.\w]*) ?([^;]*);"
 )
 """Not of what never runs: `@!PT LDS RZ, [RZ]`, which ptxas puts before a `BAR` as often as it likes."""
-_FLOATS = re.compile(r"[DFH](?:ADD|MUL|FMA|MNMX)2?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
+_FLOATS = re.compile(r"(?:[DFH]|FH)(?:ADD|MUL|FMA|MNMX)[23]?|MUFU|[HDQIO]G?MMA|UTC\w*MMA|FRND|FCHK")
 _MEMORY = re.compile(r"LDG|STG|LDS|STS|LDSM|STSM|LDGSTS|ATOMG?|ATOMS|REDG?|UTMA\w+|UBLKCP|LDTM|STTM")
 _WORDS = {".64": 2, ".128": 4, ".256": 8}
 """Of 32 bits, by the modifier of an access."""

@@ -105,7 +105,7 @@ class CaseDescriber:
         text = self._reader.comparator.text
         try:
             return effects_of.of_case(
-                case, lambda stage, digest: text(stage, digest).lines, self._machine_code.of
+                case, lambda stage, digest: text(stage, digest).lines, self._machine_code
             )
         except DamagedArtifactError:
             return None

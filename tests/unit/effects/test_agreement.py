@@ -1,6 +1,7 @@
 """What must agree with the code: headers, launches, and the operations that ptxas made."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from irdiff import effects
 from irdiff.effects import cases, sass
 from irdiff.model import Artifact, Bits, Meaning, Sides, Verdict
 from irdiff.store import sha256
+from tests.elf_files import elf_file
 from tests.unit import runs
 
 AMD = [
@@ -35,7 +37,21 @@ def test_a_header_that_reserves_fewer_registers_than_code_uses_is_a_hazard():
     assert effects.compare("amdgcn", base, AMD + registers(48, 48)).kind is Meaning.SAME
 
 
-def of_case(metadata=({}, {}), machine_code=None):
+@dataclass(frozen=True)
+class Cubins:
+    """By digest: their texts, where a disassembler is there, and what they hold."""
+
+    texts: Mapping[str, str]
+    held: bytes = b"no cubin"
+
+    def content(self, digest):
+        return self.held
+
+    def text(self, digest):
+        return self.texts.get(digest)
+
+
+def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin"):
     artifacts = {
         stage: Artifact(stage=stage, digest=sha256(stage.encode()), size_bytes=1)
         for stage in ("ptx", "cubin")
@@ -45,7 +61,7 @@ def of_case(metadata=({}, {}), machine_code=None):
     sides = Sides(base=dict(metadata[0]), head=dict(metadata[1]))
     case = replace(case, metadata=sides)
     texts = {sha256(b"cubin"): SASS, sha256(b"other"): SASS, **(machine_code or {})}
-    return cases.of_case(case, lambda stage, digest: PTX, texts.get)
+    return cases.of_case(case, lambda stage, digest: PTX, Cubins(texts, held))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +102,13 @@ def test_ptxas_may_be_wrong(head, kind, words):
     assert found.kind is kind
     assert words in "".join(found.said)
     assert (found.bits is Bits.SAME) == (kind is Meaning.SAME)
+
+
+def test_machine_code_of_the_same_operations_needs_no_disassembler():
+    unread = dict.fromkeys((sha256(b"cubin"), sha256(b"other")))
+    assert of_case(machine_code=unread).kind is Meaning.NOT_SHOWN
+    cubin = elf_file({".text.k": 0x207037221.to_bytes(16, "little")})
+    assert of_case(machine_code=unread, held=cubin).bits is Bits.SAME
 
 
 def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
