@@ -44,8 +44,8 @@ def capture(
 def _rows(found: TestCases) -> list[dict[str, object]]:
     tests = found.recordings.head.tests
     return [
-        {**asdict(test), "launches": found.cases[name], "target": found.target.name}
-        for name, test in sorted(tests.items())
+        {**asdict(test), "launches": found.cases[identity], "target": found.target.name}
+        for identity, test in sorted(tests.items())
     ]
 
 

@@ -1,8 +1,8 @@
 """Which tests launch something that changed, and which launch nothing that did.
 
 A test is *unchanged* where each side followed it to its end, whatever it launched was compared and has the
-same code and the same arguments on both sides, and nothing else that it depends on differs. A test that
-launches anything that changed is *changed*. All others are *not known*, with the first reason.
+same code and the same arguments on both sides, and nothing else that it depends on differs. A test of head
+that launches anything that changed is *changed*. All others are *not known*, with the first reason.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
 
 
 def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterator[TestAnswer]:
-    for name, launch_ids in sorted(found.cases.items()):
-        base, head = (side.tests.get(name) for side in found.recordings)
+    for identity, launch_ids in sorted(found.cases.items()):
+        base, head = (side.tests.get(identity) for side in found.recordings)
+        either = head or base
+        assert either is not None
         launches = {launch_id: cases.get(f"{launch_id}@{found.target.name}") for launch_id in launch_ids}
         compared = _ComparedTest(
-            name=name,
             sides=Sides(base=base, head=head),
             cases=launches,
             reads=tuple(_reads(base, head, {found.pairs[key]: case for key, case in launches.items()})),
         )
-        reason, status = _changed(compared), TestStatus.CHANGED
+        reason, status = _changed(compared) if head else None, TestStatus.CHANGED
         if reason is None:
             reason = next(_voids(run, found, compared), "")
             status = TestStatus.NOT_KNOWN if reason else TestStatus.UNCHANGED
         yield TestAnswer(
-            name=name,
+            name=either.name,
             target=found.target.name,
             status=status,
             reason=reason,
@@ -58,7 +59,6 @@ def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterato
 class _ComparedTest:
     """A test on both sides, for one target."""
 
-    name: str
     sides: Sides[RecordedTest | None]
     cases: Mapping[str, Case | None]
     """By launch id; None for a launch that was not compared."""
@@ -106,10 +106,9 @@ def _changed(test: _ComparedTest) -> str | None:
 
 def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]:
     """Why a test may not be said to be unchanged."""
-    for side, test in compared.sides.items():
-        if test is None:
-            yield f"{side} has no such test"
-        else:
+    yield from (f"{side} has no such test" for side, test in compared.sides.items() if test is None)
+    for test in compared.sides:
+        if test is not None:
             yield from test.doubts
             if test.outcome != "passed":
                 yield f"{test.outcome} here: {test.reason}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from typing import Any
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.model import Target, Toolchain
+from irdiff.model import Sides, Target, Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import identity
 from irdiff.resolve.toolchains.identity import WORKER
@@ -78,7 +78,7 @@ class RecordedTest:
     """One test on one side."""
 
     name: str
-    """`tests/test_norm.py::test_rms[bf16]`, from the repository's root."""
+    """`tests/test_norm.py::test_rms[bf16]`, from the repository's root: as its side's pytest takes it."""
     outcome: str
     """`passed`, `failed`, `skipped`, or `died` where the test ended its process."""
     reason: str
@@ -108,6 +108,7 @@ class Recording:
 
     folder: Path
     tests: Mapping[str, RecordedTest]
+    """By identity, see `Collection`."""
     uncollected: Mapping[str, str]
     """By file, why pytest could not collect its tests."""
     tree: Path
@@ -125,12 +126,14 @@ class Recording:
 class Collection:
     """The tests that one side has."""
 
-    names: tuple[str, ...]
+    names: Mapping[str, str]
+    """By identity. That is the name, with the values of parameters in the place of numbers that pytest gives
+    them (`[dtype0]`), so it is the same test's when a parameter is added."""
     errors: Mapping[str, str]
     """By file, why pytest could not collect its tests."""
 
     def within(self, chosen: Container[str]) -> Collection:
-        return replace(self, names=tuple(name for name in self.names if name in chosen))
+        return replace(self, names={key: name for key, name in self.names.items() if key in chosen})
 
 
 def collected(session: TestSession, target: Target, config: Config) -> Collection:
@@ -138,11 +141,11 @@ def collected(session: TestSession, target: Target, config: Config) -> Collectio
     folder = _folder(session, target, (), config)
     if not (folder / _DONE).exists():
         _started(folder)
-        _run(session, target, [*session.paths], folder, config)
+        _run(session, target, ["--jobs", str(config.jobs), *session.paths], folder, config)
         (folder / _DONE).touch()
     rows = list(_lines(folder / _COLLECTED))
     errors = {row["file"]: row["error"] for row in rows if "error" in row}
-    names = tuple(dict.fromkeys(row["test"] for row in rows if "test" in row))
+    names = _by_identity({row["test"]: row["identity"] for row in rows if "test" in row})
     if not names:
         said = next(iter(errors.values()), "it found none").strip().splitlines()[-1]
         raise UsageError(
@@ -153,9 +156,33 @@ def collected(session: TestSession, target: Target, config: Config) -> Collectio
     return Collection(names=names, errors=errors)
 
 
+def _by_identity(identities: Mapping[str, str]) -> Mapping[str, str]:
+    """Names by identity. Of two tests that have one identity, each goes by its name."""
+    tests_of = Counter(identities.values())
+    return {identity if tests_of[identity] == 1 else name: name for name, identity in identities.items()}
+
+
+def matched(collections: Sides[Collection]) -> Sides[Collection]:
+    """Of two sides: a test that no other side's has the identity of goes by its name where that has one such,
+    too. A value may be printed in other words by another release.
+    """
+    base, head = collections
+    alone = [
+        {name for identity, name in ours.names.items() if identity not in theirs.names}
+        for ours, theirs in ((base, head), (head, base))
+    ]
+    on_both = alone[0] & alone[1]
+    return collections.map(
+        lambda side: replace(
+            side,
+            names={name if name in on_both else identity: name for identity, name in side.names.items()},
+        )
+    )
+
+
 def record(session: TestSession, target: Target, chosen: Collection, config: Config) -> Recording:
     """Runs these tests. Raises ToolchainError."""
-    names = sorted(chosen.names)
+    names = sorted(chosen.names.values())
     folder = _folder(session, target, names, config)
     if not (folder / _DONE).exists():
         _started(folder)
@@ -224,7 +251,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def _read(folder: Path, tree: Path, chosen: Collection) -> Recording:
     rows = {row["test"]: row for path in folder.glob("tests-*.jsonl") for row in _lines(path)}
-    tests = {name: _test(rows[name]) if name in rows else _lost(name) for name in chosen.names}
+    tests = {
+        identity: _test(rows[name]) if name in rows else _lost(name)
+        for identity, name in chosen.names.items()
+    }
     return Recording(folder=folder, tests=tests, uncollected=chosen.errors, tree=tree)
 
 

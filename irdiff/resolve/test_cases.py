@@ -44,7 +44,7 @@ class TestCases:
     collected: int
     """How many tests the sides have: a sample of them was recorded."""
     cases: Mapping[str, tuple[str, ...]]
-    """By test, the launch ids of its cases."""
+    """By the identity of a test, the launch ids of its cases."""
     pairs: Mapping[str, Pair]
     """By launch id."""
 
@@ -106,7 +106,8 @@ def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = 
         recording = found.recordings.of(side)
         (root / found.target.name).parent.mkdir(parents=True, exist_ok=True)
         if copied:
-            launches = [path for suffix in ("json", "mlir") for path in recording.folder.glob(f"*.{suffix}")]
+            names = [name for pair in found.pairs.values() for name in pair if name is not None]
+            launches = [path for name in dict.fromkeys(names) for path in recording.folder.glob(f"{name}.*")]
             (root / found.target.name).mkdir()
             for path in launches:
                 shutil.copy(path, root / found.target.name)

@@ -110,8 +110,10 @@ def _cases(
     config: Config,
     say: Callable[[str], None],
 ) -> TestCases:
-    collections = sessions.map(lambda session: recorded_tests.collected(session, target, config))
-    every = {name for collection in collections for name in collection.names}
+    collections = recorded_tests.matched(
+        sessions.map(lambda session: recorded_tests.collected(session, target, config))
+    )
+    every = {identity for collection in collections for identity in collection.names}
     chosen = set(recorded_tests.sample(every, sample))
     say(f"{target.name}: running {len(chosen):,} of {len(every):,} tests without a GPU")
     recordings = sessions.zip(collections).map(

@@ -28,7 +28,7 @@ class CapturedKernel:
         self.reached, self._record = reached, record
         self.src, self.hash, self.module = reached.src, "irdiff", None
         self.function, self.packed_metadata = _Handle(self), _Handle(self)
-        self.name = reached.src.fn.fn.__name__
+        self.name = reached.src.name if reached.function is None else reached.function.fn.__name__
         self.asm = _Asm(reached)
         self.metadata = _Metadata(
             {**(reached.options or {}), "name": self.name, "target": reached.target, "hash": self.hash}
@@ -48,7 +48,7 @@ class CapturedKernel:
         if _enter_hook() is None:
             return None
         metadata = compiler.LazyDict({"name": self.name, "function": self.function, "stream": stream})
-        describe = getattr(self.src.fn, "launch_metadata", None)
+        describe = getattr(self.reached.function, "launch_metadata", None)
         if describe is not None:
             by_name = dict(zip(self.src.fn.arg_names, args))
             metadata.add(describe, (grid, self.metadata, by_name))
@@ -78,14 +78,14 @@ class CapturedKernel:
         grid = [_dimension(number) for number in dimensions]
         launched = function.kernel if isinstance(function, _Handle) else self
         unseen = list(_unseen(launched, function, packed))
-        bound = _bound(self.src.fn, given[9:])
+        bound = _bound(self.src, given[9:])
         signature = {str(name): kind for name, kind in self.src.signature.items()}
         for name, value in bound.items():
             _check(name, signature.get(name), value)
         if enter_hook is not None:
             enter_hook(metadata)
         if launched is not self:
-            bound = _bound(launched.src.fn, given[9:])
+            bound = _bound(launched.src, given[9:])
         self._record(launched, bound, grid, stream, unseen)
         if exit_hook is not None:
             exit_hook(metadata)
@@ -207,16 +207,17 @@ def _dimension(number):
     return number
 
 
-def _bound(function, args):
-    """Arguments by name: of all parameters, or of those that are no constants (before 3.3, and by hand)."""
-    names = list(function.arg_names)
-    if len(args) != len(names):
+def _bound(src, args):
+    """Arguments by name: of all parameters, or of those that are no constants (before 3.3, and by hand).
+    Those of a kernel that is given as IR go by their numbers.
+    """
+    function = getattr(src, "fn", None)
+    names = list(src.signature) if function is None else list(function.arg_names)
+    if function is not None and len(args) != len(names):
         constants = {parameter.name for parameter in function.params if parameter.is_constexpr}
         names = [name for name in names if name not in constants]
     if len(args) != len(names):
-        raise TypeError(
-            f"{function.fn.__name__} takes {len(names)} arguments at its launch, {len(args)} were given"
-        )
+        raise TypeError(f"{src.name} takes {len(names)} arguments at its launch, {len(args)} were given")
     return dict(zip(names, args))
 
 

@@ -18,7 +18,7 @@ TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
 def kernel_name(captured):
-    return captured.function.fn.__name__
+    return captured.src.name if captured.function is None else captured.function.fn.__name__
 
 
 def describe(captured, launch_id, label, target, entry):
@@ -49,7 +49,12 @@ def _facts_of(captured):
 
 def of_captured(captured):
     """What a recording says of a launch: the part of `describe` that is the same wherever it is launched."""
-    return {**_described(captured), "options": _options(captured)}
+    if captured.function is None:  # it is given as a file of IR, which is gone when the test has ended
+        name = os.path.basename(captured.src.path)
+        own = {**_described_file(captured.src), "source_path": name, "sources": [name]}
+    else:
+        own = _described(captured)
+    return {**own, "options": _options(captured)}
 
 
 def _described_file(src):

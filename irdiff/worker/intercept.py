@@ -111,7 +111,8 @@ class Reached(BaseException):
 
     @property
     def function(self):
-        return self.src.fn
+        """None for a kernel that is given as IR."""
+        return getattr(self.src, "fn", None)
 
 
 class Captured:
@@ -125,7 +126,7 @@ class Captured:
         """The autotuner that launches it, as lines of `launching`."""
         self.queue = _queue(stream, grid is not None)
         self.allocator = staged_compile.scratch_allocator()
-        self.arguments = launching.seen(self) if function is not None else []
+        self.arguments = launching.seen(self)
         """As they were at the launch."""
         self.unseen = ()
         """What of the launch irdiff cannot read, as words; a launch that has it is never equal."""
@@ -216,9 +217,9 @@ class _Interception:
         """{id of a JIT function: the kernels that its last call left in its caches}"""
 
     def compile(self, src, target=None, options=None, **_):
-        if isinstance(src, str):
-            raise TypeError(f"irdiff: triton.compile({src!r}) launches nothing: use launch_ir in LAUNCHES")
         target = target or stub_driver.driver.active.get_current_target()
+        if isinstance(src, str):
+            return self._compile_file(src, target, options)
         made = error = None
         if self.with_frontend:
             try:
@@ -236,6 +237,18 @@ class _Interception:
             raise reached
         if src.fn not in _running:  # it is compiled by hand, and launches nothing yet
             self.sink.append(Captured(src.fn, {}, {}, None, reached))
+        return CapturedKernel(reached, _launch)
+
+    def _compile_file(self, path, target, options):
+        if not hasattr(self.sink, "failed"):
+            raise TypeError(f"irdiff: triton.compile({path!r}) launches nothing: use launch_ir in LAUNCHES")
+        try:
+            src = staged_compile.FileSource(path, target)
+            reached = Reached(src, target, options, frontend.run(src, target, options))
+        except Exception as raised:
+            self.sink.failed(raised, path)
+            raise
+        self.sink.append(Captured(None, {}, {}, None, reached))
         return CapturedKernel(reached, _launch)
 
     def run(self, function, *args, grid=None, warmup=False, **kwargs):

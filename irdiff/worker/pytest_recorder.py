@@ -29,6 +29,7 @@ from . import (
     rehearsal,
     settings,
     storages,
+    stub_driver,
 )
 from .texts import sha256
 
@@ -59,6 +60,15 @@ class TestRecorder:
         self._compiles = False
         """Whether a test gets the texts of compiled code that its assertions alone look at."""
         self._test = _Test("")
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_generate_tests(self, metafunc):
+        """Makes no items of parameters that are not to run: most of what collecting a large file takes."""
+        yield
+        calls = getattr(metafunc, "_calls", None)
+        if calls:
+            name = name_of(metafunc.definition)
+            calls[:] = [call for call in calls if f"{name}[{call.id}]" in self.names] or calls[:1]
 
     def pytest_collection_modifyitems(self, config, items):
         items[:] = [item for item in items if name_of(item) in self.names]
@@ -143,12 +153,14 @@ class TestRecorder:
 
     def _recorded(self, captured):
         """The name of the recording of a launch. Raises recorded_ir.Unrecordable."""
+        if captured.target != stub_driver.gpu_of(self.target):
+            raise recorded_ir.Unrecordable(f"compiles for another GPU: {captured.target.arch}")
         name = recorded_ir.digest_of(captured)[:32]
         path = os.path.join(self.folder, name)
         if not os.path.exists(path + ".json"):
             texts = recorded_ir.texts_of(captured, describe.of_captured(captured))
-            for suffix in (".mlir", ".json"):  # the last says to other processes that both are there
-                _write_whole(path + suffix, texts[suffix])
+            for suffix, text in texts.items():  # the last says to other processes that both are there
+                _write_whole(path + suffix, text)
         return name
 
     def compiled_text(self, reached, stage):
@@ -172,9 +184,9 @@ class TestRecorder:
             self._test.reads.append([name, stage, sha256(seen)[:16]])
         return text
 
-    def failed(self, error):
-        """The frontend raises it to the test."""
-        text = _without_places(f"{type(error).__name__}: {error}")
+    def failed(self, error, path=""):
+        """The frontend raises it to the test. `path`: of the file of IR that it was given."""
+        text = _without_places(f"{type(error).__name__}: {error}", *path and [os.path.dirname(path)])
         self._test.errors.append(_one_line(_ADDRESS.sub("at 0x", text)))
 
 
@@ -233,10 +245,32 @@ def name_of(item):
     return f"{os.path.relpath(item.path)}::{inner}"
 
 
+def identity_of(item):
+    """What a test is known by on both sides: its name, with values in the place of `[dtype0]`.
+
+    pytest numbers parameters that have no name of their own, so such a number is that of another value once a
+    parameter is added before it. A value that is printed with its address keeps its number.
+    """
+    name, call = name_of(item), getattr(item, "callspec", None)
+    if call is None or not name.endswith(f"[{call.id}]"):
+        return name
+    text = call.id
+    for argument, value in call.params.items():
+        numbered = re.compile(rf"(?<![^-]){re.escape(argument)}\d+(?![^-])")
+        shown = repr(value)
+        if not _ADDRESS.search(shown):
+            text = numbered.sub(shown.replace("\\", r"\\"), text)
+    return f"{name[: -len(call.id) - 2]}[{text}]"
+
+
 def write_line(path, row):
+    write_lines(path, [row])
+
+
+def write_lines(path, rows):
     """In one piece: other processes write to the file, too."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.write(descriptor, json.dumps(row).encode() + b"\n")
+    os.write(descriptor, "".join(json.dumps(row) + "\n" for row in rows).encode())
     os.close(descriptor)
 
 
@@ -256,10 +290,12 @@ def _seed():
         sys.modules["torch"].manual_seed(0)
 
 
-def _without_places(text):
-    """Where the toolchain and the repository lie is another place on each side."""
-    root = os.path.join(os.path.realpath("."), "")
-    return text.replace(describe.TRITON_ROOT, "<triton>").replace(root, "")
+def _without_places(text, *folders):
+    """Where the toolchain and the repository lie, and these folders, is another place on each side."""
+    text = text.replace(describe.TRITON_ROOT, "<triton>")
+    for folder in (os.path.realpath("."), *folders):
+        text = text.replace(os.path.join(folder, ""), "")
+    return text
 
 
 def _one_line(text):

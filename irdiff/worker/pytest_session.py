@@ -1,13 +1,16 @@
 """Runs the tests of a repository without a GPU, and records what each launches: what `--tests` starts.
 
-The tests are collected once. Each file is then imported in a process of its own, forked from this one, which
-has imported Triton and torch, and each of its tests runs in a process forked from that (`pytest_recorder`).
+Each file of tests is imported in a process of its own, forked from this one, which has imported Triton and
+torch: once to collect its tests, and again to run them, each in a process forked from there
+(`pytest_recorder`).
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import gc
+import importlib
 import json
 import os
 import sys
@@ -17,6 +20,8 @@ from . import extra_packages, gpu_libraries, noted, settings, staged_compile
 _LEAST_PART = 50
 """Tests for which a file is collected once more."""
 _QUIET = ["-q", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore"]
+
+_COLLECT = [*_QUIET, "--collect-only", "-qq"]
 
 
 def main(words):
@@ -33,16 +38,25 @@ def main(words):
     extra_packages.answer_as(arguments.target)
     os.chdir(arguments.root)
     sys.path[:0] = [os.path.abspath(folder) for folder in arguments.imports]
+    _load_pytest()
     collected = os.path.join(out, "collected.jsonl")
     if arguments.select is None:
-        # apart: two folders may each have a `test_core.py`
-        parts = [[path] for path in arguments.paths] or [[]]
-        works = [functools.partial(_collect, part, collected) for part in parts]
-        return max([_ended(os.fork() or _in_child(work)) for work in works])
+        return _collect_all(arguments.paths, collected, arguments.jobs)
     with open(arguments.select, encoding="utf-8") as file:
         names = file.read().splitlines()
     _run(_by_file(names), out, arguments)
     return 0
+
+
+def _load_pytest():
+    """Once, for all processes forked from here: each would read its 60 modules anew, and look through the
+    objects of torch whenever it collects garbage.
+    """
+    config = importlib.import_module("_pytest.config")
+    for name in getattr(config, "default_plugins", ()):
+        importlib.import_module(f"_pytest.{name}")
+    importlib.import_module("irdiff_worker.pytest_recorder")
+    gc.freeze()
 
 
 def _parser():
@@ -62,29 +76,83 @@ def _parser():
     return parser
 
 
-class _Collector:
-    """Writes the tests, and what could not be collected."""
+def _collect_all(paths, collected, jobs):
+    """The exit code. Each file apart: two folders may each have a `test_core.py`."""
+    parts: dict = {}
+    for path in paths or [""]:  # where pytest's own settings say that tests are
+        listed = f"{collected}.files"
+        code = _in_parallel([functools.partial(_list, path, collected, listed)], 1)
+        with open(listed, encoding="utf-8") as file:
+            files = file.read().splitlines()
+        if code:
+            return code
+        parts.update(dict.fromkeys(files or [path]))
+    parts = dict.fromkeys(sorted(parts, key=_size, reverse=True))
+    return _in_parallel([functools.partial(_collect, part, collected) for part in parts], jobs)
 
-    def __init__(self, path):
-        self.path = path
 
-    def pytest_collection_finish(self, session):
-        from .pytest_recorder import name_of, write_line
+def _size(path):
+    return os.path.getsize(path) if os.path.isfile(path) else 0
 
-        for item in session.items:
-            write_line(self.path, {"test": name_of(item)})
+
+def _list(path, collected, listed):
+    """Writes the files in which pytest looks for tests; none for what is a test already."""
+    import pytest
+
+    with open(listed, "w", encoding="utf-8") as file:
+        if "::" not in path:
+            pytest.main([*_COLLECT, *filter(None, [path])], plugins=[_Lister(collected, file)])
+
+
+class _Failures:
+    """Writes what could not be collected."""
+
+    def __init__(self, collected):
+        self.collected = collected
 
     def pytest_collectreport(self, report):
         from .pytest_recorder import write_line
 
         if report.failed:
-            write_line(self.path, {"file": report.nodeid, "error": str(report.longrepr)[-2000:]})
+            write_line(self.collected, {"file": report.nodeid, "error": str(report.longrepr)[-2000:]})
 
 
-def _collect(paths, collected):
+class _Lister(_Failures):
+    """Writes the files of tests, and imports none of them."""
+
+    def __init__(self, collected, file):
+        super().__init__(collected)
+        self.file = file
+
+    def pytest_pycollect_makemodule(self, module_path, parent):
+        import pytest
+
+        lister = self
+
+        class Unread(pytest.Module):
+            def collect(self):  # of a folder's files, those that are meant
+                lister.file.write(f"{os.path.relpath(module_path)}\n")
+                return []
+
+        return Unread.from_parent(parent, path=module_path)
+
+
+class _Collector(_Failures):
+    """Writes the tests."""
+
+    def pytest_collection_finish(self, session):
+        from .pytest_recorder import identity_of, name_of, write_lines
+
+        write_lines(
+            self.collected,
+            [{"test": name_of(item), "identity": identity_of(item)} for item in session.items],
+        )
+
+
+def _collect(path, collected):
     import pytest
 
-    pytest.main([*_QUIET, "--collect-only", "-qq", *paths], plugins=[_Collector(collected)])
+    pytest.main([*_COLLECT, *filter(None, [path])], plugins=[_Collector(collected)])
 
 
 def _by_file(names):
@@ -95,16 +163,24 @@ def _by_file(names):
 
 
 def _run(files, out, arguments):
-    """Several processes at a time; each collects one file, and runs its tests, or a part of them."""
-    running: set = set()
+    """Each process collects one file, and runs its tests, or a part of them."""
+    works = []
     for number, (path, names) in enumerate(_parts(files, arguments.jobs), 1):
-        if len(running) >= arguments.jobs:
-            running.remove(os.wait()[0])
         lines = os.path.join(out, f"tests-{number}.jsonl")
-        work = functools.partial(_run_file, path, set(names), out, lines, arguments)
-        running.add(os.fork() or _in_child(work))
-    while running:
-        running.remove(os.wait()[0])
+        works.append(functools.partial(_run_file, path, set(names), out, lines, arguments))
+    _in_parallel(works, arguments.jobs)
+
+
+def _in_parallel(works, jobs):
+    """Each in a process of its own. The greatest exit code."""
+    running, worst = 0, 0
+    for work in works:
+        if running >= jobs:
+            running, worst = running - 1, max(worst, _ended())
+        running += bool(os.fork() or _in_child(work))
+    for _ in range(running):
+        worst = max(worst, _ended())
+    return worst
 
 
 def _parts(files, jobs):
@@ -142,6 +218,6 @@ def _in_child(work):
         os._exit(code)
 
 
-def _ended(pid):
-    _, status = os.waitpid(pid, 0)
+def _ended():
+    _, status = os.wait()
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1

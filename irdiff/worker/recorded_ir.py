@@ -3,12 +3,14 @@
 A recorded launch is two files: `NAME.mlir`, the module as libtriton prints it with its locations, and
 `NAME.json` with all else that the stages are given, and what a catalog says of the launch. `triton.compile`
 takes it as it takes a kernel, so all of its stages run. Options are pickled: the interpreter that wrote them
-reads them.
+reads them. Of a launch that is given as a file of IR, that file is kept in place of `NAME.mlir`, under its
+own suffix.
 """
 
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import pickle
@@ -19,6 +21,7 @@ import triton.compiler.compiler as tc
 from triton._C.libtriton import ir
 
 from . import staged_compile
+from .describe import TRITON_ROOT
 from .texts import sha256
 
 
@@ -44,8 +47,7 @@ class RecordedSource(tc.ASTSource):  # of any other source `triton.compile` skip
         """The module, in the context that comes last. Raises RuntimeError where it is another when read."""
         module = ir.parse_mlir_module(self.path, given[-1])
         module.context = given[-1]
-        if sha256(_without_locations(module)) != self.ir_digest:
-            raise RuntimeError("irdiff: libtriton reads the recorded IR back as another module")
+        _check(module, self.ir_digest)
         return module
 
     def parse_options(self):
@@ -58,7 +60,13 @@ class RecordedLaunch:
     def __init__(self, path, gpu):
         with open(path, encoding="utf-8") as file:
             row = json.load(file)
-        self.src = RecordedSource(path[: -len(".json")] + ".mlir", row)
+        stem = path[: -len(".json")]
+        if row["is_file"]:
+            self.src = staged_compile.FileSource(
+                f"{stem}.{row['ext']}", gpu, functools.partial(_check, ir_digest=row["ir_digest"])
+            )
+        else:
+            self.src = RecordedSource(stem + ".mlir", row)
         self.target, self.options = gpu, pickle.loads(base64.b64decode(row["options"]))
         self.described, self.digest = row["described"], row["digest"]
         self.made = self.error = self.function = self.grid = self.allocator = None
@@ -128,24 +136,45 @@ def digest_of(captured):
 
 
 def texts_of(captured, described):
-    """{suffix: content} of the files of a launch that `digest_of` takes. Raises Unrecordable."""
+    """{suffix: content} of the files of a launch that `digest_of` takes, the last `.json`.
+
+    Raises Unrecordable.
+    """
     src = captured.src
     try:
         options = pickle.dumps(captured.options or {})
     except Exception as error:
         raise Unrecordable(f"gives a launch an option that cannot be kept: {error}") from error
     language = getattr(src, "language", None)  # since 3.4
+    is_file = isinstance(src, staged_compile.FileSource)
     row = {
         "name": src.name,
         "ext": src.ext,
+        "is_file": is_file,
         "language": language.name if language is not None else "",
         "options": base64.b64encode(options).decode(),
         "digest": digest_of(captured),
         "ir_digest": sha256(_without_locations(captured.made.module)),
         "described": described,
     }
-    return {".json": json.dumps(row), ".mlir": str(captured.made.module)}
+    text = _with_locations(captured.made.module)
+    if is_file:  # its folder is gone when the test has ended, and another one each time
+        text = text.replace(f'loc("{os.path.dirname(src.path)}{os.sep}', 'loc("')
+    return {f".{src.ext}" if is_file else ".mlir": text, ".json": json.dumps(row)}
+
+
+def _check(module, ir_digest):
+    if sha256(_without_locations(module)) != ir_digest:
+        raise RuntimeError("irdiff: libtriton reads the recorded IR back as another module")
 
 
 def _without_locations(module):
-    return module.str_nodebug() if hasattr(module, "str_nodebug") else str(module)  # since 3.4
+    return module.str_nodebug() if hasattr(module, "str_nodebug") else _with_locations(module)  # since 3.4
+
+
+def _with_locations(module):
+    """Where the toolchain and the repository lie is another place on each side, and locations reach texts
+    that tests look at: so files are named from there on.
+    """
+    root = os.path.join(os.getcwd(), "")
+    return str(module).replace(f'loc("{TRITON_ROOT}', 'loc("<triton>').replace(f'loc("{root}', 'loc("')

@@ -64,11 +64,13 @@ class FileSource:
     constants: types.MappingProxyType = types.MappingProxyType({})
     attrs = constants
 
-    def __init__(self, path, target):
+    def __init__(self, path, target, check=lambda module: None):
         context = triton._C.libtriton.ir.context()
         arguments = (path, context, tc.make_backend(target))  # before 3.3 fewer
         read = tc.IRSource(*arguments[: len(inspect.signature(tc.IRSource).parameters)])
         self.path, self.name, self.text = path, read.name.lstrip("@"), read.src
+        check(getattr(read, "module", None))
+        self.ext = os.path.splitext(path)[1].lstrip(".")
         self.signature = {str(key): str(ty) for key, ty in read.signature.items()}
         self.language = getattr(read, "language", None)
         self._options = read.parse_options()

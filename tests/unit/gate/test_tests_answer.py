@@ -27,9 +27,14 @@ TEST = RecordedTest(
 )
 
 
+def identity(test):
+    """Here a dtype's number is that of the other side plus one."""
+    return test.name.replace("[dtype0]", "[fp32]").replace("[dtype1]", "[fp32]")
+
+
 def recording(*tests, files=None):
     """files: {path: digest} of what every test read."""
-    rows = {test.name: replace(test, read=tuple(files or ())) for test in tests}
+    rows = {identity(test): replace(test, read=tuple(files or ())) for test in tests}
     made = Recording(folder=Path("/recorded"), tests=rows, uncollected={}, tree=Path("/tree"))
     vars(made)["files"] = files or {}
     return made
@@ -166,3 +171,16 @@ def test_a_test_of_one_side_is_not_known_where_its_launches_are_those_of_others(
         TEST.name: "head has no such test",
         renamed.name: "base has no such test",
     }
+
+
+def test_a_test_whose_parameters_moved_goes_by_its_name_on_head():
+    base, head = (replace(TEST, name=f"tests/test_ops.py::test_add[dtype{number}]") for number in (0, 1))
+    (test,) = answered(recording(base), recording(head)).tests
+    assert (test.name, test.status) == (head.name, TestStatus.UNCHANGED)
+
+
+def test_a_test_that_head_lacks_is_not_among_those_to_run():
+    found = answered(recording(TEST), recording(), Verdict.REMOVED)
+    (test,) = found.tests
+    assert (test.status, test.reason) == (TestStatus.NOT_KNOWN, "head has no such test")
+    assert found.names(TestStatus.CHANGED) == ()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from irdiff.model import Sides
 from irdiff.resolve import recorded_tests, test_cases
-from irdiff.resolve.recorded_tests import RecordedTest, Recording, TestLaunch
+from irdiff.resolve.recorded_tests import Collection, RecordedTest, Recording, TestLaunch
 from tests.unit.runs import blank, target
 
 
@@ -91,3 +91,21 @@ def test_a_sample_stays_when_a_function_gets_more_tests():
     after = recorded_tests.sample([*names, "t.py::a[more]"], 40)
     assert len({*before} - {*after}) <= 1
     assert [name for name in before if "::a" not in name] == [name for name in after if "::a" not in name]
+
+
+def collections(base, head):
+    return Sides(base=Collection(names=base, errors={}), head=Collection(names=head, errors={}))
+
+
+def test_a_value_that_another_release_prints_in_other_words_leaves_its_test_to_its_name():
+    base = {"t.py::a[Blocked(1)]": "t.py::a[layout0]", "t.py::a[fp16]": "t.py::a[dtype0]"}
+    head = {"t.py::a[Blocked(1, cga=0)]": "t.py::a[layout0]", "t.py::a[fp16]": "t.py::a[dtype1]"}
+    found = recorded_tests.matched(collections(base, head))
+    assert found.base.names == {"t.py::a[layout0]": "t.py::a[layout0]", "t.py::a[fp16]": "t.py::a[dtype0]"}
+    assert found.head.names == {"t.py::a[layout0]": "t.py::a[layout0]", "t.py::a[fp16]": "t.py::a[dtype1]"}
+
+
+def test_a_parameter_that_is_new_takes_no_other_ones_test():
+    base = {"t.py::a[fp16]": "t.py::a[dtype0]"}
+    head = {"t.py::a[bf16]": "t.py::a[dtype0]", "t.py::a[fp16]": "t.py::a[dtype1]"}
+    assert recorded_tests.matched(collections(base, head)) == collections(base, head)

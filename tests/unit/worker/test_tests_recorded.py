@@ -1,6 +1,9 @@
 """What a recorded test reads of its kernels' results is seen, but for what an assertion checks."""
 
+import sys
 import types
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy
 import pytest
@@ -128,3 +131,31 @@ def test_a_name_that_another_function_reads_is_more_than_asserted(kernel):
 
     assert not decide()
     assert not inside
+
+
+@pytest.fixture
+def identity(load, request):
+    """That of the test that runs."""
+    return load("pytest_recorder").identity_of(request.node).partition("::")[2]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize(("a", "b"), [(Decimal(1), "x"), (Decimal(2), Fraction(3))])
+def test_the_number_of_a_parameter_is_no_part_of_what_a_test_is_known_by(identity, a, b, size):
+    assert identity == f"{test_name()}[{a!r}-{b if b == 'x' else repr(b)}-{size}]"
+
+
+@pytest.mark.parametrize("a", [object()])
+def test_a_value_that_has_only_an_address_keeps_its_number(identity, a):
+    assert identity == f"{test_name()}[a0]"
+
+
+def test_a_test_without_parameters_is_known_by_its_name(identity):
+    assert identity == test_name()
+
+
+def test_name():
+    return sys._getframe(1).f_code.co_name
+
+
+test_name.__test__ = False

@@ -32,6 +32,15 @@ def sliced(x):
     x[10:]
 
 
+FILL = """
+tt.func public @fill(%out: !tt.ptr<f32>) {
+  %one = arith.constant 1.0 : f32
+  tt.store %out, %one : !tt.ptr<f32>
+  tt.return
+}
+"""
+
+
 def launch_add(n=1000, dtype=torch.float32):
     x, y = (torch.randn(n, device="cuda").to(dtype) for _ in range(2))
     out = torch.empty_like(x)
@@ -114,6 +123,28 @@ def test_expects_an_error():
         with pytest.raises(triton.CompilationError):
             kernel[(1,)](torch.empty(1, device="cuda"))
     launch_scale()
+
+
+def test_launches_a_file_of_ir(tmp_path):
+    path = tmp_path / "fill.ttir"
+    path.write_text(FILL)
+    kernel = triton.compile(str(path))
+    kernel[(1, 1, 1)](torch.empty(1, device="cuda"))
+    assert "st.global" in kernel.asm["ptx"]
+
+
+def test_expects_an_error_of_a_file(tmp_path):
+    path = tmp_path / "fill.ttir"
+    path.write_text(FILL.replace("tt.store", "tt.stored"))
+    with pytest.raises(RuntimeError):
+        triton.compile(str(path))
+    launch_scale()
+
+
+def test_compiles_for_another_gpu():
+    types = {"x": "*fp32", "out": "*fp32", "factor": "fp32", "BLOCK": "constexpr"}
+    source = triton.compiler.ASTSource(scale, types, {"BLOCK": 256})
+    triton.compile(source, target=triton.backends.compiler.GPUTarget("cuda", 80, 32))
 
 
 def test_sets_a_variable(monkeypatch):
