@@ -1,12 +1,8 @@
-"""Loads, stores, atomics, copies and barriers: which values they move, and what they cost.
-
-What one warp instruction costs is counted for each program, in the columns of `CostTally`.
-"""
+"""Loads, stores and atomics of SASS: which values they move, and what they cost."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +10,19 @@ import numpy as np
 
 from irdiff.work import coalescing
 from irdiff.work.destinations import written
-from irdiff.work.launch_facts import KnownContent
+from irdiff.work.memory_costs import (
+    LEAST_WAVES,
+    LOCAL_REQUESTS,
+    LOCAL_SECTORS,
+    UNKNOWN_WAVES,
+    WAVEFRONTS,
+    Access,
+    MemoryCosts,
+    some_unknown,
+)
 from irdiff.work.opcodes import LOCAL, SHARED
-from irdiff.work.patterns import AccessPatterns
 from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
-from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged, spread
+from irdiff.work.state import UNKNOWN, Array, Value, both, merged, spread
 
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _WAVE_BYTES = 128
@@ -27,115 +31,17 @@ LANES_OF_A_WARP = 32
 _SHARED_WINDOW = 0xFFFFFF
 _STATIC_SHARED_BYTES = 16 << 10
 _ELEMENT_BITS = {"TF32": 32, "F16": 16, "BF16": 16}
-COLUMNS = (
-    "executed", "lanes", "taken", "requests", "least_sectors", "bytes", "sectors", "unknown_requests",
-    "wavefronts", "least_wavefronts", "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
-)  # fmt: skip
 
 
-@dataclass
-class CostTally:
-    """What surely happens, and what may happen beyond; each (columns, instructions, programs)."""
-
-    instructions: int
-    programs: int
-    both: Array = field(init=False)
-    """(2, columns, instructions, programs): `sure`, then `beyond`."""
-    sure: Array = field(init=False)
-    beyond: Array = field(init=False)
-    is_sure: bool = True
-    """Whether nothing was counted as possible only."""
-
-    def __post_init__(self) -> None:
-        self.both = np.zeros((2, len(COLUMNS), self.instructions, self.programs), dtype=np.int64)
-        self.sure, self.beyond = self.both
-
-    def add(self, column: int, place: int, amount: Array, sure: bool) -> None:
-        self.table(sure)[column, place] += amount
-
-    def table(self, sure: bool) -> Array:
-        if sure:
-            return self.sure
-        self.is_sure = False
-        return self.beyond
-
-    @property
-    def is_alike(self) -> bool:
-        """Whether all programs cost the same."""
-        return bool((self.both == self.both[..., :1]).all())
-
-    def copied(self, places: slice) -> tuple[Array, Array | None]:
-        """What was counted for some instructions; None for what may happen besides, where that is nothing."""
-        return self.sure[:, places].copy(), None if self.is_sure else self.beyond[:, places].copy()
-
-    def put_back(self, places: slice, kept: tuple[Array, Array | None]) -> None:
-        sure, beyond = kept
-        self.sure[:, places] = sure
-        self.beyond[:, places] = 0 if beyond is None else beyond
-
-
-(
-    EXECUTED,
-    LANES,
-    TAKEN,
-    REQUESTS,
-    LEAST,
-    BYTES,
-    SECTORS,
-    UNKNOWN_REQUESTS,
-    WAVEFRONTS,
-    LEAST_WAVES,
-    UNKNOWN_WAVES,
-    LOCAL_SECTORS,
-    TMA,
-    LOCAL_REQUESTS,
-) = range(len(COLUMNS))
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A memory access in an iteration of a loop: its addresses, for the check that iterations repeat."""
-
-    place: int
-    addresses: Array | None
-    active: Array | None
-    width: int
-    space: str
-
-
-@dataclass
-class LaneFigures:
-    """How many lanes of each warp a mask has: most accesses in a row have one mask."""
-
-    mask: Array | None = None
-    counts: Array | None = None
-    per_width: dict[int, Array] = field(default_factory=dict)
-
-    def of(self, lanes: Array) -> Array:
-        if self.mask is not lanes or self.counts is None:
-            self.mask, self.counts, self.per_width = lanes, np.count_nonzero(lanes, axis=1), {}
-        return self.counts
-
-
-@dataclass
-class Memory:
+@dataclass(kw_only=True)
+class Memory(MemoryCosts):
     """Shared memory's known words, and the contents of global memory that the launch fixes."""
 
-    state: WarpState
-    tally: CostTally
-    regions: Sequence[KnownContent]
     shared_bytes: int
-    patterns: AccessPatterns
     shared: Array | None = None
     shared_known: Array | None = None
-    overwritten: set[int] = field(default_factory=set)
-    events: list[Any] = field(default_factory=list)
-    figures: LaneFigures = field(default_factory=LaneFigures)
     by_address: dict[int, int] = field(default_factory=dict)
     """Address of a tensor map → bytes of one copy."""
-
-    def of_programs(self, per_warp: Array) -> Array:
-        return per_warp.reshape(self.state.programs, self.state.warps).sum(axis=1)
 
     def address(self, operand: Operand, wide: bool) -> Value:
         """(slots, 32) addresses as int64."""
@@ -203,16 +109,12 @@ class Memory:
                 if needed:
                     self._read_global(ins, operands[0], write, width)
                 return
-            self._overwrite(operands[0])
+            if self.regions:
+                self.overwrite(self.address(operands[0], wide=True)[0])
         if not needed:
             return
         for row in written(ins):
             self.state.forget(row.kind, row.number, write)
-
-    def _count_bytes(self, place: int, lanes: Array, maybe: Array | None, width: int, sure: bool) -> None:
-        self.tally.add(BYTES, place, self.of_programs(self.figures.of(lanes) * width), sure)
-        if maybe is not None:
-            self.tally.add(BYTES, place, self.of_programs((maybe & ~lanes).sum(axis=1) * width), False)
 
     # global
 
@@ -226,59 +128,20 @@ class Memory:
         sure: bool,
     ) -> Array | None:
         """Counts; returns the lines of 128 bytes that a copy into shared memory comes from."""
-        place, tally = ins.place, self.tally
-        addresses, known = self.address(operand, wide=True)
         lanes = spread(active, (self.state.slots, 32))
-        self._count_lanes(place, lanes, width, sure)
-        if maybe is not None:
-            self._count_maybe(place, lanes, maybe, width)
-        if addresses is None or _some_unknown(known, lanes):
-            self._count_unknown(UNKNOWN_REQUESTS, place, lanes, maybe, sure)
-            self.events.append(Access(place, None, None, width, "global"))
-            return None
-        where = spread(addresses, lanes.shape)
-        touched = self._sectors(ins, where, lanes, width)
-        tally.add(SECTORS, place, self.of_programs(touched), sure)
-        if maybe is not None:
-            more = self._sectors(ins, where, lanes | maybe, width) - touched
-            tally.add(SECTORS, place, self.of_programs(more), False)
-        self.events.append(Access(place, addresses, lanes, width, "global"))
-        if ins.opcode != "LDGSTS":
+        cost = self.lines
+        if ins.opcode == "LDGSTS":
+            cost = functools.partial(self._copied_sectors, width)
+        where = self.count_global(
+            ins.place, self.address(operand, wide=True), lanes, maybe, width, sure, cost
+        )
+        if where is None or ins.opcode != "LDGSTS":
             return None
         return self.patterns.cost("lines", _lines, where, lanes, _WAVE_BYTES)
 
-    def _sectors(self, ins: SassInstruction, addresses: Array, lanes: Array, width: int) -> Array:
-        if ins.opcode == "LDGSTS":
-            kind = ("copied", width)
-            copied = functools.partial(coalescing.copied_sectors, width=width)
-            return self.patterns.cost(kind, copied, addresses, lanes, coalescing.SECTOR_BYTES)
-        return self.patterns.cost("sectors", coalescing.sectors, addresses, lanes, coalescing.SECTOR_BYTES)
-
-    def _count_lanes(self, place: int, lanes: Array, width: int, sure: bool) -> None:
-        """Requests, the sectors that they need at least, and bytes."""
-        count = self.figures.of(lanes)
-        of_programs = self.figures.per_width.get(width)
-        if of_programs is None:
-            figures = np.stack([count > 0, -(-count * width // coalescing.SECTOR_BYTES), count * width])
-            of_programs = figures.reshape(3, self.state.programs, self.state.warps).sum(axis=2)
-            self.figures.per_width[width] = of_programs
-        self.tally.table(sure)[REQUESTS : BYTES + 1, place] += of_programs
-
-    def _count_maybe(self, place: int, lanes: Array, maybe: Array, width: int) -> None:
-        more = np.broadcast_to(maybe, lanes.shape) & ~lanes
-        requests = more.any(axis=1) & ~lanes.any(axis=1)
-        self.tally.add(REQUESTS, place, self.of_programs(requests), False)
-        least = coalescing.least_sectors(more | lanes, width) - coalescing.least_sectors(lanes, width)
-        self.tally.add(LEAST, place, self.of_programs(least), False)
-        self.tally.add(BYTES, place, self.of_programs(more.sum(axis=1) * width), False)
-
-    def _count_unknown(self, column: int, place: int, lanes: Array, maybe: Array | None, sure: bool) -> None:
-        """Accesses of warps at addresses that data decide."""
-        warps = lanes.any(axis=1)
-        self.tally.add(column, place, self.of_programs(warps), sure)
-        if maybe is not None:
-            more = np.broadcast_to(maybe, lanes.shape).any(axis=1) & ~warps
-            self.tally.add(column, place, self.of_programs(more), False)
+    def _copied_sectors(self, width: int, addresses: Array, lanes: Array) -> Array:
+        copied = functools.partial(coalescing.copied_sectors, width=width)
+        return self.patterns.cost(("copied", width), copied, addresses, lanes, coalescing.SECTOR_BYTES)
 
     def _read_global(self, ins: SassInstruction, operand: Operand, write: Array | None, width: int) -> None:
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
@@ -288,42 +151,14 @@ class Memory:
                 self.state.forget(row.kind, row.number, write)
             return
         addresses, known = self.address(operand, wide=True)
+        signed_bits = 8 if "S8" in ins.modifiers else 16 if "S16" in ins.modifiers else 0
         for word in range(words):
             value = (
                 UNKNOWN
                 if addresses is None
-                else self._content(addresses + 4 * word, known, min(width, 4), ins)
+                else self.content(addresses + 4 * word, known, min(width, 4), signed_bits)
             )
             self.state.write("R", target.number + word, *value, write)
-
-    def _content(self, addresses: Array, known: Array | None, size: int, ins: SassInstruction) -> Value:
-        for region in self.regions:
-            end = region.address + len(region.content)
-            if region.address in self.overwritten:
-                continue
-            inside = (addresses >= region.address) & (addresses + size <= end)
-            if not inside.any():
-                continue
-            at = np.where(inside, addresses - region.address, 0)
-            value = np.zeros(at.shape, dtype=np.uint32)
-            for byte in range(size):
-                value = value | region.content[at + byte].astype(np.uint32) << np.uint32(8 * byte)
-            signed = {"S8": 8, "S16": 16}.get(next((w for w in ins.modifiers if w in ("S8", "S16")), ""))
-            if signed:
-                shift = np.int32(32 - signed)
-                value = ((value << np.uint32(32 - signed)).view(np.int32) >> shift).view(np.uint32)
-            mask = both(known, None if inside.all() else inside)
-            return value, mask
-        return UNKNOWN
-
-    def _overwrite(self, operand: Operand) -> None:
-        if not self.regions:
-            return
-        addresses, _ = self.address(operand, wide=True)
-        for region in self.regions:
-            end = region.address + len(region.content)
-            if addresses is None or ((addresses >= region.address) & (addresses < end)).any():
-                self.overwritten.add(region.address)
 
     # shared
 
@@ -342,13 +177,13 @@ class Memory:
         lanes = spread(active, (self.state.slots, 32))
         warps = self.figures.of(lanes) > 0
         if ins.opcode != "LDGSTS":
-            self._count_bytes(place, lanes, maybe, width, sure)
+            self.count_bytes(place, lanes, maybe, width, sure)
         matrices = 0
         if ins.opcode in ("LDSM", "STSM"):
             matrices = int(ins.modifiers[-1]) if ins.modifiers[-1].isdigit() else 1
             lanes = lanes & (np.arange(32) < 8 * matrices)
-        if addresses is None or _some_unknown(known, lanes):
-            self._count_unknown(UNKNOWN_WAVES, place, lanes, maybe, sure)
+        if addresses is None or some_unknown(known, lanes):
+            self.count_unknown(UNKNOWN_WAVES, place, lanes, maybe, sure)
             self.events.append(Access(place, None, None, width, "shared"))
             return
         where = spread(addresses, lanes.shape)
@@ -399,7 +234,7 @@ class Memory:
         if self.shared is None and all(value is None for value, _ in words):
             return
         addresses, known = self.address(operand, wide=False)
-        if addresses is None or _some_unknown(known, active if maybe is None else active | maybe):
+        if addresses is None or some_unknown(known, active if maybe is None else active | maybe):
             self._forget_shared()
             return
         if self.shared is None or self.shared_known is None:
@@ -460,7 +295,7 @@ class Memory:
         lanes = spread(active, (self.state.slots, 32))
         # a thread's words of local memory lie side by side with those of the other lanes
         count = coalescing.local_sectors(lanes, width)
-        self._count_bytes(ins.place, lanes, maybe, width, sure)
+        self.count_bytes(ins.place, lanes, maybe, width, sure)
         if maybe is not None:
             more = coalescing.local_sectors(lanes | maybe, width) - count
             self.tally.add(LOCAL_SECTORS, ins.place, self.of_programs(more), False)
@@ -474,7 +309,7 @@ class Memory:
         lanes = spread(active, (self.state.slots, 32))
         addresses, known = self.address(operand, wide=False)
         start, same = 0, False
-        if addresses is not None and not _some_unknown(known, lanes):
+        if addresses is not None and not some_unknown(known, lanes):
             used = np.broadcast_to(addresses, lanes.shape)[lanes]
             same = len(used) > 0 and bool((used == used[0]).all())
             start = int(used[0]) if same else 0
@@ -510,7 +345,3 @@ def _matrix_waves(ins: InstructionForm) -> int:
 
 def _lines(addresses: Array, active: Array) -> Array:
     return coalescing.distinct(addresses // _WAVE_BYTES, active)
-
-
-def _some_unknown(known: Array | None, lanes: Array) -> bool:
-    return known is not None and bool((lanes & ~known).any())

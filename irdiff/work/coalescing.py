@@ -24,10 +24,14 @@ def distinct(values: Any, active: Any) -> Any:
     return new.sum(axis=1) + (ordered[:, 0] != _FAR)
 
 
+def lines(addresses: Any, active: Any, line_bytes: int) -> Any:
+    """Lines that each warp touches; `addresses`: (warps, lanes). None is wider than a line or unaligned."""
+    return distinct(addresses // line_bytes, active)
+
+
 def sectors(addresses: Any, active: Any) -> Any:
-    """Sectors that each warp touches; `addresses`: (warps, 32). None is wider than a sector or unaligned."""
-    first = addresses // SECTOR_BYTES
-    return distinct(first, active)
+    """Sectors that each warp touches."""
+    return lines(addresses, active, SECTOR_BYTES)
 
 
 def copied_sectors(addresses: Any, active: Any, width: int) -> Any:
@@ -38,9 +42,9 @@ def copied_sectors(addresses: Any, active: Any, width: int) -> Any:
     return sectors(addresses.reshape(-1, half), active.reshape(-1, half)).reshape(-1, 2).sum(axis=1)
 
 
-def least_sectors(active: Any, width: int) -> Any:
-    """Sectors that the same bytes would take if they lay side by side."""
-    return -(-active.sum(axis=1) * width // SECTOR_BYTES)
+def least_lines(active: Any, width: int, line_bytes: int) -> Any:
+    """Lines that the same bytes would take if they lay side by side."""
+    return -(-active.sum(axis=1) * width // line_bytes)
 
 
 def wavefronts(addresses: Any, active: Any, width: int, lanes_at_once: int | None = None) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
 from irdiff.work import deciding, grid, programs, recording
-from irdiff.work.accesses import COLUMNS
 from irdiff.work.compiled_launch import CompiledLaunch
+from irdiff.work.control_flow import NotCounted
 from irdiff.work.disassembler import Disassembler
-from irdiff.work.execute import NotCounted
 from irdiff.work.grid import Place
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import EndlessLoop
 from irdiff.work.sass import SassFunction

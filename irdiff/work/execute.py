@@ -1,162 +1,44 @@
-"""Executes a kernel for all warps of some programs at once: control flow, barriers, and what is not known.
-
-Lanes that are at one place form a fragment. The fragment at the lowest place runs first, so lanes that parted
-meet again where they wait for each other. A branch on data that is not known takes both ways, each from the
-same state, up to the place where they join; what only one of them executes is counted as possible.
-"""
+"""Executes SASS for all warps of some programs at once: what stands between two branches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import EXECUTED, LANES, TAKEN, TMA, CostTally, Memory
+from irdiff.work.accesses import Memory
+from irdiff.work.control_flow import ControlFlow, Fragment, NotCounted
 from irdiff.work.deciding import Deciding
 from irdiff.work.destinations import written
-from irdiff.work.flow import post_dominators
 from irdiff.work.integer import COMPUTED
+from irdiff.work.memory_costs import EXECUTED, LANES, TMA
 from irdiff.work.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
-from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction, SassInstruction
-from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
+from irdiff.work.state import UNKNOWN, Array, Value, both
 
-MAX_DEPTH = 12
 _TRUE = np.ones((1, 1), dtype=bool)
 
-_NEVER = 1 << 40
 
-
-class NotCounted(Exception):  # noqa: N818 - a finding about a launch
-    """Why a launch's work was not counted."""
-
-
-class TooManySteps(Exception):  # noqa: N818 - what was met, not a mistake of ours
-    """More instructions would have to be executed than are allowed."""
-
-
-@dataclass
-class Fragment:
-    place: int
-    mask: Array
-    """(slots, 32) lanes."""
-    sure: bool
-
-    def __post_init__(self) -> None:
-        self.warps = self.mask.any(axis=1, keepdims=True)
-
-    def lanes(self, memory: Memory) -> Array:
-        """Of each program."""
-        return memory.of_programs(self.mask.sum(axis=1))
-
-
-@dataclass
-class Executor:
+@dataclass(kw_only=True)
+class Executor(ControlFlow[SassInstruction]):
+    memory: Memory
     function: SassFunction
     deciding: Deciding
-    state: WarpState
-    tally: CostTally
-    memory: Memory
-    repeater: Repeater
-    alive: Array = field(init=False)
-    steps: int = 0
-    most_steps: int = 0
-    """Where programs differ."""
-    most_steps_alike: int = 0
-    """Where they have done the same so far."""
-    arrived: dict[int, Array] = field(default_factory=dict)
-    """Warps of each program that passed `BAR.ARV` of a barrier and do not wait there."""
-    open_loops: dict[int, str] = field(default_factory=dict)
-    """Place of a branch that data decide → what is not known there."""
-    _stack: list[int] = field(default_factory=list)
-    _joins: dict[int, int | None] | None = None
 
-    def __post_init__(self) -> None:
-        self.alive = np.ones((self.state.slots, 32), dtype=bool)
+    def _is_meeting(self, place: int) -> bool:
+        return self.code[place].opcode in MEET
 
-    def run(self) -> None:
-        self._run([Fragment(0, self.alive, True)], None)
+    def _is_end(self, ins: SassInstruction) -> bool:
+        return ins.opcode in ("EXIT", "BPT", "KILL")
 
-    def _run(self, fragments: list[Fragment], stop: int | None) -> Array | None:
-        """Runs all fragments to their end or to `stop`; returns the lanes that are there."""
-        waiting: list[Fragment] = []
-        arrived: Array | None = None
-        while fragments or waiting:
-            if not fragments:
-                raise NotCounted("warps wait at a barrier that the others do not reach")
-            fragments.sort(key=lambda row: row.place)
-            current = self._joined(fragments)
-            if current.place == stop:
-                arrived = current.mask if arrived is None else arrived | current.mask
-                continue
-            limit = min((row.place for row in fragments if row.place > current.place), default=_NEVER)
-            if stop is not None and current.place < stop:
-                limit = min(limit, stop)
-            barrier = self._straight(current, fragments, limit)
-            if barrier is not None:
-                waiting.append(barrier)
-                waiting = self._released(waiting, fragments)
-        return arrived
-
-    def _joined(self, fragments: list[Fragment]) -> Fragment:
-        """Takes the first fragment, with all others at its place that go on with it.
-
-        Lanes of one warp that have parted go on together only behind an instruction at which they wait for
-        each other; each part executes that.
-        """
-        current, apart = fragments.pop(0), []
-        place = current.place
-        waits = (
-            self.function.instructions[place].opcode in MEET
-            if place < len(self.function.instructions)
-            else True
-        )
-        while fragments and fragments[0].place == place:
-            other = fragments.pop(0)
-            shared = current.warps & other.warps
-            if shared.any() and not waits:
-                apart.append(other)
-                continue
-            if shared.any():
-                self.tally.add(
-                    EXECUTED, place, self.memory.of_programs(shared[:, 0]), current.sure and other.sure
-                )
-            current = Fragment(place, current.mask | other.mask, current.sure and other.sure)
-        fragments += apart
-        return current
-
-    def _released(self, waiting: list[Fragment], fragments: list[Fragment]) -> list[Fragment]:
-        """Lets the programs go on whose warps have all arrived; returns what still waits."""
-        rest: list[Fragment] = []
-        by_barrier: dict[int, list[Fragment]] = {}
-        for row in waiting:
-            by_barrier.setdefault(self._barrier_of(row.place), []).append(row)
-        for number, rows in by_barrier.items():
-            here = np.zeros_like(self.alive)
-            for row in rows:
-                here = here | row.mask
-            arrived = self.memory.of_programs(here.any(axis=1)) + self.arrived.get(number, 0)
-            alive = self.memory.of_programs(self.alive.any(axis=1))
-            count = self.function.instructions[rows[0].place].operands
-            stated = len(count) > 1 and count[1].kind == "imm"
-            needed: Array = np.full_like(alive, count[1].number // 32) if stated else alive
-            complete = (arrived >= needed) & (self.memory.of_programs(here.any(axis=1)) > 0)
-            if not complete.any():
-                rest += rows
-                continue
-            if number in self.arrived:
-                self.arrived[number] = np.where(complete, 0, self.arrived[number])
-            lanes = np.repeat(complete, self.state.warps)[:, None]
-            for row in rows:
-                for mask, into in ((row.mask & lanes, fragments), (row.mask & ~lanes, rest)):
-                    if mask.any():
-                        into.append(Fragment(row.place + (into is fragments), mask, row.sure))
-        return rest
+    def _needed_at(self, place: int, alive: Array) -> Array:
+        count = self.code[place].operands
+        stated = len(count) > 1 and count[1].kind == "imm"
+        return np.full_like(alive, count[1].number // 32) if stated else alive
 
     def _barrier_of(self, place: int) -> int:
-        operand = self.function.instructions[place].operands[0]
+        operand = self.code[place].operands[0]
         if operand.kind == "imm":
             return operand.number
         value, _ = self.state.fetch(operand)
@@ -164,7 +46,7 @@ class Executor:
 
     def _straight(self, fragment: Fragment, fragments: list[Fragment], limit: int) -> Fragment | None:
         """Runs a fragment until it branches, ends, or meets another; returns it where it waits."""
-        code, place, mask = self.function.instructions, fragment.place, fragment.mask
+        code, place, mask = self.code, fragment.place, fragment.mask
         sure = fragment.sure
         warps = fragment.warps
         of_programs = self.memory.of_programs(warps[:, 0])
@@ -213,16 +95,6 @@ class Executor:
                 counted(place)
                 fragments.append(Fragment(place, mask, sure))
                 return None
-
-    def _go_on_if_alike(self) -> None:
-        if self.steps > self.most_steps_alike or not self.tally.is_alike:
-            raise TooManySteps
-        self.most_steps = self.most_steps_alike
-
-    def _of_whole_programs(self, mask: Array) -> bool:
-        """Whether the other warps of these programs have ended: nobody is waited for."""
-        programs = mask.reshape(self.state.programs, -1).any(axis=1)
-        return bool((mask == self.alive & np.repeat(programs, self.state.warps)[:, None]).all())
 
     def _none(self, flag: Value, ins: SassInstruction) -> bool:
         return ins.predicate is not None and flag[0] is not None and flag[1] is None and not flag[0].any()
@@ -326,7 +198,7 @@ class Executor:
         if opcode == "FCHK":  # a division takes the slow way only for the smallest and largest numbers
             return [(ins.operands[0], (np.zeros((1, 1), dtype=bool), None))]
         if opcode == "LEPC" and ins.target is not None:
-            address = self.function.instructions[min(ins.target, len(self.function.instructions) - 1)].address
+            address = self.code[min(ins.target, len(self.code) - 1)].address
             low: Array = np.array([[address]], dtype=np.uint32)
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
         if opcode in MATRIX_FROM_SHARED:
@@ -458,28 +330,6 @@ class Executor:
                 known = both(known, mask)
         return condition, known
 
-    def _part(
-        self, ins: SassInstruction, taken: Array, other: Array, fragments: list[Fragment], sure: bool
-    ) -> None:
-        place = ins.place
-        if other.any():
-            fragments.append(Fragment(place + 1, other, sure))
-        if not taken.any():
-            return
-        if ins.opcode in ("EXIT", "BPT", "KILL"):
-            self.alive = self.alive & ~taken
-            return
-        for target, lanes in self._targets(ins, taken):
-            if target is None:
-                self.alive = self.alive & ~lanes
-                continue
-            if target <= place and ins.opcode == "BRA":
-                self.tally.add(TAKEN, place, self.memory.of_programs(lanes.any(axis=1)), sure)
-                if target == place:  # the padding behind a kernel
-                    raise NotCounted(f"an endless loop at {ins.address:#x}")
-                self.repeater.arrive(target, place, lanes)
-            fragments.append(Fragment(target, lanes, sure))
-
     def _targets(self, ins: SassInstruction, taken: Array) -> list[tuple[int | None, Array]]:
         if ins.target is not None and ins.opcode in ("BRA", "CALL", "JMP"):
             return [(ins.target, taken)]
@@ -500,72 +350,3 @@ class Executor:
                 found.append((target, taken & (addresses == address)))
             return found
         raise NotCounted(f"{ins.opcode} at {ins.address:#x}: its targets are not read")
-
-    def _fork(
-        self,
-        ins: SassInstruction,
-        unclear: Array,
-        taken: Array,
-        other: Array,
-        fragments: list[Fragment],
-        sure: bool,
-    ) -> None:
-        """Both ways for the lanes of `unclear`."""
-        place = ins.place
-        if taken.any() or other.any():
-            self._part(ins, taken, other, fragments, sure)
-        backward = ins.opcode == "BRA" and ins.target is not None and ins.target <= place
-        if self._joins is None:
-            self._joins = post_dominators(self.function.instructions)
-        join = self._joins.get(place)
-        if backward or place in self._stack or len(self._stack) >= MAX_DEPTH:
-            # how often is not known: once is sure
-            self.open_loops[place] = f"data decide how often the loop at {ins.address:#x} runs"
-            follow = place + 1 if backward or join is None else join
-            fragments.append(Fragment(follow, unclear, sure))
-            return
-        self._stack.append(place)
-        before, alive = self.state.snapshot(), self.alive
-        ways: list[tuple[Any, Array, Array | None]] = []
-        loops = dict(self.repeater.loops)
-        for go in (True, False):
-            self.state.restore(before)
-            self.alive = alive
-            self.repeater.loops = {}
-            inner: list[Fragment] = []
-            lanes, none = unclear, np.zeros_like(unclear)
-            self._part(ins, lanes if go else none, none if go else lanes, inner, False)
-            reached = self._run(inner, join) if inner else None
-            ways.append((self.state.snapshot(), self.alive, reached))
-        self.repeater.loops = loops
-        self._stack.pop()
-        self._merge(ways)
-        reached = [lanes for *_, lanes in ways if lanes is not None]
-        if reached:
-            union = reached[0] if len(reached) == 1 else reached[0] | reached[1]
-            assert join is not None
-            fragments.append(Fragment(join, union, sure))
-
-    def _merge(self, ways: Sequence[tuple[Any, Array, Array | None]]) -> None:
-        """The state of lanes that took either way: what differs is not known."""
-        (one, alive_one, _), (other, alive_other, _) = ways
-        self.alive = alive_one | alive_other
-        for kind in ("R", "UR", "P", "UP"):
-            self.state.registers[kind] = _agreed(one.values[kind], other.values[kind])
-        self.state.local = _agreed(one.local, other.local)
-
-
-def _agreed(one: dict[int, Value], other: dict[int, Value]) -> dict[int, Value]:
-    found: dict[int, Value] = {}
-    for number in one.keys() & other.keys():
-        (a, known_a), (b, known_b) = one[number], other[number]
-        if a is b and known_a is known_b:
-            found[number] = one[number]
-        elif a is not None and b is not None:
-            same = a == b
-            known = both(known_a, known_b)
-            if same.all():
-                found[number] = a, known
-            elif same.any():
-                found[number] = merged(UNKNOWN, (a, known), same)
-    return found

@@ -4,29 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from irdiff.work.opcodes import BRANCHES
-from irdiff.work.sass import SassInstruction
-
-_ENDS = frozenset({"EXIT", "RET", "BRX", "BRXU", "JMX", "KILL", "BPT"})
+from typing import NamedTuple, Protocol
 
 
-def successors(ins: SassInstruction, count: int) -> list[int]:
-    conditional = ins.predicate is not None or any(row.kind in ("P", "UP") for row in ins.operands)
-    after = [ins.place + 1] if ins.place + 1 < count else []
-    if ins.opcode == "BRA" and ins.target is not None:
-        return [ins.target, *after] if conditional else [ins.target]
-    if ins.opcode == "CALL" and ins.target is not None:
-        return [ins.target, *after]
-    if ins.opcode in _ENDS:
-        return after if ins.predicate is not None else []
-    return after
+class Leads(NamedTuple):
+    """Where an instruction leads."""
+
+    is_branch: bool
+    """Whether a block ends here."""
+    to_target: bool
+    on: bool
+    """To the instruction behind it."""
+    ends: bool
+    """Whether lanes may end here, or go where no operand says."""
+    calls: bool = False
+    """Whether what is behind it runs later."""
 
 
-def block_starts(instructions: Sequence[SassInstruction]) -> list[int]:
+STRAIGHT_ON = Leads(is_branch=False, to_target=False, on=True, ends=False)
+
+
+class Form(Protocol):
+    @property
+    def leads(self) -> Leads: ...
+
+
+class Instruction(Protocol):
+    """Of any machine."""
+
+    @property
+    def place(self) -> int: ...
+    @property
+    def target(self) -> int | None: ...
+    @property
+    def form(self) -> Form: ...
+    @property
+    def shown_place(self) -> str:
+        """How sentences call its place."""
+
+
+def successors(ins: Instruction, count: int) -> list[int]:
+    leads = ins.form.leads
+    after = [ins.place + 1] if leads.on and ins.place + 1 < count else []
+    return [ins.target, *after] if leads.to_target and ins.target is not None else after
+
+
+def block_starts(instructions: Sequence[Instruction]) -> list[int]:
     count, starts = len(instructions), {0}
     for ins in instructions:
-        if ins.opcode in BRANCHES:
+        if ins.form.leads.is_branch:
             starts.update(successors(ins, count))
             if ins.place + 1 < count:
                 starts.add(ins.place + 1)
@@ -45,7 +71,7 @@ class BasicBlocks:
     before: list[list[int]]
 
 
-def basic_blocks(code: Sequence[SassInstruction]) -> BasicBlocks:
+def basic_blocks(code: Sequence[Instruction]) -> BasicBlocks:
     count, starts = len(code), block_starts(code)
     ends = [*starts[1:], count]
     block_of = {start: n for n, start in enumerate(starts)}
@@ -57,7 +83,7 @@ def basic_blocks(code: Sequence[SassInstruction]) -> BasicBlocks:
     return BasicBlocks(starts, ends, after, before)
 
 
-def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int | None]:
+def post_dominators(instructions: Sequence[Instruction]) -> dict[int, int | None]:
     """Block leader → the leader of the block that every path from its end reaches first."""
     count, ordered = len(instructions), block_starts(instructions)
     leaders = set(ordered)
@@ -76,7 +102,7 @@ def post_dominators(instructions: tuple[SassInstruction, ...]) -> dict[int, int 
         changed, rounds = False, rounds + 1
         for start in reversed(ordered):
             after = [sets[row] for row in following[start]]
-            if instructions[end_of[start]].opcode in _ENDS:  # lanes that go on do not meet those that ended
+            if instructions[end_of[start]].form.leads.ends:  # lanes that go on do not meet those that ended
                 after.append(frozenset({count}))
             joined = frozenset.intersection(*after) if after else frozenset({count})
             new = joined | {start}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import Access
+from irdiff.work.memory_costs import Access
 from irdiff.work.state import Array
 
 NEVER = np.iinfo(np.int64).max

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.work.accesses import CostTally, Memory
+from irdiff.work import coalescing
+from irdiff.work.accesses import Memory
+from irdiff.work.control_flow import TooManySteps
 from irdiff.work.deciding import Deciding
-from irdiff.work.execute import Executor, TooManySteps
+from irdiff.work.execute import Executor
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.memory_costs import CostTally
 from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import Repeater
 from irdiff.work.sass import SassFunction
@@ -63,9 +66,13 @@ def execute(
     }  # fmt: skip
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
     memory = Memory(
-        state, tally, facts.regions, facts.shared_bytes, patterns, by_address=dict(facts.descriptors)
-    )
-    executor = Executor(function, deciding, state, tally, memory, Repeater(state, tally, memory))
+        state=state, tally=tally, regions=facts.regions, patterns=patterns,
+        line_bytes=coalescing.SECTOR_BYTES, shared_bytes=facts.shared_bytes, by_address=dict(facts.descriptors),
+    )  # fmt: skip
+    executor = Executor(
+        code=function.instructions, function=function, deciding=deciding, state=state, tally=tally,
+        memory=memory, repeater=Repeater(state, tally, memory),
+    )  # fmt: skip
     executor.most_steps, executor.most_steps_alike = most_steps
     try:
         executor.run()

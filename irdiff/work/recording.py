@@ -10,9 +10,10 @@ from typing import Any
 
 from irdiff.counted_work import Amount, LoopWork, Work
 from irdiff.work import classes, loop_tree
-from irdiff.work.accesses import COLUMNS, LANES_OF_A_WARP
+from irdiff.work.accesses import LANES_OF_A_WARP
 from irdiff.work.grid import WholeGrid
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.sass import SassFunction, SassInstruction
 
 _SPACES = {

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from irdiff.work import coalescing, iterations
-from irdiff.work.accesses import SECTORS, WAVEFRONTS, Access, CostTally, Memory
 from irdiff.work.iterations import IntegerComparison, Move
+from irdiff.work.memory_costs import SECTORS, WAVEFRONTS, Access, CostTally, MemoryCosts
 from irdiff.work.state import UNKNOWN, Array, StateSnapshot, Value, WarpState, merged
 
 MAX_PERIOD = 8
@@ -79,7 +79,7 @@ class EndlessLoop(Exception):  # noqa: N818 - what was met, not a mistake of our
 class Repeater:
     state: WarpState
     tally: CostTally
-    memory: Memory
+    memory: MemoryCosts
     loops: dict[int, Loop] = field(default_factory=dict)
 
     @property
@@ -281,7 +281,7 @@ class Repeater:
     def _correct(self, event: Access, step: Array, jump: Array, mask: Array) -> None:
         """Where addresses do not move by whole lines, iterations differ in sectors or conflicts."""
         assert event.addresses is not None and event.active is not None
-        line = coalescing.SECTOR_BYTES if event.space == "global" else _SHARED_LINE_BYTES
+        line = self.memory.line_bytes if event.space == "global" else _SHARED_LINE_BYTES
         if not (step % line).any() or not event.active.any():
             return
         patterns = self.memory.patterns
@@ -298,7 +298,7 @@ class Repeater:
 
         def cost(addresses: Array) -> Array:
             if event.space == "global":
-                return patterns.cost("sectors", coalescing.sectors, addresses, lanes, line)
+                return self.memory.lines(addresses, lanes)
             waves = functools.partial(coalescing.wavefronts, width=event.width)
             return patterns.cost((False, event.width), waves, addresses, lanes, line)
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.work.encodings import WORD_BYTES
+from irdiff.work.flow import STRAIGHT_ON, Leads
+from irdiff.work.opcodes import BRANCHES
 
 MAX_INSTRUCTIONS = 200_000
 _FORM = re.compile(r"(?:@(!?U?P[T0-9]+) )?([A-Z][\w.]*)\s*(.*)")
@@ -19,6 +21,7 @@ _SPLIT = re.compile(r",\s*(?![^{]*\})")
 _REGISTER = re.compile(r"^(U?)(R|P)(Z|T|\d+)$")
 _MEMORY_PART = re.compile(r"^(-?)(?:(U?R)(Z|\d+)((?:\.\w+)*)|(0x[0-9a-f]+))$")
 _TARGET = re.compile(r"(?:^|[ ,])\.([+-]0x[0-9a-f]+)$")
+_ENDS = frozenset({"EXIT", "RET", "BRX", "BRXU", "JMX", "KILL", "BPT"})
 ZERO = 255
 """The number of RZ; URZ, PT and UPT are numbered so that a lookup never meets a real register."""
 
@@ -52,6 +55,7 @@ class InstructionForm:
     operands: tuple[Operand, ...]
     jump: int | None
     """Instructions from this one to the one that an operand names."""
+    leads: Leads
     text: str
 
 
@@ -72,6 +76,10 @@ class SassInstruction:
     form: InstructionForm
     control: int
     """The scheduler's bits: stall 0-3, yield 4, write and read scoreboard 5-7 and 8-10, waits 11-16."""
+
+    @property
+    def shown_place(self) -> str:
+        return f"{self.address:#x}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,14 +122,29 @@ def form_of(text: str) -> InstructionForm:
     predicate, name, rest = form.groups()
     opcode, *modifiers = name.split(".")
     target = _TARGET.search(rest) if ".+0x" in rest or ".-0x" in rest else None
+    operands = tuple(operand(word.strip()) for word in _words(rest)) if rest else ()
+    has_flag = predicate is not None or any(row.kind in ("P", "UP") for row in operands)
     return InstructionForm(
         predicate=operand(predicate) if predicate else None,
         opcode=opcode,
         modifiers=tuple(modifiers),
-        operands=tuple(operand(word.strip()) for word in _words(rest)) if rest else (),
+        operands=operands,
         jump=int(target.group(1), 16) // WORD_BYTES if target else None,
+        leads=_leads(opcode, target is not None, predicate is not None, has_flag),
         text=text,
     )
+
+
+def _leads(opcode: str, has_target: bool, is_guarded: bool, has_flag: bool) -> Leads:
+    if opcode == "BRA" and has_target:
+        return Leads(is_branch=True, to_target=True, on=has_flag, ends=False)
+    if opcode == "CALL" and has_target:
+        return Leads(is_branch=True, to_target=True, on=True, ends=False, calls=True)
+    if opcode in _ENDS:
+        return Leads(is_branch=opcode in BRANCHES, to_target=False, on=is_guarded, ends=True)
+    if opcode in BRANCHES:
+        return Leads(is_branch=True, to_target=False, on=True, ends=False)
+    return STRAIGHT_ON
 
 
 def _words(operands: str) -> list[str]:

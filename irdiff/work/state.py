@@ -54,6 +54,8 @@ class WarpState:
     """Bank → bytes as known at launch: int16, -1 where unknown; (bytes,) for all programs alike."""
     special: Mapping[str, Array]
     """Value of each special register, broadcastable to (programs × warps, 32)."""
+    lanes: int = 32
+    """Of a warp."""
     registers: dict[str, dict[int, Value]] = field(
         default_factory=lambda: {"R": {}, "UR": {}, "P": {}, "UP": {}}
     )
