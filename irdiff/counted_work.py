@@ -64,7 +64,7 @@ class Work:
     by_class: Mapping[str, Amount]
     """Instructions by class (`work.classes`)."""
     by_pipe: Mapping[str, Amount]
-    """Instructions by the pipe that executes them."""
+    """Instructions by the pipe that executes them; empty where pipes are not told apart."""
     global_requests: Amount
     """Warp instructions that access global memory; each atomic too."""
     global_sectors: Amount

@@ -33,12 +33,11 @@ from irdiff.store.memo import Memo, MemoStep
 from irdiff.work import counting, encodings
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
+from irdiff.work.launch_facts import BANK_LAYOUTS
 
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
 
-_COUNTED_ARCHITECTURES = frozenset({90})
-"""Those whose counts were checked against hardware counters, and expected against measured times."""
 _BLOCKS = "blocks_per_multiprocessor"
 
 
@@ -135,7 +134,7 @@ class LaunchCounter:
         """Why the launch cannot be counted, whatever its code is; empty where it can."""
         if launch.unseen:
             return f"the launch cannot be read: {', and '.join(launch.unseen)}"
-        if target.arch not in _COUNTED_ARCHITECTURES:
+        if target.arch not in BANK_LAYOUTS:
             return f"machine code of {target.name} is not counted yet"
         return "" if self.nvdisasm else "no installed toolchain has nvdisasm"
 

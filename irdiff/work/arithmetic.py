@@ -206,15 +206,16 @@ def shift(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]
 
 
 def extreme(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
-    """`IMNMX R, a, b, P`: the smaller where P holds; `VIADDMNMX R, a, b, c, P` adds a and b before."""
-    target, *sources = ins.operands
-    least, mask = state.flag(sources[-1])
-    values = [state.fetch(row) for row in sources[:-1]]
+    """`VIMNMX R, [P, P,] a, b, P`: the smaller where P holds; `VIADDMNMX R, a, b, c, P` adds a and b."""
+    target, outs, sources, flags = split(ins)
+    least, mask = state.flag(flags[-1])
+    values = [state.fetch(row) for row in sources]
     if least is None or any(value is None for value, _ in values) or {"U16x2", "S16x2"} & set(ins.modifiers):
-        return unknown(target)
+        return unknown(target, *outs)
     known = both(mask, *(row for _, row in values))
     arrays: list[Any] = [value for value, _ in values]
     if ins.opcode == "VIADDMNMX":
         arrays = [arrays[0] + arrays[1], arrays[2]]
     a, b = arrays if "U32" in ins.modifiers else (row.view(I32) for row in arrays)
-    return [(target, (np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32), known))]
+    value = np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32)
+    return [(target, (value, known)), *unknown(*outs)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from irdiff.work.destinations import is_flag
 from irdiff.work.sass import ZERO, Operand, SassInstruction
 from irdiff.work.state import UNKNOWN, Value, WarpState, both
 from irdiff.work.words import I32, I64, LOW, U32, U64, low_word, unknown
+
+_TRUE, _FALSE = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 
 
 @functools.lru_cache(maxsize=256)
@@ -67,19 +70,29 @@ def logic(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]
 def logic_of_flags(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     first, second, *sources = ins.operands
     flags = [state.flag(row) for row in sources[:3]]
-    found: list[tuple[Operand, Value]] = []
-    for target, lut in ((first, sources[3].number), (second, sources[4].number if len(sources) > 4 else 0)):
-        read = _reads(lut)
-        if target.number == ZERO:
-            continue
-        if any(used and value is None for used, (value, _) in zip(read, flags, strict=True)):
-            found.append((target, UNKNOWN))
-            continue
-        a, b, c = (np.zeros((1, 1), dtype=bool) if value is None or not used else value
-                   for used, (value, _) in zip(read, flags, strict=True))  # fmt: skip
-        known = both(*(mask for used, (_, mask) in zip(read, flags, strict=True) if used))
-        found.append((target, (_table(lut)(a, b, c), known)))
-    return found
+    tables = sources[3].number, sources[4].number if len(sources) > 4 else 0
+    pairs = zip((first, second), tables, strict=True)
+    return [(target, _of_flags(lut, flags)) for target, lut in pairs if target.number != ZERO]
+
+
+def _of_flags(lut: int, flags: list[Value]) -> Value:
+    """Known where the table says the same for each value of what is not known."""
+    choices: list[list[Any]] = []
+    for used, (value, known) in zip(_reads(lut), flags, strict=True):
+        if not used:
+            choices.append([_FALSE])
+        elif value is None:
+            choices.append([_FALSE, _TRUE])
+        elif known is None:
+            choices.append([value])
+        else:
+            choices.append([value & known, value | ~known])
+    results = [_table(lut)(a, b, c) for a, b, c in itertools.product(*choices)]
+    if len(results) == 1:
+        return results[0], None
+    some = functools.reduce(np.logical_or, results)
+    every = functools.reduce(np.logical_and, results)
+    return (some, some == every) if (some == every).any() else UNKNOWN
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {

@@ -31,4 +31,4 @@ class CompiledLaunch:
         """Raises IrdiffError where the entry of the binary is not what would be launched."""
         entry = launch_plan.read_entry(self.binary, self.kernel, "cuda")
         plan = launch_plan.plan(self.launch, self.metadata, entry, backend="cuda", warp_size=32)
-        return launch_facts.facts_of(plan, self.binary)
+        return launch_facts.facts_of(plan, self.binary, self.arch)

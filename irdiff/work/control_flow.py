@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from irdiff.work.flow import Instruction, post_dominators
+from irdiff.work.flow import CodeInstruction, post_dominators
 from irdiff.work.memory_costs import EXECUTED, TAKEN, CostTally, MemoryCosts
 from irdiff.work.repeating import Repeater
 from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, merged
@@ -47,7 +47,7 @@ class Fragment:
         return memory.of_programs(self.mask.sum(axis=1))
 
 
-_Instruction = TypeVar("_Instruction", bound=Instruction)
+_Instruction = TypeVar("_Instruction", bound=CodeInstruction)
 
 
 @dataclass(kw_only=True)
@@ -93,6 +93,8 @@ class ControlFlow(ABC, Generic[_Instruction]):
             limit = min((row.place for row in fragments if row.place > current.place), default=_NEVER)
             if stop is not None and current.place < stop:
                 limit = min(limit, stop)
+            if any(row.place == current.place for row in fragments):  # lanes of the same warps, parted
+                limit = min(limit, self._next_meeting(current.place))
             barrier = self._straight(current, fragments, limit)
             if barrier is not None:
                 waiting.append(barrier)
@@ -121,6 +123,10 @@ class ControlFlow(ABC, Generic[_Instruction]):
             current = Fragment(place, current.mask | other.mask, current.sure and other.sure)
         fragments += apart
         return current
+
+    def _next_meeting(self, place: int) -> int:
+        following = range(place + 1, len(self.code))
+        return next((other for other in following if self._is_meeting(other)), _NEVER)
 
     def _released(self, waiting: list[Fragment], fragments: list[Fragment]) -> list[Fragment]:
         """Lets the programs go on whose warps have all arrived; returns what still waits."""

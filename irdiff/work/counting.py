@@ -12,11 +12,13 @@ from typing import Any
 
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
-from irdiff.work import deciding, grid, programs, recording
+from irdiff.work import classes, deciding, grid, programs, recording
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.control_flow import NotCounted
+from irdiff.work.destinations import NO_RESULT
 from irdiff.work.disassembler import Disassembler
 from irdiff.work.grid import Place
+from irdiff.work.integer import COMPUTED
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.patterns import AccessPatterns
@@ -68,6 +70,8 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
         return NotCountedWork(
             reason=f"a grid of {facts.grid} with {facts.warps} warps is more than is counted"
         )
+    if unknown := sorted({ins.opcode for ins in function.instructions if not _is_known(ins.opcode)}):
+        return NotCountedWork(reason=f"no table says what {', '.join(unknown)} does")
     runs = _Runs(function, facts)
     lanes, size = facts.warps * 32, len(COLUMNS) * 2 * len(function.instructions)
     batch = max(1, min(_LANES // lanes, _MOST_COUNTS // size))
@@ -84,8 +88,12 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
         programs = math.prod(facts.grid)
         return NotCountedWork(reason=f"too long: its {programs:,} programs differ, and show no pattern")
     sure, beyond = (dict(zip(COLUMNS, table, strict=True)) for table in found.total)
-    work = recording.work(function, facts, found, tuple(runs.notes))
+    work = recording.work(function, facts, found, tuple(runs.notes), runs.shapes)
     return CountedLaunch(work=work, function=function, sure=sure, beyond=beyond)
+
+
+def _is_known(opcode: str) -> bool:
+    return classes.has_class(opcode) or opcode in COMPUTED or opcode in NO_RESULT or opcode in classes.OTHERS
 
 
 class _Runs:
@@ -97,6 +105,7 @@ class _Runs:
         self._patterns = AccessPatterns()
         self._spent = 0.0
         self.notes: dict[str, None] = {}
+        self.shapes: dict[int, str] = {}
 
     def costs(self, places: Sequence[Place]) -> Any:
         """(sure and beyond, columns, instructions, programs). Raises NotCounted, EndlessLoop."""
@@ -116,4 +125,6 @@ class _Runs:
         if not executed.ended:
             raise NotCounted(f"too long: more than {_MOST_STEPS:,} steps")
         self.notes.update(dict.fromkeys(executed.open_loops))
+        for place, shape in executed.tally.shapes.items():
+            self.shapes[place] = shape if self.shapes.get(place, shape) == shape else ""
         return executed.tally.both

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
+from irdiff.work.tensor_memory import loaded_registers
 
 
 def next_register(operand: Operand) -> Operand:
@@ -36,7 +37,7 @@ def _split(ins: InstructionForm) -> tuple[Operand, list[Operand], list[Operand],
 _WIDTHS = {"64": 2, "128": 4, "U8": 1, "S8": 1, "U16": 1, "S16": 1}
 
 
-_NO_RESULT = frozenset(
+NO_RESULT = frozenset(
     [
         "ST",
         "STG",
@@ -88,6 +89,14 @@ _NO_RESULT = frozenset(
         "ENDCOLLECTIVE",
         "PREEXIT",
         "STAS",
+        "UTCHMMA",
+        "UTCQMMA",
+        "UTCIMMA",
+        "UTCOMMA",
+        "UTCBAR",
+        "UTCCP",
+        "STTM",
+        "UVIRTCOUNT",
         "UVIADD_",
     ]
 )
@@ -106,7 +115,11 @@ def _count(ins: InstructionForm) -> int:
         return 2 if "F16" in words[1:2] else 4
     if ins.opcode == "DMMA":
         return 8
-    if ins.opcode in ("LDSM", "LDTM"):
+    if ins.opcode == "LDTM":
+        return loaded_registers(ins)
+    if ins.opcode in ("FADD2", "FMUL2", "FFMA2"):
+        return 2
+    if ins.opcode == "LDSM":
         return {"M88": 1, "MT88": 1}.get(words[-1], int(words[-1]) if words[-1].isdigit() else 4)
     if ins.opcode in ("DADD", "DMUL", "DFMA", "DMNMX") or (ins.opcode == "I2F" and "F64" in words):
         return 2
@@ -122,12 +135,14 @@ def _count(ins: InstructionForm) -> int:
 _TWO_FLAGS = frozenset({"FSETP", "DSETP", "HSETP2", "ISETP", "UISETP", "PLOP3", "UPLOP3"})
 
 
-_FLAG_THEN_VALUE = frozenset({"SHFL", "ATOM", "ATOMG", "ATOMS", "MATCH", "LDG", "LD", "R2UR"})
+_FLAG_THEN_VALUE = frozenset({
+    "SHFL", "ATOM", "ATOMG", "ATOMS", "MATCH", "LDG", "LD", "R2UR", "UTCATOMSWS",
+})  # fmt: skip
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def _written(ins: InstructionForm) -> tuple[Operand, ...]:
-    if ins.opcode in _NO_RESULT or not ins.operands:
+    if ins.opcode in NO_RESULT or not ins.operands:
         return ()
     if (
         ins.opcode in _TWO_FLAGS

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from irdiff.work import tensor_memory
 from irdiff.work.accesses import Memory
 from irdiff.work.control_flow import ControlFlow, Fragment, NotCounted
 from irdiff.work.deciding import Deciding
 from irdiff.work.destinations import written
 from irdiff.work.integer import COMPUTED
-from irdiff.work.memory_costs import EXECUTED, LANES, TMA
+from irdiff.work.memory_costs import BYTES, EXECUTED, LANES, MATRIX, TMA
 from irdiff.work.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
 from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.state import UNKNOWN, Array, Value, both
+from irdiff.work.tensor_memory import TENSOR_MATRIX, TENSOR_MEMORY
 
 _TRUE = np.ones((1, 1), dtype=bool)
+_TRAP_REACH = 4
+"""Instructions before a trap, in the block that leads to it."""
 
 
 @dataclass(kw_only=True)
@@ -204,22 +208,77 @@ class Executor(ControlFlow[SassInstruction]):
         if opcode in MATRIX_FROM_SHARED:
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
             return [(row, UNKNOWN) for row in written(ins)]
+        if opcode in TENSOR_MATRIX:
+            self._matrix_shape(ins, mask, sure)
+            return []
+        if opcode in TENSOR_MEMORY:
+            self._tensor_memory(ins, mask, sure)
+            return [(row, UNKNOWN) for row in written(ins)]
+        if opcode == "UTCATOMSWS" and "FIND_AND_SET" in ins.modifiers:  # there is room in tensor memory
+            first, *others = written(ins)
+            return [(first, (_TRUE, None)), *((row, UNKNOWN) for row in others)]
         if opcode == "UTMASTG":
-            self._bulk_store(ins, mask.any(axis=1), sure)
+            self._bulk_store(ins, mask, sure)
             return []
         return [(row, UNKNOWN) for row in written(ins)]
 
-    def _bulk_store(self, ins: SassInstruction, warps: Array, sure: bool) -> None:
+    def _guarded(self, ins: SassInstruction, mask: Array) -> tuple[Array, Array]:
+        """Lanes whose predicate holds, and those where data decide it."""
+        if ins.predicate is None:
+            return mask, np.zeros_like(mask)
+        value, known = self.state.flag(ins.predicate)
+        if value is None:
+            return np.zeros_like(mask), mask
+        if known is None:
+            return mask & value, np.zeros_like(mask)
+        return mask & value & known, mask & ~known
+
+    def _matrix_shape(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
+        """One thread of a warp issues it."""
+        holds, maybe = (lanes.any(axis=1) for lanes in self._guarded(ins, mask))
+        kind, number, _ = next(row.registers[0] for row in ins.operands if row.text == "idesc")
+        value, known = self.state.word(kind, number)
+        descriptors = set()
+        if value is not None:
+            issuing = (holds | maybe)[:, None]
+            if known is None or not (issuing & ~known).any():
+                descriptors = set(np.unique(np.broadcast_to(value, issuing.shape)[issuing]).tolist())
+        shape = tensor_memory.shape(ins.opcode, descriptors.pop()) if len(descriptors) == 1 else None
+        place, of_programs = ins.place, self.memory.of_programs
+        if shape is None:
+            most = tensor_memory.most_operations(ins.opcode)
+            self.tally.add(MATRIX, place, of_programs(holds | maybe) * most, False)
+            self.tally.shapes[place] = ""
+            return
+        self.tally.add(MATRIX, place, of_programs(holds) * shape.operations, sure)
+        if (maybe & ~holds).any():
+            self.tally.add(MATRIX, place, of_programs(maybe & ~holds) * shape.operations, False)
+        named = self.tally.shapes.setdefault(place, shape.name)
+        self.tally.shapes[place] = named if named == shape.name else ""
+
+    def _tensor_memory(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
+        size = tensor_memory.moved_bytes(ins.form)
+        holds, maybe = (lanes.any(axis=1) for lanes in self._guarded(ins, mask))
+        self.tally.add(BYTES, ins.place, self.memory.of_programs(holds) * size, sure)
+        if (maybe & ~holds).any():
+            self.tally.add(BYTES, ins.place, self.memory.of_programs(maybe & ~holds) * size, False)
+
+    def _bulk_store(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
         """Counts the descriptor's box; where it is not known, all that shared memory holds at most."""
+        holds, maybe = (lanes.any(axis=1) for lanes in self._guarded(ins, mask))
+        maybe = maybe & ~holds
         address = ins.operands[1].registers
         value, known = self.state.pair("UR", address[0][1]) if address else UNKNOWN
-        sizes = np.zeros((len(warps), 1), dtype=np.int64)
+        sizes = np.zeros((len(holds), 1), dtype=np.int64)
         if value is not None:
             for start, size in self.memory.by_address.items():
                 is_this = value == np.uint64(start)
                 sizes = np.where(is_this if known is None else is_this & known, size, sizes)
-        self.tally.add(TMA, ins.place, self.memory.of_programs(sizes[:, 0] * warps), sure)
-        self._count_unknown_copies(ins, warps & (sizes[:, 0] == 0))
+        each = sizes[:, 0]
+        self.tally.add(TMA, ins.place, self.memory.of_programs(each * holds), sure)
+        if maybe.any():
+            self.tally.add(TMA, ins.place, self.memory.of_programs(each * maybe), False)
+        self._count_unknown_copies(ins, (holds | maybe) & (each == 0))
 
     def _count_unknown_copies(self, ins: SassInstruction, warps: Array) -> None:
         if warps.any():
@@ -293,16 +352,15 @@ class Executor(ControlFlow[SassInstruction]):
     def _expected_bytes(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
         """Counts what an arrival says; where that is not known, all that shared memory holds at most."""
         value, known = self.state.fetch(ins.operands[-1])
-        holds, decided = (_TRUE, None) if ins.predicate is None else self.state.flag(ins.predicate)
-        if value is None or holds is None:
-            self._count_unknown_copies(ins, mask.any(axis=1))
+        holds, maybe = self._guarded(ins, mask)
+        if value is None:
+            self._count_unknown_copies(ins, (holds | maybe).any(axis=1))
             return
-        certain = both(known, decided)
-        lanes = mask & holds if certain is None else mask & holds & certain
+        certain = holds if known is None else holds & known
+        unclear = (holds | maybe) & ~certain
         each = np.broadcast_to(value.view(np.int32).astype(np.int64), mask.shape)
-        self.tally.add(TMA, ins.place, self.memory.of_programs((each * lanes).sum(axis=1)), sure)
-        if certain is not None:
-            self._count_unknown_copies(ins, (mask & ~certain).any(axis=1))
+        self.tally.add(TMA, ins.place, self.memory.of_programs((each * certain).sum(axis=1)), sure)
+        self._count_unknown_copies(ins, unclear.any(axis=1))
 
     # control flow
 
@@ -311,6 +369,9 @@ class Executor(ControlFlow[SassInstruction]):
     ) -> None:
         mask, sure = fragment.mask, fragment.sure
         condition, known = self._condition(ins, flag)
+        if (condition is None or known is not None) and (way := self._without_trap(ins)) is not None:
+            condition = way if condition is None or known is None else np.where(known, condition, way)
+            known = None
         if condition is None:
             self._fork(ins, mask, np.zeros_like(mask), np.zeros_like(mask), fragments, sure)
             return
@@ -320,6 +381,22 @@ class Executor(ControlFlow[SassInstruction]):
             self._fork(ins, unclear, taken & known, other & known, fragments, sure)
             return
         self._part(ins, taken, other, fragments, sure)
+
+    def _without_trap(self, ins: SassInstruction) -> Array | None:
+        """The way that leads to no trap, where the other one does: a kernel's checks hold."""
+        if ins.target is None:
+            return None
+        traps = self._traps(ins.target), self._traps(ins.place + 1)
+        return None if traps[0] == traps[1] else np.array([[not traps[0]]])
+
+    def _traps(self, place: int) -> bool:
+        """Whether straight code from here calls, or is, one that traps."""
+        for ins in self.code[place : place + _TRAP_REACH]:
+            if ins.opcode == "CALL" and ins.target is not None:
+                return self.code[ins.target].opcode == "BPT"
+            if ins.form.leads.is_branch:
+                return ins.opcode == "BPT"
+        return False
 
     def _condition(self, ins: SassInstruction, flag: Value) -> Value:
         condition, known = (np.ones((1, 1), dtype=bool), None) if ins.predicate is None else flag

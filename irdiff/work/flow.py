@@ -24,12 +24,12 @@ class Leads(NamedTuple):
 STRAIGHT_ON = Leads(is_branch=False, to_target=False, on=True, ends=False)
 
 
-class Form(Protocol):
+class CodeForm(Protocol):
     @property
     def leads(self) -> Leads: ...
 
 
-class Instruction(Protocol):
+class CodeInstruction(Protocol):
     """Of any machine."""
 
     @property
@@ -37,19 +37,19 @@ class Instruction(Protocol):
     @property
     def target(self) -> int | None: ...
     @property
-    def form(self) -> Form: ...
+    def form(self) -> CodeForm: ...
     @property
     def shown_place(self) -> str:
         """How sentences call its place."""
 
 
-def successors(ins: Instruction, count: int) -> list[int]:
+def successors(ins: CodeInstruction, count: int) -> list[int]:
     leads = ins.form.leads
     after = [ins.place + 1] if leads.on and ins.place + 1 < count else []
     return [ins.target, *after] if leads.to_target and ins.target is not None else after
 
 
-def block_starts(instructions: Sequence[Instruction]) -> list[int]:
+def block_starts(instructions: Sequence[CodeInstruction]) -> list[int]:
     count, starts = len(instructions), {0}
     for ins in instructions:
         if ins.form.leads.is_branch:
@@ -71,7 +71,7 @@ class BasicBlocks:
     before: list[list[int]]
 
 
-def basic_blocks(code: Sequence[Instruction]) -> BasicBlocks:
+def basic_blocks(code: Sequence[CodeInstruction]) -> BasicBlocks:
     count, starts = len(code), block_starts(code)
     ends = [*starts[1:], count]
     block_of = {start: n for n, start in enumerate(starts)}
@@ -83,7 +83,7 @@ def basic_blocks(code: Sequence[Instruction]) -> BasicBlocks:
     return BasicBlocks(starts, ends, after, before)
 
 
-def post_dominators(instructions: Sequence[Instruction]) -> dict[int, int | None]:
+def post_dominators(instructions: Sequence[CodeInstruction]) -> dict[int, int | None]:
     """Block leader → the leader of the block that every path from its end reaches first."""
     count, ordered = len(instructions), block_starts(instructions)
     leaders = set(ordered)

@@ -1,7 +1,8 @@
 """What a kernel reads of its launch: the constant bank, the grid, and contents that the launch fixes.
 
 The layout of constant bank 0 is that of the driver for each generation: what precedes the parameters was read
-from disassembled kernels, where they begin is stated by the cubin (`EIATTR_PARAM_CBANK`).
+from disassembled kernels that ask for each value (`%ntid`, `%nctaid`, the address of a parameter), where they
+begin is stated by the cubin (`EIATTR_PARAM_CBANK`).
 """
 
 from __future__ import annotations
@@ -19,10 +20,7 @@ from irdiff.backends.nvidia import cubin
 from irdiff.errors import NormalizeError
 
 _PARAM_CBANK = 0x0A
-_STACK = 0x28
 _STACK_TOP = 0xFFFDE0
-_PARAMETERS = 0x198
-"""Where a kernel finds the generic address of its parameters, from which it takes those of tensor maps."""
 _PARAMETER_ADDRESS = 0x7E00_1000_0000
 _UNKNOWN = -1
 _FIRST_ADDRESS = 0x7F00_1000_0000
@@ -43,6 +41,24 @@ _NUMPY = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class BankLayout:
+    """Where constant bank 0 holds what a kernel did not get as a parameter."""
+
+    block: int
+    grid: int
+    stack: int
+    parameters: int
+    """The generic address of the parameters, from which a kernel takes those of tensor maps."""
+
+
+BANK_LAYOUTS: Mapping[int, BankLayout] = {
+    90: BankLayout(block=0x0, grid=0xC, stack=0x28, parameters=0x198),
+    100: BankLayout(block=0x360, grid=0x370, stack=0x37C, parameters=0x348),
+}
+"""By compute capability times ten."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownContent:
     """A tensor's storage whose content the launch fixes."""
 
@@ -56,6 +72,7 @@ class LaunchFacts:
     """Everything that counting needs of a launch."""
 
     kernel: str
+    arch: int
     grid: tuple[int, int, int]
     """In blocks, clusters multiplied out along the first dimension."""
     cluster: int
@@ -68,13 +85,16 @@ class LaunchFacts:
     """Address of a tensor map → bytes of the box that one copy moves."""
 
 
-def facts_of(plan: LaunchPlan, binary: bytes, contents: Mapping[int, Any] | None = None) -> LaunchFacts:
+def facts_of(
+    plan: LaunchPlan, binary: bytes, arch: int, contents: Mapping[int, Any] | None = None
+) -> LaunchFacts:
     """`contents`: bytes of storages that a caller knows, by their number."""
-    base = _parameter_base(binary, plan.kernel)
+    base, layout = _parameter_base(binary, plan.kernel), BANK_LAYOUTS[arch]
     bank = np.full(base + max(plan.size_bytes, 1), _UNKNOWN, dtype=np.int16)
-    _put(bank, 0, struct.pack("<7I", *_block(plan), *plan.grid, 0)[:28])
-    _put(bank, _PARAMETERS, struct.pack("<Q", _PARAMETER_ADDRESS))
-    _put(bank, _STACK, struct.pack("<I", _STACK_TOP))
+    _put(bank, layout.block, struct.pack("<3I", plan.block_threads, 1, 1))
+    _put(bank, layout.grid, struct.pack("<3I", *plan.grid))
+    _put(bank, layout.parameters, struct.pack("<Q", _PARAMETER_ADDRESS))
+    _put(bank, layout.stack, struct.pack("<I", _STACK_TOP))
     addresses: dict[int, int] = {}
     descriptors: dict[int, int] = {}
     regions: list[KnownContent] = []
@@ -104,13 +124,10 @@ def facts_of(plan: LaunchPlan, binary: bytes, contents: Mapping[int, Any] | None
             if content is not None:
                 regions.append(KnownContent(address=start, content=content.view(np.uint8)))
     return LaunchFacts(
-        kernel=plan.kernel, grid=plan.grid, cluster=plan.cluster, warps=-(-plan.block_threads // 32),
-        constants={0: bank}, regions=tuple(regions), shared_bytes=plan.shared_bytes, descriptors=descriptors,
+        kernel=plan.kernel, arch=arch, grid=plan.grid, cluster=plan.cluster,
+        warps=-(-plan.block_threads // 32), constants={0: bank}, regions=tuple(regions),
+        shared_bytes=plan.shared_bytes, descriptors=descriptors,
     )  # fmt: skip
-
-
-def _block(plan: LaunchPlan) -> tuple[int, int, int]:
-    return plan.block_threads, 1, 1
 
 
 def _put(bank: Any, place: int, content: bytes) -> None:

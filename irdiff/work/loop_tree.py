@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irdiff.work.flow import BasicBlocks, Instruction, basic_blocks
+from irdiff.work.flow import BasicBlocks, CodeInstruction, basic_blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class CodeLoop:
     """1 for a loop in no other."""
 
 
-def loops(code: Sequence[Instruction]) -> list[CodeLoop]:
+def loops(code: Sequence[CodeInstruction]) -> list[CodeLoop]:
     """By first place."""
     blocks = basic_blocks(code)
     dominators = _dominators(blocks)

@@ -19,6 +19,7 @@ from irdiff.work.state import UNKNOWN, Array, Value, WarpState, both, spread
 COLUMNS = (
     "executed", "lanes", "taken", "requests", "least_sectors", "bytes", "sectors", "unknown_requests",
     "wavefronts", "least_wavefronts", "unknown_wavefronts", "local_sectors", "tma_bytes", "local_requests",
+    "matrix_operations",
 )  # fmt: skip
 
 
@@ -34,6 +35,8 @@ class CostTally:
     beyond: Array = field(init=False)
     is_sure: bool = True
     """Whether nothing was counted as possible only."""
+    shapes: dict[int, str] = field(default_factory=dict)
+    """Place of a matrix instruction whose registers name its shape → that, or `` where it names several."""
 
     def __post_init__(self) -> None:
         self.both = np.zeros((2, len(COLUMNS), self.instructions, self.programs), dtype=np.int64)
@@ -78,6 +81,7 @@ class CostTally:
     LOCAL_SECTORS,
     TMA,
     LOCAL_REQUESTS,
+    MATRIX,
 ) = range(len(COLUMNS))
 
 

@@ -28,6 +28,7 @@ _U32 = np.uint32
 class Executed:
     tally: CostTally
     open_loops: tuple[str, ...]
+    """Loops that data decide, as sentences."""
     steps: int
     ended: bool
     """Whether all programs came to their end within the steps that were allowed."""
@@ -67,7 +68,8 @@ def execute(
     state = WarpState(programs=programs, warps=warps, constants=facts.constants, special=special)
     memory = Memory(
         state=state, tally=tally, regions=facts.regions, patterns=patterns,
-        line_bytes=coalescing.SECTOR_BYTES, shared_bytes=facts.shared_bytes, by_address=dict(facts.descriptors),
+        line_bytes=coalescing.SECTOR_BYTES, shared_bytes=facts.shared_bytes,
+        by_address=dict(facts.descriptors),
     )  # fmt: skip
     executor = Executor(
         code=function.instructions, function=function, deciding=deciding, state=state, tally=tally,

@@ -15,10 +15,12 @@ from irdiff.work.grid import WholeGrid
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.sass import SassFunction, SassInstruction
+from irdiff.work.tensor_memory import TENSOR_MATRIX
 
 _SPACES = {
     "global load": "global load", "global store": "global store", "atomic": "global atomic",
     "shared load": "shared load", "shared store": "shared store", "spill": "local",
+    "tensor memory load": "tensor memory load", "tensor memory store": "tensor memory store",
 }  # fmt: skip
 """Class of an instruction → where its bytes go; but for the opcodes below."""
 _SPACE_OF_OPCODE = {"LDGSTS": "global to shared", "ATOMS": "shared atomic", "REDS": "shared atomic"}
@@ -61,7 +63,14 @@ class _Counts:
         return {name: amount for name, amount in amounts.items() if amount.high}
 
 
-def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tuple[str, ...]) -> Work:
+def work(
+    function: SassFunction,
+    facts: LaunchFacts,
+    found: WholeGrid,
+    notes: tuple[str, ...],
+    shapes: Mapping[int, str],
+) -> Work:
+    """`shapes`: by place, those of matrix instructions whose registers name them."""
     table = _Counts(function, *found.total)
     programs = math.prod(facts.grid)
 
@@ -74,7 +83,7 @@ def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tu
         instructions=table.amount("executed"),
         thread_instructions=table.amount("lanes"),
         by_class=table.grouped(lambda ins: classes.class_of(ins.opcode)),
-        by_pipe=table.grouped(lambda ins: classes.pipe_of(ins.opcode)),
+        by_pipe=table.grouped(lambda ins: classes.pipe_of(ins.opcode, facts.arch)),
         global_requests=table.amount("requests"),
         global_sectors=table.sectors(),
         least_global_sectors=table.amount("least_sectors"),
@@ -86,7 +95,10 @@ def work(function: SassFunction, facts: LaunchFacts, found: WholeGrid, notes: tu
         spill_sectors=table.amount("local_sectors"),
         bytes_by_space=table.grouped(_space, "bytes"),
         tma_bytes=table.amount("tma_bytes"),
-        matrix_operations=_matrix_operations(table.grouped(_shape)),
+        matrix_operations={
+            **_matrix_operations(table.grouped(_shape)),
+            **table.grouped(lambda ins: _named_shape(ins, shapes), "matrix_operations"),
+        },
         barriers=executed(classes.BARRIERS),
         waits=executed(classes.WAITS),
         atomics=executed(classes.ATOMICS),
@@ -111,6 +123,10 @@ def _shape(ins: SassInstruction) -> str | None:
         return None
     words = " ".join(word for word in ins.modifiers if word not in ("SP", "gsb0"))
     return f"{ins.opcode} {words}"
+
+
+def _named_shape(ins: SassInstruction, shapes: Mapping[int, str]) -> str | None:
+    return (shapes.get(ins.place) or ins.opcode) if ins.opcode in TENSOR_MATRIX else None
 
 
 def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:

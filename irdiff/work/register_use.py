@@ -13,6 +13,7 @@ from irdiff.work.destinations import written
 from irdiff.work.integer import COMPUTED
 from irdiff.work.opcodes import BRANCHES, GLOBAL, LOCAL, MATRIX_FROM_SHARED, MEMORY
 from irdiff.work.sass import ZERO, InstructionForm, Operand, SassInstruction
+from irdiff.work.tensor_memory import TENSOR_MATRIX, TENSOR_MEMORY
 
 _FIRST_BIT = {"R": 0, "UR": 256, "P": 512, "UP": 520}
 _FLAGS = 0x7F
@@ -23,7 +24,9 @@ LEADS_ANYWHERE = frozenset({"RET", "BRX", "BRXU", "JMP", "JMX"})
 """Behind these, every register may be needed."""
 _PAIRS = frozenset({"WIDE", "HI", "64", "U64", "S64"})
 _WORDS = {"64": 2, "128": 4}
-_COUNTED = BRANCHES | MEMORY | MATRIX_FROM_SHARED | {"BAR", "SYNCS", "UTMASTG"}
+_COUNTED = (
+    BRANCHES | MEMORY | MATRIX_FROM_SHARED | TENSOR_MATRIX | TENSOR_MEMORY | {"BAR", "SYNCS", "UTMASTG"}
+)
 _MOVES_LANES = frozenset({"R2UR", "VOTE", "VOTEU", "SHFL"})
 
 
@@ -150,8 +153,11 @@ def _sources(form: InstructionForm) -> int:
 
 def _deciding(form: InstructionForm) -> int:
     found = 0
-    if form.opcode in MATRIX_FROM_SHARED:
+    if form.opcode in MATRIX_FROM_SHARED or form.opcode in TENSOR_MEMORY:
         return 0
+    if form.opcode in TENSOR_MATRIX:
+        shape = [operand.registers for operand in form.operands if operand.text == "idesc"]
+        return sum(1 << (_FIRST_BIT[kind] + number) for rows in shape for kind, number, _ in rows)
     for operand in form.operands:
         found |= _bits(operand, 2 if operand.kind in ("R", "UR") else 1)
         if form.opcode == "UTMASTG":

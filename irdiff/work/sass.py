@@ -21,6 +21,8 @@ _SPLIT = re.compile(r",\s*(?![^{]*\})")
 _REGISTER = re.compile(r"^(U?)(R|P)(Z|T|\d+)$")
 _MEMORY_PART = re.compile(r"^(-?)(?:(U?R)(Z|\d+)((?:\.\w+)*)|(0x[0-9a-f]+))$")
 _TARGET = re.compile(r"(?:^|[ ,])\.([+-]0x[0-9a-f]+)$")
+_INDIRECT = frozenset({"BRX", "BRXU"})
+"""Their place is that of a table, added to a register."""
 _ENDS = frozenset({"EXIT", "RET", "BRX", "BRXU", "JMX", "KILL", "BPT"})
 ZERO = 255
 """The number of RZ; URZ, PT and UPT are numbered so that a lookup never meets a real register."""
@@ -121,7 +123,8 @@ def form_of(text: str) -> InstructionForm:
         raise NormalizeError(f"an instruction that cannot be read: {text!r}")
     predicate, name, rest = form.groups()
     opcode, *modifiers = name.split(".")
-    target = _TARGET.search(rest) if ".+0x" in rest or ".-0x" in rest else None
+    has_place = opcode not in _INDIRECT and (".+0x" in rest or ".-0x" in rest)
+    target = _TARGET.search(rest) if has_place else None
     operands = tuple(operand(word.strip()) for word in _words(rest)) if rest else ()
     has_flag = predicate is not None or any(row.kind in ("P", "UP") for row in operands)
     return InstructionForm(

@@ -121,7 +121,12 @@ def test_a_side_that_was_not_counted_has_no_figures(other):
     assert not [line for line in lines if "→" in line or line.startswith("loop")]
 
 
-TARGETS = (target("sm_90"), replace(target("sm_100"), arch=100), target("gfx942"))
+TARGETS = (
+    target("sm_90"),
+    replace(target("sm_100"), arch=100),
+    replace(target("sm_120"), arch=120),
+    target("gfx942"),
+)
 
 
 @pytest.fixture
@@ -142,7 +147,8 @@ def with_cubin(name, verdict=Verdict.CHANGED):
     ("name", "reason"),
     [
         ("a/b:c@sm_90", "no installed toolchain has nvdisasm"),
-        ("a/b:c@sm_100", "of sm_100 is not counted yet"),
+        ("a/b:c@sm_100", "no installed toolchain has nvdisasm"),
+        ("a/b:c@sm_120", "of sm_120 is not counted yet"),
     ],
 )
 def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
@@ -152,8 +158,8 @@ def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
 
 
 def test_head_is_counted_only_where_base_was(counter):
-    sm_100 = "a/b:c@sm_100"
-    work = counter.count([with_cubin(sm_100)], {launch(sm_100).key: launch(sm_100)}, TARGETS)[sm_100].work
+    sm_120 = "a/b:c@sm_120"
+    work = counter.count([with_cubin(sm_120)], {launch(sm_120).key: launch(sm_120)}, TARGETS)[sm_120].work
     assert "not counted yet" in work.head.reason  # a reason of its own costs nothing
     case = "a/b:c@sm_90"
     digest = counter.store.put(b"no binary")
@@ -173,7 +179,7 @@ def test_nothing_is_counted_of_an_unchanged_case(counter):
     )
 
 
-@pytest.mark.parametrize(("name", "why"), [("a/b:c@gfx942", "on this target"), ("a/b:c@sm_100", "of sm_100")])
+@pytest.mark.parametrize(("name", "why"), [("a/b:c@gfx942", "on this target"), ("a/b:c@sm_120", "of sm_120")])
 def test_of_a_target_without_evidence_no_time_is_expected(counter, name, why):
     expected = counter.count([with_cubin(name)], {launch(name).key: launch(name)}, TARGETS)[name].expected
     assert expected.expected is Expected.UNKNOWN

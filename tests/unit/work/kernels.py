@@ -35,7 +35,7 @@ def facts(*parameters: int, grid=(1, 1, 1), warps=1, cluster=1, regions=()) -> L
     content = struct.pack(f"<{len(parameters)}q", *parameters)
     bank[PARAMETERS : PARAMETERS + len(content)] = np.frombuffer(content, dtype=np.uint8)
     return LaunchFacts(
-        kernel="k", grid=grid, cluster=cluster, warps=warps, constants={0: bank}, regions=tuple(regions),
+        kernel="k", arch=90, grid=grid, cluster=cluster, warps=warps, constants={0: bank}, regions=tuple(regions),
         shared_bytes=65536, descriptors={},
     )  # fmt: skip
 

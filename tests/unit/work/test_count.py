@@ -283,10 +283,10 @@ def test_an_address_that_cannot_be_read():
         function_of("LDG.E R0, [R2+what]")
 
 
-def test_an_instruction_that_is_not_known_makes_its_result_unknown():
+def test_an_instruction_that_is_not_computed_makes_its_result_unknown():
     lines = """
         MOV R4, RZ
-        FROBNICATE.X R4, R5, 0x1
+        BMSK.W R4, R5, 0x1
         ISETP.GE.AND P0, PT, R4, 0x1, PT
         @P0 BRA `(.L_x_0)
         NOP
