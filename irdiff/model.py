@@ -92,6 +92,10 @@ class FailureKind(StrEnum):
     """The toolchain has no backend for this target."""
 
 
+BOUNDS = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
+"""How a compilation ends that irdiff stopped: with more time or memory it may give code."""
+
+
 class Component(StrEnum):
     """The part of a toolchain that a change is charged to."""
 

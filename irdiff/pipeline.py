@@ -84,6 +84,7 @@ from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
+from irdiff.words import counted
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -330,7 +331,7 @@ def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
     found = sorted(results, key=lambda row: row.id)
     if found and all(row.case.verdict is Verdict.UNSUPPORTED for row in found):
         raise NothingComparedError(
-            f"nothing was compared: {len(found)} cases, none of which a toolchain supports",
+            f"nothing was compared: no toolchain supports the target of any of {counted(len(found), 'case')}",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
     return found

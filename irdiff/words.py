@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 
 def counted(count: int, noun: str) -> str:
     """`1 case`, `3 cases`, `2 launches`."""
     ending = "" if count == 1 else "es" if noun.endswith(("ch", "s")) else "s"
     return f"{count} {noun}{ending}"
+
+
+def repeats_counted(texts: Iterable[str]) -> list[str]:
+    """Each text once, in the order of its first appearance; one that repeats ends in `(3 times)`."""
+    return [f"{text} ({count} times)" if count > 1 else text for text, count in Counter(texts).items()]
 
 
 def first_few(names: Sequence[str], shown: int) -> str:

@@ -143,7 +143,7 @@
       button.addEventListener("click", () => toggle(key, box, label));
       tabs.append(button);
     }
-    box.replaceChildren(tabs);
+    box.replaceChildren(make("p", { className: "dim" }, "Diff of ", make("code", {}, data.case)), tabs);
     if (!current) { box.append(make("p", { className: "dim" }, "No stage's text changed.")); return; }
     if (current.note) box.append(make("p", { className: "dim" }, current.note + (current.command ? `: ${current.command}` : "")));
     if (current.rows && current.rows.length) {
@@ -301,6 +301,18 @@
     const group = location.hash.startsWith("#group-") && document.getElementById(location.hash.slice(1));
     if (group) { reveal(group); group.hidden = false; group.open = true; group.scrollIntoView(); $("summary", group).focus({ preventScroll: true }); }
   };
+  // a row of a table shows its own diff in its group, not that of the group's example
+  $$("a[data-diffs]").forEach((link) => {
+    link.addEventListener("click", () => {
+      const group = document.getElementById(link.hash.slice(1));
+      const box = group && $(".diff", group);
+      if (!box) return;
+      box.dataset.diffs = link.dataset.diffs;
+      box.data = null;
+      if (group.open) drawDiff(box);
+      setTimeout(openTarget);
+    });
+  });
   window.addEventListener("hashchange", openTarget);
   openTarget();
 

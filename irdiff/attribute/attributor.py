@@ -261,7 +261,8 @@ class _CaseAttribution:
         culprit = responsible_pass.find_culprit(base, head, same)
         if culprit is None:
             return self._lowering_or_llvm(stage, *found)
-        note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
+        names_itself = culprit.note.startswith(f"{culprit.name} ")
+        note = f"{culprit.name}: {culprit.note}" if culprit.note and not names_itself else culprit.note
         if self._culprit is None:
             self._culprit, self._step = culprit, self._kept(culprit, base, head)
             edit = self._step.edit("mlir")

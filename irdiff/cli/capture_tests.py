@@ -57,5 +57,5 @@ def _summary(found: TestCases, out: Path) -> str:
     followed = sum(test.is_followed for test in tests)
     return (
         f"{found.target.name}: {counted(len(tests), 'test')} ({said}), {followed:,} wholly followed; "
-        f"{calls:,} launches, {len(found.pairs):,} different, in {out}"
+        f"{calls:,} launch{'' if calls == 1 else 'es'}, {len(found.pairs):,} different, in {out}"
     )

@@ -31,14 +31,15 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.test_arguments import ComparedTests, TestArguments
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
-from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
+from irdiff.errors import ExitCode, IrdiffError, NothingComparedError, UsageError
+from irdiff.model import BOUNDS, Edited, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
 from irdiff.report.conclusion import may_fail
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Side
 from irdiff.run import run_list, run_place
+from irdiff.words import counted, first_few
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,11 @@ _SECTIONS = {
 )
 @run_argument.known_option
 @report_command.output_options
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if a shown case changed, fails or is gone.")
+@click.option(
+    "--exit-code",
+    is_flag=True,
+    help="Exit with 1 if a shown case changed, broke, fails or was removed.",
+)
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
@@ -157,7 +162,7 @@ def compare_command(**given: Any) -> int:
     config, outputs = arguments.config, arguments.outputs
     if arguments.out:
         options.check_outside(arguments.out, (*outputs.files, *arguments.tests.files))
-    run_place.prepare(arguments.out or config.runs / "new")
+    _prepare(arguments.out, config)
     console = Console(stderr=True, quiet=outputs.quiet)
 
     def say(text: str) -> None:
@@ -192,6 +197,16 @@ def compare_command(**given: Any) -> int:
     if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
+
+
+def _prepare(out: Path | None, config: Config) -> None:
+    """Raises UsageError or StoreError, before anything is compiled, where the run cannot be written."""
+    try:
+        run_place.prepare(out or config.runs / "new")
+    except IrdiffError as error:
+        if not out:
+            error.hint = "name a cache folder that can be written: --cache DIR or the variable IRDIFF_CACHE"
+        raise
 
 
 def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Arguments:
@@ -287,14 +302,15 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
         raise NothingComparedError(
-            f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
+            f"nothing was compared: no case compiles on either side ({counted(len(run.cases), 'case')})",
             hint=f"see why in the run: {commands.command('report', given.call)}",
         )
-    bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
-    bounded = [case.id for case in run.cases if any(side and side.kind in bounds for side in case.failures)]
+    bounded = [case for case in run.cases if any(side and side.kind in BOUNDS for side in case.failures)]
     if bounded:
+        verdicts = " or ".join(sorted({case.verdict for case in bounded}))
+        names = first_few([case.id for case in bounded], 1)
         raise NothingComparedError(
-            f"{len(bounded)} cases were not compared: they took too much time or memory: {bounded[0]}, …",
+            f"{counted(len(bounded), 'case')} called {verdicts} ran out of time or memory: {names}",
             hint="give more with --timeout and --memory",
         )
 

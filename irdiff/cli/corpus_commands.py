@@ -29,6 +29,7 @@ from irdiff.resolve import corpus_archive, packs
 from irdiff.resolve.corpus import PACKS
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
+from irdiff.words import counted
 
 _toolchain_option = click.option(
     "--toolchain",
@@ -87,7 +88,8 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
     screen.print_table(_COLUMNS, cells)
     kernels = {(row.workload, row.kernel) for row in rows}
     click.echo(
-        f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"
+        f"{counted(len(kernels), 'kernel')}, {counted(len(by_id), 'launch')}, {counted(len(rows), 'case')}; "
+        "(target): not meant to compile"
     )
 
 
@@ -152,7 +154,7 @@ def merge_command(
         left_out = corpus_archive.shrink(root, bound) if bound is not None else []
         options.write_output(out, corpus_archive.packed(root))
     again = len({corpus_archive.entry_of(row) for row in chosen}) - len(kept)
-    click.echo(f"{out}: {len(kept)} launches; {again} more equal one of these")
+    click.echo(f"{out}: {counted(len(kept), 'launch')}; {again} more equal one of these")
     for name in left_out:
         click.echo(f"left out for its size: {name}")
 
@@ -275,7 +277,9 @@ def _verified_line(row: Mapping[str, Any]) -> str:
 
 def _agreement(rows: Sequence[Mapping[str, Any]]) -> str:
     right = sum(bool(row["ok"]) for row in rows)
-    return f"{right} of {len(rows)} launches agree with their reference"
+    return (
+        f"{right} of {counted(len(rows), 'launch')} {'agrees' if right == 1 else 'agree'} with the reference"
+    )
 
 
 def _verified_cells(row: Mapping[str, Any]) -> list[str]:

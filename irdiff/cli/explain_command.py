@@ -39,6 +39,7 @@ from irdiff.run import explanation
 from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.texts import canonicalize, equivalent
+from irdiff.words import repeats_counted
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -177,8 +178,11 @@ class CaseStory:
         self._facts()
         self.section("counted work of the whole launch, base → head", work_table.lines(self.case))
         self.section("also seen", dict.fromkeys(self._findings(config)))
-        changes = map(str, launch_changes.of_case(self.case, self.given.run))
-        self.section("differences in the launch and its options", changes)
+        changes = launch_changes.of_case(self.case, self.given.run)
+        both = [change for change in changes if change.is_known_to_both]
+        self.section("differences in the launch and its options", map(str, both))
+        alone = [change for change in changes if not change.is_known_to_both]
+        self.section("options that only one side's release knows", map(str, alone))
         timings = self.given.timing
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
         if not any(row.measurement for row in rows):
@@ -207,7 +211,7 @@ class CaseStory:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
             self.say(case.summary.title.replace("`", ""))
-            why, *others = [text.replace("`", "") for text in case.summary.reasons] or [""]
+            why, *others = repeats_counted(text.replace("`", "") for text in case.summary.reasons) or [""]
             self.say(f"{case.summary.severity}: {why}" if why else case.summary.severity)
             for text in others:
                 self.say(f"also: {text}", "dim")

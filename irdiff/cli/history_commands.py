@@ -34,6 +34,7 @@ from irdiff.report.shown import Shown
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import shared_corpus
 from irdiff.run import run_folder
+from irdiff.words import counted
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -47,7 +48,10 @@ def history_group() -> None:
 @run_argument.argument("runs", nargs=-1, required=True)
 @options.db_option
 def add_command(*, runs: tuple[str, ...], file: Path) -> None:
-    """Add RUNs: folders, archives, `last`, names of `irdiff runs`. A known run is skipped."""
+    """Add RUNs with their timings: folders, archives, `last`, names of `irdiff runs`.
+
+    A known run is skipped; its timings are added if it was timed since.
+    """
     new, timings = [], 0
     for run in runs:
         with run_argument.opened(run) as given:
@@ -63,6 +67,8 @@ def add_command(*, runs: tuple[str, ...], file: Path) -> None:
                 else:
                     place = None if given.is_archive else given.folder
                     new.append(add.add_run(history, given.run, place))
+                    if given.timing is not None:
+                        timings += add.add_run_timings(history, given.run, given.timing)
     counts = [f"{sum(new)} added, {len(new) - sum(new)} known"] if new else []
     counts += [f"{timings} timings"] if timings else []
     click.echo(f"{', '.join(counts)}: {file}")
@@ -87,7 +93,7 @@ def session_command(*, out: Path, file: Path, series: str, selection: CaseArgume
         )
     made = session.write(found, targets, out)
     entries = sum(len(set(same.values())) - 1 for same in made.same.values())
-    click.echo(f"{len(made.same)} cases, {entries} binaries against {made.reference}: {out}")
+    click.echo(f"{counted(len(made.same), 'case')}, {entries} binaries against {made.reference}: {out}")
 
 
 @history_group.command("site")
@@ -100,8 +106,9 @@ def site_command(*, out: Path, file: Path, reports: bool) -> None:
     with database.reading(file) as history:
         written = site.write(history, out, assets, partial(_report, history) if reports else None)
     click.echo(
-        f"{written.versions} versions, {written.cases} cases, {written.steps} change points, "
-        f"{written.reports} reports: {out / 'index.html'}\n"
+        f"{counted(written.versions, 'version')}, {counted(written.cases, 'case')}, "
+        f"{counted(written.steps, 'change point')}, {counted(written.reports, 'report')}: "
+        f"{out / 'index.html'}\n"
         f"the overview loads {written.overview_bytes / 1e6:.2f} MB of {written.size_bytes / 1e6:.1f} MB"
     )
 

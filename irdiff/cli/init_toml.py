@@ -111,7 +111,7 @@ def irdiff_toml(found: Surroundings) -> str:
     toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
     rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
     if found.packages:
-        comment = "What they import next to Triton; CPU builds of torch will do."
+        comment = "What they import next to Triton. A CPU build of torch is enough."
         rows.append((comment, {"packages": found.packages}))
     lines = ["[kernels]"]
     for comment, entries in rows:

@@ -150,8 +150,8 @@ def diff_runs_command(
     """Show what is new, gone, or changed between two runs, such as two pushes to a pull request.
 
     OLD and NEW are run folders, zip or tar files of them, `last`, or names that `irdiff runs` lists. A
-    group is in both runs if its cases have the same kind of edit. It counts as changed if it has other
-    cases, or a case with another edit.
+    change group is in both runs if its cases change in the same way. It counts as changed if it has other
+    cases, or other lines of a case differ.
     """
     with run_argument.opened(old, config) as before, run_argument.opened(new, config) as after:
         found = run_changes.between(before.run, after.run)
@@ -196,7 +196,7 @@ def _group(group: ChangeGroup, names: Mapping[str, NamedGroup]) -> str:
 
 
 def _changed(row: ChangedGroup, names: Mapping[str, NamedGroup]) -> str:
-    parts = ((row.joined, "more"), (row.left, "fewer"), (row.edited, "with another edit"))
+    parts = ((row.joined, "more"), (row.left, "fewer"), (row.edited, "with other lines"))
     words = [f"{len(cases)} {word}" for cases, word in parts if cases]
     return f"{_group(row.new, names)}: {', '.join(words)}"
 

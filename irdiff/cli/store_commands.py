@@ -15,6 +15,7 @@ from irdiff.errors import ExitCode, StoreError, UsageError
 from irdiff.resolve import toolchains
 from irdiff.store import Store
 from irdiff.store.shared import SharedStore
+from irdiff.words import counted
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -80,7 +81,9 @@ def pull(*, specs: tuple[str, ...], config: Config) -> int:
         shared.pull(digests, None, report)
     done = shared.traffic
     size = f"{done.size_bytes / 1e6:.1f} MB"
-    return _finished(shared, f"{done.bundles} bundles, {done.files} files, {size} fetched")
+    return _finished(
+        shared, f"{counted(done.bundles, 'bundle')}, {counted(done.files, 'file')}, {size} fetched"
+    )
 
 
 @store_group.command("verify")

@@ -62,7 +62,8 @@ tests_option = click.option(
     "--tests",
     multiple=True,
     metavar="PATH",
-    help="Record, without a GPU, what the repository's tests in PATH launch (`.`: all); repeatable.",
+    help="Take what the repository's pytest tests launch, without a GPU. PATH is a file, a folder or a test, "
+    "and `.` is all of them. Repeatable.",
 )
 
 

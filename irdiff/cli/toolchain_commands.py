@@ -15,6 +15,7 @@ from irdiff.model import Sides
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import checkout, commits, counting, environments, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.words import counted
 
 
 @click.group("toolchain")
@@ -145,7 +146,8 @@ def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None,
     edit = made.edit
     count = sum(len(lines) for lines in edit.lines.values())
     click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
-    click.echo(f"  {count} edited lines of {len(edit.lines)} files, in {len(edit.units)} units")
+    lines, files = counted(count, "edited line"), counted(len(edit.lines), "file")
+    click.echo(f"  {lines} of {files}, in {counted(len(edit.units), 'unit')}")
     for path in edit.without_lines:
         click.echo(f"  {path} differs, too: it has no lines that run")
     click.echo(

@@ -18,7 +18,7 @@ MAX_VALUE = 80
 _SHOWN_ELSEWHERE = frozenset({"hash", "triton_version", "name"})
 """Digests and versions differ in every case of two releases; the name is that of the kernel."""
 _PARTS = ("signature", "constexprs", "attributes", "options")
-_ABSENT = "not there"
+_ABSENT = "not known"
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -28,7 +28,15 @@ class LaunchChange:
     base: str
     head: str
 
+    @property
+    def is_known_to_both(self) -> bool:
+        return _ABSENT not in (self.base, self.head)
+
     def __str__(self) -> str:
+        if self.base == _ABSENT:
+            return f"{self.path} = {self.head}: only head knows it"
+        if self.head == _ABSENT:
+            return f"{self.path} = {self.base}: only base knows it"
         return f"{self.path}: {self.base} → {self.head}"
 
 
@@ -69,7 +77,7 @@ def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
 
 def chosen(change: LaunchChange) -> bool:
     """Whether it is something that a program or its author chose, and that both sides know."""
-    return not change.path.startswith("metadata") and _ABSENT not in (change.base, change.head)
+    return change.is_known_to_both and not change.path.startswith("metadata")
 
 
 def of_run(run: Run) -> list[tuple[LaunchChange, int]]:

@@ -9,6 +9,7 @@ from irdiff.gate.objections import Objection, unknown, violated
 from irdiff.gate.policy import CoverageRule
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Verdict
 from irdiff.report import edit_coverage
+from irdiff.words import counted
 
 _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
 
@@ -55,8 +56,8 @@ def not_compared_enough(
         failed = sum(case.verdict in _UNCOMPARED for case in cases) + blind
         least = _least(rule, cases, run)
         if target in rule.required_targets and compared < least:
-            detail = f"{compared} cases compared, at least {least} are required"
+            detail = f"{counted(compared, 'case')} compared, at least {least} are required"
             yield target, violated(detail)
         elif 100 * failed > rule.max_uncompared_percent * len(cases):
-            detail = f"{failed} of {len(cases)} cases could not be compared"
+            detail = f"{failed} of {counted(len(cases), 'case')} could not be compared"
             yield target, violated(detail)

@@ -13,6 +13,7 @@ from irdiff.gate.objections import Objection, unknown, violated, worst
 from irdiff.gate.policy import DETERMINISTIC, FITS, MORE_FACTS, FactRule
 from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import error_clusters
+from irdiff.words import counted
 
 
 def objection(rule: FactRule, case: Case, run: Run) -> Objection | None:
@@ -111,7 +112,7 @@ def compile_time(rule: FactRule, cases: Sequence[Case]) -> Objection | None:
     if not compiled and len(skipped) < len(cases):
         return unknown("no compile times on both sides")
     if after - before > rule.more_than and after - before > before * rule.more_than_percent / 100:
-        return violated(f"compiling {len(compiled)} cases takes {before:.1f} s → {after:.1f} s")
+        return violated(f"compiling {counted(len(compiled), 'case')} takes {before:.1f} s → {after:.1f} s")
     return None
 
 

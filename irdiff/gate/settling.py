@@ -97,7 +97,7 @@ class Settler:
             unique = [entry for number, entry in enumerate(holding) if entry not in holding[:number]]
             return replace(finding, settled_by=tuple(unique))
         reasons = [answer for answer in answers if isinstance(answer, str) and answer]
-        partly = f"accepted for {len(holding)} of {len(answers)} cases" if holding else ""
+        partly = f"accepted for {len(holding)} of {counted(len(answers), 'case')}" if holding else ""
         return replace(finding, not_accepted=reasons[0] if reasons else partly)
 
     def _answer(self, case: Case, fitting: Sequence[Accepted]) -> Accepted | str:

@@ -18,6 +18,8 @@ _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
 _PART = re.compile(r", (?![^\[]*\])")
 """Between two facts of one argument: `fp32 [64, 8], offset 0`."""
 _CONSTEXPR = "constexpr"
+CONFIG = "autotuner config"
+"""The subject of a cause that says how the configs of an autotuner differ."""
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
 
 

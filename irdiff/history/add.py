@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from irdiff.history.versions import Version
 from irdiff.model import Case, ChangeGroup, Fact, Run, Sides, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
-from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResults
+from irdiff.timing.results import CaseTiming, GpuRecord, TimingResults
 
 
 def selection_key(
@@ -164,38 +164,73 @@ def add_timings(database: Database, session: Session, found: TimingResults) -> i
     A version whose machine code is another's has that one's time. The reference has its own, and how far it
     was off when its binary was loaded a second time.
     """
+    return _put_timings(database, session.reference, found, lambda row: _of_entry(row, session))
+
+
+def add_run_timings(database: Database, run: Run, found: TimingResults) -> int:
+    """Adds the timings of a run's own cases: base is the reference of head. Returns how many; 0 where both
+    sides are one version of the history.
+    """
+    sides = versions.of_run(run)
+    if sides.base.name == sides.head.name:
+        return 0
+    return _put_timings(database, sides.base.name, found, lambda row: _of_case(row, sides))
+
+
+_Figures = tuple[object, ...]
+_CaseTimings = Iterator[tuple[str, str, _Figures]]
+"""Case, version, and what was measured of it."""
+
+
+def _put_timings(
+    database: Database, reference: str, found: TimingResults, timings_of: Callable[[CaseTiming], _CaseTimings]
+) -> int:
     count = 0
     for gpu in found.gpus:
-        key = key_of("session/1", found.created, gpu.uuid, session.reference)[:16]
-        database.put("sessions", [_session(key, session, found, gpu)])
+        key = key_of("session/1", found.created, gpu.uuid, reference)[:16]
+        database.put("sessions", [_session(key, reference, found, gpu)])
         rows = {
             (version, case_id): (key, version, case_id, *figures)
             for row in found.cases
             if row.gpu == gpu.uuid and row.measurement
-            for case_id, version, figures in _timings(row, row.measurement, session)
+            for case_id, version, figures in timings_of(row)
         }
         count += database.put("timings", rows.values())
     return count
 
 
-def _timings(
-    row: CaseTiming, measured: Measurement, session: Session
-) -> Iterator[tuple[str, str, tuple[object, ...]]]:
-    """The case, version and figures of each version that this entry stands for."""
+def _of_entry(row: CaseTiming, session: Session) -> _CaseTimings:
+    """One timing for each version that this entry of a session stands for."""
     case_id, label = parse(row.case)
     labels = session.same.get(case_id, {})
-    head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
-    control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
+    control, head = _figures(row)
     reference = next(other for other, name in session.versions.items() if name == session.reference)
     for other, standing in labels.items():
         if standing == label:
-            yield case_id, session.versions[other], (*head, measured.noise_floor, str(row.outputs.status))
+            yield case_id, session.versions[other], head
         if standing == labels.get(reference):
-            yield case_id, session.versions[other], (*control, measured.noise_floor, "equal")
+            yield case_id, session.versions[other], control
 
 
-def _session(key: str, session: Session, found: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
+def _of_case(row: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
+    for side, figures in zip(sides, _figures(row), strict=True):
+        yield row.case, side.name, figures
+
+
+def _figures(row: CaseTiming) -> tuple[_Figures, _Figures]:
+    """Of the second copy of base, which is the control, and of head."""
+    measured = row.measurement
+    assert measured is not None
+    head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
+    control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
+    return (
+        (*control, measured.noise_floor, "equal"),
+        (*head, measured.noise_floor, str(row.outputs.status)),
+    )
+
+
+def _session(key: str, reference: str, found: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
     ranges = (gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.temperature_c, gpu.power_w)
     middles = [row[1] if row else None for row in ranges]
-    names = (found.created, gpu.uuid, gpu.name, gpu.target, gpu.driver, session.reference)
+    names = (found.created, gpu.uuid, gpu.name, gpu.target, gpu.driver, reference)
     return (key, *names, *middles, ",".join(gpu.throttled), gpu.trustworthy, found.protocol.processes)

@@ -24,6 +24,7 @@ from irdiff.history.versions import Point
 from irdiff.model import Options, Run, Sides, Target
 from irdiff.parallel import Report
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +113,7 @@ class Backfill:
         with database.writing(self.file) as history:
             add.add_inventory(history, point.version(side), self.selection, found)
         self.say(
-            f"{point.label}: {len(found.cases)} cases, {found.compiled} compiled now, "
+            f"{point.label}: {counted(len(found.cases), 'case')}, {found.compiled} compiled now, "
             f"{found.wall_s:.0f} s wall, {found.cpu_s:.0f} s CPU"
         )
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from irdiff.capture import program_failures
 from irdiff.compare import cases as case_forms
 from irdiff.compare.cases import failed_program
 from irdiff.group import short_titles
+from irdiff.group.launch_causes import CONFIG
 from irdiff.group.report_classes import ReportClass
-from irdiff.model import Case, Run, Verdict
+from irdiff.model import BOUNDS, Case, ChangeGroup, Run, StageStatus, Verdict
 from irdiff.report import conclusion, distinct_edits, edit_coverage, error_clusters, phrases
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.stages import Stage
@@ -42,10 +43,9 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
     found = _failed_programs(run)
-    if broken:
+    for cases, words in _broken(broken):
         all_cases = counted(compared + len(broken), "case")
-        verb = "compiles" if len(broken) == 1 else "compile"
-        found.append(f"{len(broken)} of {all_cases} no longer {verb}{_where(broken, run)}.")
+        found.append(f"{len(cases)} of {all_cases} {words}{_where(cases, run)}.")
     if new := [row for row in run.cases if conclusion.is_new_and_fails(row) and not failed_program(row)]:
         verb = "does" if len(new) == 1 else "do"
         found.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
@@ -64,6 +64,16 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
         *_also(run, "also" if found else "no case compiles on both sides"),
     ]
     return " ".join(_capitalized(text) for text in found)
+
+
+def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
+    """Apart from those that do not compile, those that were ended at a bound: more time may cure them."""
+    ended = [case for case in cases if case.failures.head and case.failures.head.kind in BOUNDS]
+    others = [case for case in cases if case not in ended]
+    if others:
+        yield others, f"no longer {'compiles' if len(others) == 1 else 'compile'}"
+    if ended:
+        yield ended, "ran out of time or memory at head"
 
 
 def _capitalized(sentence: str) -> str:
@@ -93,13 +103,31 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
 def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     """Another result may be what is asked for: of these it says what was edited."""
     cases = {case.id: case for case in run.cases}
-    asked = [[row for row in edit.groups if row.severity == ReportClass.INTENDED] for edit in edits]
-    first = [groups[0] for groups in asked if groups]
-    which = f"{len(first)} of {len(edits)} edits" if len(edits) > 1 else "the edit"
+    intended = [group for edit in edits for group in edit.groups if group.severity == ReportClass.INTENDED]
+    choices = [group for group in intended if _is_choice(group, cases)]
+    others = [[row for row in edit.groups if row in intended and row not in choices] for edit in edits]
+    first = [groups[0] for groups in others if groups]
+    noun = "edit" if all(edit.files for edit in edits) else "change group"
+    which = f"{len(first)} of {len(edits)} {noun}s" if len(edits) > 1 else f"the {noun}"
     if first:
         titles = (short_titles.of(group, cases).clauses[0].replace("`", "") for group in first)
         words = list(dict.fromkeys(shortened(title, _TITLE) for title in titles))
         yield f"{which} may give other results, as asked for: {first_few(words, _SHOWN)}."
+    if choices:
+        count = sum(len(group.members) for group in choices)
+        whose = "its autotuner has" if count == 1 else "their autotuners have"
+        yield f"{counted(count, 'case')} with the same code: {whose} other configs to choose from."
+
+
+def _is_choice(group: ChangeGroup, cases: Mapping[str, Case]) -> bool:
+    """The same code is launched; only the configs from which an autotuner chooses are others."""
+    return all(map(_has_only_other_configs, (cases[name] for name in group.members)))
+
+
+def _has_only_other_configs(case: Case) -> bool:
+    changed = {name for name, status in case.stages.items() if status is StageStatus.CHANGED}
+    causes = case.summary.causes if case.summary else ()
+    return changed == {Stage.LAUNCH} and {cause.subject for cause in causes} == {CONFIG}
 
 
 def _failed_programs(run: Run) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,19 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
-    diffs = [html_diffs.entry(folder, row.smallest, share, call=as_.call) for row in shown.groups]
+    diffs = {
+        f"diffs-{row.number}": html_diffs.entry(folder, row.smallest, share, call=as_.call)
+        for row in shown.groups
+    }
+    diffs_of = {row.smallest.id: f"diffs-{row.number}" for row in shown.groups}
+    cases = {case.id: case for case in run.cases}
+    others = [cases[name] for row in shown.groups for name in row.group.members if name not in diffs_of]
+    left = html_diffs.PAGE_BYTES - len(json.dumps(diffs))
+    for number, (name, entry) in enumerate(
+        html_diffs.of_members(folder, others, left, call=as_.call).items(), 1
+    ):
+        diffs[f"member-{number}"] = entry
+        diffs_of[name] = f"member-{number}"
     return (
         templates.html()
         .get_template("report.html.j2")
@@ -50,6 +63,7 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
             number=phrases.number,
             forest=charts.Forest(timing.rows) if timing else None,
             diffs=diffs,
+            diffs_of=diffs_of,
             gate=as_.gate,
             call=as_.call,
             number_of={name: row.number for row in shown.groups for name in row.group.members},

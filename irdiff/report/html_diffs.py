@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from irdiff.report import commands, escape
 PAGE_BYTES = 8_000_000
 """The size of all diffs together: what the tables of 2,000 cases leave of 15 MB, with room to spare."""
 ENTRY_BYTES = 100_000
+MEMBER_BYTES = 24_000
+"""Of a case that is not the example of its group."""
+MAX_MEMBERS = 200
+"""The most cases beside the examples that a page carries the diffs of: each takes time to align."""
 _CONTEXT = 10
 """How many lines around a change a reader can unfold. Three of them are shown at once."""
 _NO_LINES = (
@@ -42,6 +47,19 @@ def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UN
             row.update(shown)
         stages.append(row)
     return {"case": escape.clean(case.id), "stages": stages}
+
+
+def of_members(
+    folder: Path, cases: Sequence[Case], limit_bytes: int, *, call: str = commands.UNNAMED
+) -> dict[str, dict[str, Any]]:
+    """By id the diffs of the first cases, as many as fit: those that are not the example of their group."""
+    entries: dict[str, dict[str, Any]] = {}
+    for case in cases[:MAX_MEMBERS]:
+        if limit_bytes < MEMBER_BYTES:
+            break
+        entries[case.id] = entry(folder, case, MEMBER_BYTES, call=call)
+        limit_bytes -= len(json.dumps(entries[case.id]))
+    return entries
 
 
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, Any]:

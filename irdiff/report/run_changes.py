@@ -83,7 +83,7 @@ class ChangedCase:
         return (self.old.verdict, self.old.edit) != (self.new.verdict, self.new.edit) or bool(self.facts)
 
     def __str__(self) -> str:
-        what = ["another edit"] if self.old.edit != self.new.edit else []
+        what = ["other lines differ"] if self.old.edit != self.new.edit else []
         if self.old.verdict is not self.new.verdict:
             what = [f"{self.old.verdict} → {self.new.verdict}"]
         return f"{self.new.id}: {first_few([*what, *map(str, self.facts)], _SHOWN)}"

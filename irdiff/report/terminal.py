@@ -38,7 +38,13 @@ _ERROR = 200
 _BAR = 10
 _GAP = "  "
 _LIMITS = replace(LISTED, unfolded=0, rows=12)
-_COMMANDS = {"explain": "why", "diff": "lines", "report": "page", "compare": "again"}
+_COMMANDS = {
+    "explain": "explain it",
+    "diff": "show its lines",
+    "report": "write a page",
+    "compare": "compare it again",
+}
+_LABEL = 1 + max(map(len, _COMMANDS.values()))
 _WIDE = 100
 """The most characters of a line about a group."""
 
@@ -167,7 +173,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     """A line for each: its number, how many cases, what the edit is, the pass. Its risk stands above."""
     if not shown.groups:
         return
-    yield from tables.heading(shown.edits)
+    yield from tables.heading(shown.group_heading)
     room = min(width or _WIDE, _WIDE)
     risk = ""
     for row in shown.groups:
@@ -237,4 +243,4 @@ def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
     yield Text()
     yield _line(f"run folder: {folder}", _DIM)
     for command in shown.commands:
-        yield _line(f"{_COMMANDS.get(command.split()[1], 'first'):<7}{command}", _DIM)
+        yield _line(f"{_COMMANDS.get(command.split()[1], 'fetch the run'):<{_LABEL}}{command}", _DIM)

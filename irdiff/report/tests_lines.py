@@ -14,8 +14,10 @@ def sentences(answer: TestsAnswer) -> Iterator[str]:
     tests = {test.name for test in answer.tests}
     changed = answer.names(TestStatus.CHANGED)
     unchanged = answer.names(TestStatus.UNCHANGED)
+    specializations = f"specialization{'' if answer.cases == 1 else 's'} changed"
+    launched = f"{'it is' if answer.changed_cases == 1 else 'they are'} launched by"
     yield (
-        f"{answer.changed_cases:,} of {answer.cases:,} specializations changed; they are launched by "
+        f"{answer.changed_cases:,} of {answer.cases:,} {specializations}; {launched} "
         f"{len(changed):,} of {_counted(len(tests))}{_sampled(len(tests), answer.collected)}"
     )
     yield f"{_counted(len(unchanged))} {'launches' if len(unchanged) == 1 else 'launch'} only unchanged code"

@@ -43,7 +43,7 @@ from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.resolve import packs
 from irdiff.timing.results import Speed
-from irdiff.words import counted
+from irdiff.words import counted, repeats_counted
 
 T = TypeVar("T")
 
@@ -204,8 +204,8 @@ class RunView:
     """Those on which a statistic moved: the columns of `statistics`."""
     statistics: tuple[StatisticRow, ...]
     groups: tuple[GroupLine, ...]
-    edits: str
-    """How many there are: `2 distinct edits, in 7 groups`."""
+    group_heading: str
+    """`7 change groups, of 2 edits`: an edit of source files may be several groups."""
     group_count: int
     groups_left: str
     why: str
@@ -288,7 +288,7 @@ def of(
         moved_targets=tuple(moved_on),
         statistics=_statistic_rows(movements, moved_on),
         groups=lines,
-        edits=_edits(len(edits), len(groups)),
+        group_heading=_group_heading(len(edits), len(groups)),
         group_count=len(groups),
         groups_left=_left(row.group.severity for row in groups[limits.groups :]),
         why=commands.explain(as_.call, "NUMBER"),
@@ -341,9 +341,9 @@ def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tu
 # groups
 
 
-def _edits(edits: int, groups: int) -> str:
-    words = "one edit" if edits == 1 else f"{edits} distinct edits"
-    return words if groups == edits else f"{words}, in {groups} groups"
+def _group_heading(edits: int, groups: int) -> str:
+    words = counted(groups, "change group")
+    return words if groups == edits else f"{words}, of {counted(edits, 'edit')}"
 
 
 def _group_lines(
@@ -368,7 +368,7 @@ def _group_lines(
             targets=phrases.members_by_target(group, cases),
             culprit=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
-            reasons=group.reasons,
+            reasons=tuple(repeats_counted(group.reasons)),
             witness=witnesses.of(smallest),
             charged="" if heading else ", ".join(component.value for component in group.charged),
             alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
@@ -389,7 +389,7 @@ def _first_edit(lines: Sequence[GroupLine], count: int) -> str:
         return ""
     gravest = lines[0]
     measured = f" ({gravest.measured})" if gravest.measured else ""
-    first = "The edit" if count == 1 else f"The first of {count} edits"
+    first = "The change" if count == 1 else f"The first of {count} change groups"
     return f"{first}: {gravest.title} in {gravest.smallest.id}{measured}."
 
 

@@ -31,6 +31,7 @@ from irdiff.timing.results import (
     Sample,
     TimingProtocol,
 )
+from irdiff.words import counted
 
 _SHARED_ARMS = ("base", "control")
 _REVERSED = (False, True, True, False)
@@ -137,7 +138,7 @@ class _Gpu:
     def verify(self, cases: Sequence[str]) -> None:
         self._begin_process()
         work = self.work
-        self._say(f"{work.card['name']}: checking outputs of {len(cases)} cases")
+        self._say(f"{work.card['name']}: checking outputs of {counted(len(cases), 'case')}")
         for case in cases:
             try:
                 reply = self._processes[0].ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
@@ -152,7 +153,9 @@ class _Gpu:
         heads = sum(map(len, bundles))
         least_s = processes * (len(bundles) * _SETUP_S + heads * _LEAST_SLICE_S)
         if least_s > deadline - time.monotonic():
-            self._say(f"{heads} cases in {processes} processes take {least_s:.0f} s, beyond the budget")
+            self._say(
+                f"{counted(heads, 'case')} in {processes} processes take {least_s:.0f} s, beyond the budget"
+            )
         for number in range(processes):
             if not bundles:
                 return
@@ -160,7 +163,7 @@ class _Gpu:
             share_s = (deadline - time.monotonic()) / (processes - number)
             left_s = 0.9 * share_s - len(bundles) * _SETUP_S
             slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, left_s / heads))
-            self._say(f"process {number + 1}: {heads} cases, up to {slice_s:.2f} s each")
+            self._say(f"process {number + 1}: {counted(heads, 'case')}, up to {slice_s:.2f} s each")
             self._begin_process()
             timed = [self._timed(bundle, number, place, slice_s) for place, bundle in enumerate(bundles)]
             bundles = [bundle for bundle in timed if bundle]

@@ -72,12 +72,16 @@ def of_text(text: str) -> Diagnosis:
 
 
 def _first_reason(lines: Iterable[str]) -> str:
-    """An assertion wins over a diagnostic before it: the process died of it."""
+    """An assertion wins over a diagnostic before it: the process died of it. An `LLVM ERROR` seldom says more
+    than that it is fatal, so the diagnostic before it stands first.
+    """
     diagnostic = ""
     for line in lines:
-        for pattern, word in ((_ASSERTION, "Assertion "), (_UNREACHABLE, "unreachable: "), (_LLVM_ERROR, "")):
+        for pattern, word in ((_ASSERTION, "Assertion "), (_UNREACHABLE, "unreachable: ")):
             if match := pattern.search(line):
                 return _said(f"{word}{match['text'] or ''}".strip(), match)
+        if match := _LLVM_ERROR.search(line):
+            return "; ".join(filter(None, (diagnostic, _said(match["text"], match))))
         if not diagnostic and not _SUMMARY.search(line) and (match := _DIAGNOSTIC.search(line)):
             diagnostic = _said(match["text"], match)
     return diagnostic

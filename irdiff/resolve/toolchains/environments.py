@@ -11,6 +11,7 @@ folder without either is not irdiff's, whatever the cache folder was set to: it 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -30,6 +31,13 @@ from irdiff.store import write_whole
 
 _STATE = "irdiff.json"
 _STEPS_OF_UV = ("Downloading ", "Prepared ", "Installed ")
+_OTHER_PLACES = (
+    "check names, versions and the network; UV_INDEX, UV_FIND_LINKS and UV_TORCH_BACKEND name other places"
+)
+_FREE_SPACE = (
+    "the disk is full: free space, with `irdiff toolchain prune` or `irdiff store prune --max-size 2GB`, or "
+    "name a cache on another disk: --cache DIR or the variable IRDIFF_CACHE"
+)
 _shown: ContextVar[Callable[[str], None]] = ContextVar("shown", default=lambda _: None)
 
 
@@ -225,8 +233,7 @@ def install(
     except ToolchainError as error:
         raise ToolchainError(
             f"{', '.join(map(str, requirements))} cannot be installed:\n{error.what}",
-            hint="check names, versions and the network; UV_INDEX, UV_FIND_LINKS and UV_TORCH_BACKEND name "
-            "other places",
+            hint=_FREE_SPACE if os.strerror(errno.ENOSPC) in error.what else _OTHER_PLACES,
             log_path=error.log_path,
         ) from error
 

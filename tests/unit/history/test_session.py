@@ -89,17 +89,37 @@ def test_timings_of_a_session_become_lines(file, tmp_path):
     assert (line.gpu, line.reference) == ("NVIDIA H200", "triton==3.9.0")
 
 
+def test_timings_of_a_run_become_lines_with_base_as_reference(file):
+    timed = timings({CASE: 1.10})
+    newest = histories.run("3.8.0", "3.9.0", coded("b", "c"))
+    with database.writing(file) as history:
+        assert add.add_run_timings(history, newest, timed) == 2
+        assert add.add_run_timings(history, newest, timed) == 2
+        assert add.add_run_timings(history, histories.run("3.9.0", "3.9.0", coded("c", "c")), timed) == 0
+    with database.reading(file) as history:
+        assert history.value("SELECT count(*) FROM sessions") == 1
+        (line,) = lines.read(history, "releases").timings[CASE]
+    assert [point and round(point.ratio, 3) for point in line.points] == [None, None, 1.0, 1.10]
+    assert line.reference == "triton==3.8.0"
+
+
 def add_timings_of(file, found, ratios):
+    timed = timings({session.entry(CASE, label): ratio for label, ratio in ratios.items()})
+    with database.writing(file) as history:
+        return add.add_timings(history, found, timed)
+
+
+def timings(ratios):
+    """By case, head ÷ base."""
     samples = {
-        session.entry(CASE, label): [
-            runs.blank(Sample, gpu="GPU-1", case=session.entry(CASE, label), process=p, arm=arm, launches=1,
+        case: [
+            runs.blank(Sample, gpu="GPU-1", case=case, process=p, arm=arm, launches=1,
                        elapsed_us=100.0 * (ratio if arm == "head" else 1.0) * math.exp(1e-4 * (p % 5)))
             for p in range(18)
             for arm in ("base", "control", "head")
         ]
-        for label, ratio in ratios.items()
+        for case, ratio in ratios.items()
     }  # fmt: skip
     work = GpuWork(outputs=dict.fromkeys(samples, runs.check()), samples=samples)
     rows = decision.case_timings("GPU-1", work, runs.protocol())
-    with database.writing(file) as history:
-        return add.add_timings(history, found, runs.found(rows, gpus=(runs.gpu(name="NVIDIA H200"),)))
+    return runs.found(rows, gpus=(runs.gpu(name="NVIDIA H200"),))

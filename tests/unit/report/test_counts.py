@@ -10,7 +10,19 @@ import pytest
 
 from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
-from irdiff.model import ChangedFile, FileChange, Reach, Verdict
+from irdiff.group.launch_causes import CONFIG
+from irdiff.model import (
+    CaseSummary,
+    Cause,
+    CauseKind,
+    ChangedFile,
+    FailureKind,
+    FileChange,
+    Reach,
+    Sides,
+    StageStatus,
+    Verdict,
+)
 from irdiff.report import distinct_edits, error_clusters, headline, html, markdown, projects
 from tests.unit import runs
 from tests.unit.typed import typed
@@ -44,6 +56,35 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone():
 def test_nondeterminism_names_the_program(stages, words):
     case = runs.case("a/x:1@sm_90", nondeterministic=tuple(stages), unsteady_stages=stages)
     assert words in headline.of(runs.run(case))
+
+
+def test_a_side_that_ran_out_of_time_does_not_say_that_it_no_longer_compiles():
+    timeout = replace(runs.FAILURE, kind=FailureKind.TIMEOUT, message="no result after 300 s")
+    slow = runs.case("a/x:1@sm_90", Verdict.BROKEN, failures=Sides(base=None, head=timeout))
+    broken = runs.case("a/x:2@sm_90", Verdict.BROKEN, failures=Sides(base=None, head=runs.FAILURE))
+    said = headline.of(runs.run(slow, broken))
+    assert "1 of 2 cases no longer compiles on sm_90." in said
+    assert "1 of 2 cases ran out of time or memory at head on sm_90." in said
+
+
+@pytest.mark.parametrize(
+    ("stages", "is_choice"),
+    [
+        ({"launch": StageStatus.CHANGED, "ttir": StageStatus.IDENTICAL}, True),
+        ({"launch": StageStatus.CHANGED, "ttir": StageStatus.CHANGED}, False),
+    ],
+)
+def test_other_configs_of_an_autotuner_are_no_other_result_of_the_same_code(stages, is_choice):
+    summary = runs.blank(
+        CaseSummary,
+        title="one fewer autotuner config",
+        severity="intended",
+        causes=(replace(Cause.uncounted(CauseKind.NUMBER, CONFIG), count=-1),),
+    )
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED, stages=stages, summary=summary)
+    said = headline.of(runs.run(case, groups=(runs.group("a" * 16, case.id, severity="intended"),)))
+    assert ("1 case with the same code: its autotuner has other configs" in said) == is_choice
+    assert ("may give other results" in said) != is_choice
 
 
 NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"

@@ -34,7 +34,7 @@ def answered(collected):
 
 def test_the_answer_comes_first_and_reasons_are_counted_by_test():
     assert [*tests_lines.sentences(answered(4))] == [
-        "1 of 1,200 specializations changed; they are launched by 1 of 4 tests",
+        "1 of 1,200 specializations changed; it is launched by 1 of 4 tests",
         "1 test launches only unchanged code",
         "2 tests not known: 2 failed here",
         "1 file of tests not collected: test_tools.py",
