@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import importlib
 import sys
 import tempfile
 import traceback
 from pathlib import Path
+from typing import TypeGuard
 
 import click
 from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
-from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, UsageError
+from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError, StoreError, UsageError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _GROUPS = {
@@ -98,6 +100,8 @@ _EXTRAS = {
     "distributed": "cluster",
 }
 """The extra of irdiff that installs a package."""
+_UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
+"""Errors of a disk, and not of irdiff, wherever they are met."""
 _ALLOCATIONS = 1_000_000
 """After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
 700, a fifth of a large comparison's time goes there."""
@@ -131,7 +135,7 @@ def main() -> None:
     except IrdiffError as error:
         code = _report(error)
     except Exception as error:
-        code = _report_bug(error)
+        code = _report_unwritable(error) if _is_unwritable(error) else _report_bug(error)
     sys.stdout.flush()
     sys.exit(int(code or 0))
 
@@ -158,6 +162,19 @@ def _report_missing(error: ImportError) -> ExitCode:
         return _report_bug(error)
     what = f"the package {error.name} is not installed"
     return _report(UsageError(what, hint=f"pip install 'irdiff[{extra}]'"))
+
+
+def _is_unwritable(error: Exception) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and error.errno in _UNWRITABLE
+
+
+def _report_unwritable(error: OSError) -> ExitCode:
+    return _report(
+        StoreError(
+            f"{error.filename or 'a file'} cannot be written: {error.strerror}",
+            hint="free space, or name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
+        )
+    )
 
 
 def _report_bug(error: Exception) -> ExitCode:

@@ -200,13 +200,18 @@ def compare_command(**given: Any) -> int:
 
 
 def _prepare(out: Path | None, config: Config) -> None:
-    """Raises UsageError or StoreError, before anything is compiled, where the run cannot be written."""
+    """Raises UsageError or StoreError, before anything is compiled, where the cache or the run cannot be
+    written.
+    """
     try:
-        run_place.prepare(out or config.runs / "new")
+        run_place.prepare(config.runs / "new")
     except IrdiffError as error:
-        if not out:
-            error.hint = "name a cache folder that can be written: --cache DIR or the variable IRDIFF_CACHE"
-        raise
+        raise type(error)(
+            f"the cache {config.cache} cannot be used: {error.what}",
+            hint="free space there, or name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
+        ) from error
+    if out:
+        run_place.prepare(out)
 
 
 def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Arguments:

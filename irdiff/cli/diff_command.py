@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
@@ -52,8 +53,9 @@ def diff_command(
     """Show what changed in one CASE of RUN, stage by stage; without CASE, in Triton's own runtime.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an
-    id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that
-    differ only in the numbers of values count as the same. Removed lines are shown with head's numbers; a
+    id, a part that only one id has, or a change group (2, g:b140) for its smallest example. Telling lines
+    come first, and lines that only moved, or only compute addresses, come last. Lines that differ only in
+    the numbers of values count as the same. Removed lines are shown with head's numbers; a
     value that only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed
     toolchain.
     """
@@ -168,6 +170,8 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     if file.stat().st_size > MAX_FILE_BYTES:
         raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
+    if not text.strip():
+        raise UsageError(f"{file} is empty")
     canonical = canonicalize(name, text)
     rows = zip(canonical.numbers, canonical.lines, strict=True)
     click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))
@@ -177,6 +181,7 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
 
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
+_OTHERS = "lines that moved, and integer arithmetic, addresses and declarations"
 _LAYOUT = Console()
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
 
@@ -193,17 +198,19 @@ class View:
 
 def lines(diff: StageDiff, view: View) -> Iterator[Text]:
     """The lines to print. There are none where nothing differs."""
-    position = 0
+    telling, others = diff.telling_first(view.context)
     shown: list[str] = []
-    for hunk in diff.hunks(view.context):
-        if hunk.start > position:
-            yield _gap(hunk.start - position)
-        found = [diff.line(index) for index in hunk]
-        shown += [line.text for line in found]
-        yield from _side_by_side(found, view) if view.side_by_side else _unified(found, view)
-        position = hunk.stop
-    if 0 < position < len(diff.rows):
-        yield _gap(len(diff.rows) - position)
+    for title, hunks in (("", telling), (_OTHERS if telling else "", others)):
+        if title and hunks:
+            yield Text(f"\n{title}", style="bold")
+        for before, hunk in itertools.pairwise([range(0), *hunks]):
+            if hunk.start > before.stop:
+                yield _gap(diff, range(before.stop, hunk.start))
+            found = [diff.line(index) for index in hunk]
+            shown += [line.text for line in found]
+            yield from _side_by_side(found, view) if view.side_by_side else _unified(found, view)
+        if hunks and hunks[-1].stop < len(diff.rows):
+            yield _gap(diff, range(hunks[-1].stop, len(diff.rows)))
     if not view.raw:
         yield from _legend(diff, "\n".join(shown))
 
@@ -221,8 +228,11 @@ def counts(diff: StageDiff) -> str:
     return words + (f"; {renamed} in other registers" if renamed else "")
 
 
-def _gap(count: int) -> Text:
-    return Text(f"{'':13}… {counted(count, 'line')} without a change", style="dim")
+def _gap(diff: StageDiff, left_out: range) -> Text:
+    kinds = diff.changed()
+    changed = sum(diff.rows[index].kind in kinds for index in left_out)
+    words = "" if changed else " without a change"
+    return Text(f"{'':13}… {counted(len(left_out), 'line')}{words}", style="dim")
 
 
 def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -57,9 +57,9 @@ class GroupDiffs:
 
 
 def _lines(diff: StageDiff) -> Iterator[str]:
-    """Removed and added lines with one line around them, then what short names in them stand for."""
+    """Removed and added lines with one line around them, the telling ones first; then the short names."""
     shown = []
-    for hunk in sorted(diff.hunks(_CONTEXT), key=lambda rows: _is_declaration(diff, rows)):
+    for hunk in itertools.chain(*diff.telling_first(_CONTEXT)):
         for index in hunk:
             line = diff.line(index)
             sign = _SIGNS.get(line.kind, " ")
@@ -72,18 +72,8 @@ def _lines(diff: StageDiff) -> Iterator[str]:
 
 
 _SIGNS = {Kind.REMOVED: "-", Kind.ADDED: "+", Kind.RENAMED: "~"}
-_DECLARATION = re.compile(
-    r"\s*(?:define|declare|attributes|module|tt\.func|func\.func|llvm\.func|source_filename|[@!#;.])"
-)
 _LINE = 140
 _BEFORE_MARK = 50
-
-
-def _is_declaration(diff: StageDiff, hunk: range) -> bool:
-    """Whether only attributes and signatures differ in it: these come last."""
-    kinds = diff.changed()
-    changed = (diff.line(index).text for index in hunk if diff.rows[index].kind in kinds)
-    return all(_DECLARATION.match(text) for text in changed)
 
 
 def _near_its_mark(line: DiffLine) -> str:

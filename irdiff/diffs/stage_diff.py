@@ -7,6 +7,7 @@ that a text repeats are shown by a short name of their own; the legend says what
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -17,9 +18,10 @@ from irdiff.diffs import visible
 from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
 from irdiff.ir.mlir.lines import closing
+from irdiff.ir.opcode_classes import UNTELLING
 from irdiff.model import Case
 from irdiff.run import run_folder
-from irdiff.texts import canonicalize
+from irdiff.texts import canonicalize, ir_of
 
 _NO_TEXTS = frozenset({*BINARIES, *WITHOUT_TEXT})
 _LONG_ATTRIBUTE = 24
@@ -30,6 +32,9 @@ _LONGEST = 200_000
 _BEFORE_MARK = 200
 """Characters of a longer line that are shown before the first part that differs."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
+_DECLARATION = re.compile(
+    r"\s*(?:define|declare|attributes|module|tt\.func|func\.func|llvm\.func|source_filename|[@!#;.])"
+)
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
 _MARKED = 50_000
 """The most rows of a diff in which changed parts of lines are marked. Real diffs have a few thousand."""
@@ -85,6 +90,45 @@ class StageDiff:
             hunk = range(hunk.start if hunk else start, end)
         if hunk:
             yield hunk
+
+    def telling_first(self, context: int) -> tuple[list[range], list[range]]:
+        """The hunks that a reader looks for, and the others, each in order.
+
+        A hunk is telling if one of its lines stands on one side more often than on the other, whatever the
+        numbers of its values, and is more than integer arithmetic, an address, a move or a declaration.
+        """
+        is_telling = self._telling_rows()
+        telling, others = list[range](), list[range]()
+        for hunk in self.hunks(context):
+            (telling if any(is_telling(index) for index in hunk) else others).append(hunk)
+        return telling, others
+
+    def _telling_rows(self) -> Callable[[int], bool]:
+        ir = ir_of(self.stage)
+        kinds = self.changed()
+
+        def shape_of(index: int) -> str:
+            return ir.NAMES.sub("", self._text_of(index))
+
+        shapes = {index: shape_of(index) for index, row in enumerate(self.rows) if row.kind in kinds}
+        removed, added = (
+            Counter(shape for index, shape in shapes.items() if self.rows[index].kind is kind)
+            for kind in (Kind.REMOVED, Kind.ADDED)
+        )
+
+        def is_telling(index: int) -> bool:
+            shape = shapes.get(index)
+            if shape is None or removed[shape] == added[shape] or _DECLARATION.match(shape):
+                return False
+            return ir.parse(self._text_of(index)).klass not in UNTELLING
+
+        return is_telling
+
+    def _text_of(self, index: int) -> str:
+        row = self.rows[index]
+        side, place = (1, row.head) if row.head is not None else (0, row.base)
+        assert place is not None
+        return self._texts[side][place]
 
     def line(self, index: int) -> DiffLine:
         row = self.rows[index]

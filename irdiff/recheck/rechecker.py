@@ -44,6 +44,7 @@ from irdiff.parallel import Report, in_parallel, of_both
 from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
+from irdiff.words import counted
 
 if TYPE_CHECKING:
     from irdiff.compile.compilation import Compiler
@@ -350,11 +351,11 @@ class Rounds:
         more = f"; {len(assembled)} more were only assembled again" if assembled else ""
         unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
         return (
-            f"recheck: {len(whole)} of {len(self.cases)} changed cases, at least one of each change group, "
-            f"were {how} again on each side with randomized addresses{more}",
+            f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}, at least one of "
+            f"each change group, {'was' if len(whole) == 1 else 'were'} {how} again on each side with "
+            f"randomized addresses{more}",
             *(
-                f"recheck: {name} did not answer (its time or memory ran out, or its worker died), so "
-                "a compiler's chance is not ruled out there"
+                f"could not check {name} for determinism: it ran out of time or memory, or its worker died"
                 for name in sorted(unanswered)
             ),
         )

@@ -147,7 +147,9 @@ def files_sentence(run: Run) -> str:
     ]
     parts = [f"{counted(len(run.reach.files), 'file')} changed"]
     if files:
-        parts.append(f"{counted(run.reach.read_by, 'case')} read {len(files)} of them")
+        verb = "reads" if run.reach.read_by == 1 else "read"
+        which = "it" if len(run.reach.files) == 1 else f"{len(files)} of them"
+        parts.append(f"{counted(run.reach.read_by, 'case')} {verb} {which}")
     if only_read:
         parts.append(f"no launch compiles a function of {_names(only_read)}")
     if idle:

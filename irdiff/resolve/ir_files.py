@@ -6,6 +6,7 @@ that is named by what lies in it.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Sequence
@@ -80,7 +81,7 @@ def _toolchain(spec: str | None, config: Config) -> Toolchain:
 
 def _side(path: Path, name: str, chosen: dict[str, object], toolchain: Toolchain, config: Config) -> Side:
     try:
-        content = path.read_bytes()
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not content.strip():

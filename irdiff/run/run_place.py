@@ -63,9 +63,7 @@ def prepare(folder: Path) -> None:
         check(folder)
         try_to_write(folder)
     except OSError as error:
-        raise UsageError(
-            f"the run folder {folder} cannot be written: {error.strerror}", hint=_HINT
-        ) from error
+        raise UsageError(f"{folder} cannot be written: {error.strerror}", hint=_HINT) from error
 
 
 def try_to_write(path: Path) -> None:

@@ -90,7 +90,8 @@ def _first_reason(lines: Iterable[str]) -> str:
 def _said(text: str, match: re.Match[str]) -> str:
     """`Assertion x != y (ConvertToBufferOps.cpp:486)`."""
     places = match.groupdict()
-    place = f" ({Path(places['file']).name}:{places['line']})" if places.get("file") else ""
+    file = (places.get("file") or "").strip('"')
+    place = f" ({Path(file).name}:{places['line']})" if file else ""
     return " ".join(text.split())[:_CHARACTERS] + place
 
 

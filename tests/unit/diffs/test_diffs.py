@@ -97,6 +97,23 @@ def test_hunks_hold_every_change_with_its_context():
     assert [(rows.start, rows.stop) for rows in far.hunks(2)] == [(3, 8), (19, 24)]
 
 
+def test_what_synchronizes_comes_before_lines_that_moved_and_arithmetic():
+    """Of the hunks of one line: a multiplication that moved, an address that is new, a barrier that is gone."""
+    kept = [f"%f{n} = fadd float %a, {n}.0" for n in range(8)]
+    moved, address = "%m = fmul float %a, %a", "%p = getelementptr i8, ptr %a, i64 4"
+    barrier = "tail call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
+    base = [moved, *kept[:4], *kept[4:], barrier]
+    head = [*kept[:4], address, *kept[4:6], moved, *kept[6:]]
+    texts = ("\n".join(["define void @k(ptr %a) {", *lines, "}"]) for lines in (base, head))
+    diff = stage_diff.compare("llir", *texts)
+    telling, others = (
+        [[diff.line(index).text.strip() for index in hunk] for hunk in hunks]
+        for hunks in diff.telling_first(0)
+    )
+    assert [[text.split("@")[1][:17] for text in hunk] for hunk in telling] == [["llvm.nvvm.barrier"]]
+    assert {text.split(" = ")[1][:4] for hunk in others for text in hunk} == {"fmul", "gete"}
+
+
 NAME = "matmul/w:x@sm_90"
 
 
