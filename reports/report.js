@@ -24,7 +24,7 @@
     setTheme(themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3]);
   });
 
-  // diffs: rows are [kind, base line, head line, canonical text, marks, raw text] or ["…", count]
+  // diffs: rows are [kind, base line, head line, canonical text, marks, raw text] or ["…", what is left out]
 
   const CLASS = { "+": "add", "-": "del", "~": "ren", " ": "ctx" };
 
@@ -110,7 +110,7 @@
       folded = [];
     };
     rows.forEach((row, i) => {
-      if (row[0] === "…") { flush(); body.append(gap(`… ${row[1]} lines without a change`)); return; }
+      if (row[0] === "…") { flush(); body.append(gap(row[1])); return; }
       if (distance[i] > NEAR) { if (shown.length) { body.append(...drawRows(shown)); shown = []; } folded.push(row); return; }
       if (folded.length) flush();
       shown.push(row);

@@ -181,7 +181,6 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
 
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
-_OTHERS = "lines that moved, and integer arithmetic, addresses and declarations"
 _LAYOUT = Console()
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
 
@@ -200,7 +199,7 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
     """The lines to print. There are none where nothing differs."""
     telling, others = diff.telling_first(view.context)
     shown: list[str] = []
-    for title, hunks in (("", telling), (_OTHERS if telling else "", others)):
+    for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):
         if title and hunks:
             yield Text(f"\n{title}", style="bold")
         for before, hunk in itertools.pairwise([range(0), *hunks]):
@@ -229,10 +228,7 @@ def counts(diff: StageDiff) -> str:
 
 
 def _gap(diff: StageDiff, left_out: range) -> Text:
-    kinds = diff.changed()
-    changed = sum(diff.rows[index].kind in kinds for index in left_out)
-    words = "" if changed else " without a change"
-    return Text(f"{'':13}… {counted(len(left_out), 'line')}{words}", style="dim")
+    return Text(f"{'':13}{diff.left_out(left_out)}", style="dim")
 
 
 def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:

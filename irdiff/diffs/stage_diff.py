@@ -22,11 +22,14 @@ from irdiff.ir.opcode_classes import UNTELLING
 from irdiff.model import Case
 from irdiff.run import run_folder
 from irdiff.texts import canonicalize, ir_of
+from irdiff.words import counted
 
 _NO_TEXTS = frozenset({*BINARIES, *WITHOUT_TEXT})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 6000
 """The most characters of a line that are shown. One of inline assembly with 256 operands has 5,000."""
+OTHERS = "lines that moved, and integer arithmetic, addresses and declarations"
+"""The heading of the hunks that `telling_first` gives last."""
 _LONGEST = 200_000
 """Characters of a line that are compared."""
 _BEFORE_MARK = 200
@@ -102,6 +105,12 @@ class StageDiff:
         for hunk in self.hunks(context):
             (telling if any(is_telling(index) for index in hunk) else others).append(hunk)
         return telling, others
+
+    def left_out(self, rows: range) -> str:
+        """`… 12 lines without a change`, where rows between two hunks are not shown."""
+        kinds = self.changed()
+        changed = any(self.rows[index].kind in kinds for index in rows)
+        return f"… {counted(len(rows), 'line')}{'' if changed else ' without a change'}"
 
     def _telling_rows(self) -> Callable[[int], bool]:
         ir = ir_of(self.stage)

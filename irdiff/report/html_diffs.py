@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -82,24 +83,29 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, A
 
 
 def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
-    """The rows near changes, a row `["…", n]` for n lines between them, and how many changes are left out."""
+    """The rows near changes, telling ones first, and how many changes are left out.
+
+    A row `["…", text]` says what is left out, or what follows.
+    """
+    telling, others = found.telling_first(_CONTEXT)
+    kinds = found.changed()
     rows: list[list[Any]] = []
-    size = position = 0
-    hunks = list(found.hunks(_CONTEXT))
-    for hunk in hunks:
-        if hunk.start > position:
-            rows.append(["…", hunk.start - position])
-        for index in hunk:
-            row = _row(found.line(index))
-            size += len(json.dumps(row))
-            if size > limit_bytes:
-                kinds = found.changed()
-                left = sum(row.kind in kinds for row in found.rows[index:])
-                return rows, left
-            rows.append(row)
-        position = hunk.stop
-    if rows and position < len(found.rows):
-        rows.append(["…", len(found.rows) - position])
+    size = shown = 0
+    for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):
+        if title and hunks:
+            rows.append(["…", title])
+        for before, hunk in itertools.pairwise([range(0), *hunks]):
+            if hunk.start > before.stop:
+                rows.append(["…", found.left_out(range(before.stop, hunk.start))])
+            for index in hunk:
+                row = _row(found.line(index))
+                size += len(json.dumps(row))
+                if size > limit_bytes:
+                    return rows, sum(row.kind in kinds for row in found.rows) - shown
+                rows.append(row)
+                shown += found.rows[index].kind in kinds
+        if hunks and hunks[-1].stop < len(found.rows):
+            rows.append(["…", found.left_out(range(hunks[-1].stop, len(found.rows)))])
     return rows, 0
 
 
