@@ -3,7 +3,8 @@
 Every stage whose output changed is examined. Where what entered it is the same on both sides, it did it.
 Where that differs too, head's stage is run on *base's* input (stage swap): if it makes base's output, it is
 innocent and only passes a difference on. Where it cannot read base's text, base's stage is tried on head's;
-where neither works, the stage is not separable, and the note says why.
+where neither works, the stage is not separable, and the note says why. Where one compiler makes both sides,
+every stage behind the first that differs is innocent.
 
 In the first changed stage the IR between passes of both sides is compared (`attribute.responsible_pass`). In
 the stage from TTGIR to LLVM IR it also separates lowering (MLIR passes) from LLVM's own optimizer, whose pass
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irdiff.attribute import llvm_passes, responsible_pass
@@ -189,6 +191,16 @@ class _CaseAttribution:
 
     # charges
 
+    @cached_property
+    def _is_one_compiler(self) -> bool:
+        """Whether both sides run the same stages with the same options: then a stage makes another output of
+        another input alone.
+        """
+        compilers = {side.toolchain.digest for side in self.subject.sides}
+        launched = {launch and launch.launched.digest for launch in self.subject.launches}
+        has_tool = any(side.substitute for side in self.subject.sides)
+        return len(compilers) == 1 and len(launched) == 1 and not has_tool
+
     def _frontend(self) -> Charge:
         differing = [f.detail for f in self.case.findings if f.kind is FindingKind.SPECIALIZATION_DIFFERS]
         if differing:
@@ -204,7 +216,7 @@ class _CaseAttribution:
         if self._is_equal(stage):
             return _INNOCENT
         if not self._is_equal(before):
-            return self._swapped(before, stage)
+            return _INNOCENT if self._is_one_compiler else self._swapped(before, stage)
         if stage in _BY_PASSES:
             return self._by_passes(stage)
         # Of a tool's call nothing is recorded, so it is not made again here.

@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import zstandard
 
@@ -37,6 +38,16 @@ _LLVM_NOISE = re.compile(
 )
 
 
+class Log(Protocol):
+    """Bytes, or a file that is mapped into memory."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: slice, /) -> bytes: ...
+
+    def find(self, part: bytes, start: int, /) -> int: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class State:
     """The IR before one pass, or at the end."""
@@ -56,7 +67,7 @@ class State:
     def of(
         cls,
         name: str,
-        content: bytes | bytearray,
+        content: bytes,
         argument: str = "",
         options: str | None = None,
         *,
@@ -89,8 +100,11 @@ class State:
         return (name for part in self.parts() for name in OPERATION.findall(part))
 
 
-def read_mlir_log(log: Iterable[bytes], final: State | None) -> list[State]:
-    """The states of one stage: those of the log's lines, and the one after its last pass."""
+def read_mlir_log(log: Log, final: State | None, place: tuple[bytes, bytes] = (b"", b"")) -> list[State]:
+    """The states of one stage: those of the log, and the one after its last pass.
+
+    place: a file name in the log, and what takes its place.
+    """
     states: list[State] = []
     for heading, content in _sections(log, b"// -----//", _HEADING):
         if heading["name"] is None:
@@ -103,11 +117,13 @@ def read_mlir_log(log: Iterable[bytes], final: State | None) -> list[State]:
         options = " ".join(sorted(_NOISE.sub("", found[1]).split())) if found else ""
         known = options if heading["new"] else None
         before = states[-1] if states else None
-        states.append(State.of(heading["name"], content.strip(b"\n"), argument, known, after=before))
+        states.append(
+            State.of(heading["name"], content.replace(*place).strip(b"\n"), argument, known, after=before)
+        )
     return [*states, final] if final else states
 
 
-def read_llvm_log(log: Iterable[bytes]) -> list[State]:
+def read_llvm_log(log: Log) -> list[State]:
     """One state before each pass of LLVM's optimizer but the first, from the log of `LLVM_IR_ENABLE_DUMP`.
 
     LLVM prints after each pass what it ran on: the function, or the module. Only kernels of one function are
@@ -137,19 +153,25 @@ def last_begun(log: Iterable[bytes]) -> str | None:
     return name
 
 
-def _sections(
-    log: Iterable[bytes], beginning: bytes, heading: re.Pattern[str]
-) -> Iterator[tuple[re.Match[str], bytearray]]:
-    """Headings with what follows them, read line by line: only one of them is in memory at a time."""
+def _sections(log: Log, beginning: bytes, heading: re.Pattern[str]) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Headings with what follows them: only one of them is in memory at a time."""
     found: re.Match[str] | None = None
-    content = bytearray()
-    for line in log:
-        match = heading.match(line.decode(errors="replace")) if line.startswith(beginning) else None
-        if match is None:
-            content += line
-            continue
-        if found:
-            yield found, content
-        found, content = match, bytearray()
+    start = 0
+    place = _line_with(log, beginning, 0)
+    while place >= 0:
+        end = log.find(b"\n", place) + 1 or len(log)
+        if match := heading.match(log[place:end].decode(errors="replace")):
+            if found:
+                yield found, log[start:place]
+            found, start = match, end
+        place = _line_with(log, beginning, end)
     if found:
-        yield found, content
+        yield found, log[start:]
+
+
+def _line_with(log: Log, beginning: bytes, place: int) -> int:
+    """Where the next line begins with this; `place` is where a line begins. Negative where none does."""
+    if log[place : place + len(beginning)] == beginning:
+        return place
+    before = log.find(b"\n" + beginning, max(place - 1, 0))
+    return before + 1 if before >= 0 else -1

@@ -7,6 +7,7 @@ another one has made finds it there: a recheck finds what attribution ran on a s
 from __future__ import annotations
 
 import math
+import mmap
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -233,12 +234,12 @@ def _states(folder: Path, dump: Dump, final: State | None, place: tuple[bytes, b
     path = folder / "passes"
     if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
         path = folder / "stderr"
-    if dump not in (Dump.ALL, Dump.LLVM) or not _is_readable(path):
+    if dump not in (Dump.ALL, Dump.LLVM) or not _is_readable(path) or path.stat().st_size == 0:
         return ()
-    with path.open("rb") as log:
-        lines = (line.replace(*place) for line in log)
-        is_mlir = dump is Dump.ALL
-        return pass_states.read_mlir_log(lines, final) if is_mlir else pass_states.read_llvm_log(lines)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as log:
+        if dump is Dump.ALL:
+            return pass_states.read_mlir_log(log, final, place)
+        return pass_states.read_llvm_log(log)
 
 
 def _is_readable(path: Path) -> bool:

@@ -11,7 +11,7 @@ from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.model import StageStatus, Verdict
+from irdiff.model import Component, StageStatus, Verdict
 from tests.elf_files import content, rebuilt
 from tests.unit import runs
 from tests.unit.attribute.conftest import states
@@ -115,6 +115,17 @@ def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(replayer,
         replayer.makes(side, stage, of, **{**made, "output": {"base": again, "head": THREE}[side]})
     assert attribute(replayer, replayer.case(*TTGIR_ONLY)).unstable is (again == FOUR)
     assert all(replay.randomized for replay in replayer.replays)
+
+
+def test_one_compiler_makes_other_code_of_another_text_alone(replayer):
+    """Nothing is run again."""
+    case = replayer.case(
+        {"source": ONE, "ttir": ONE, "ttgir": ONE, "ptx": PTX},
+        {"source": TWO, "ttir": TWO, "ttgir": TWO, "ptx": OTHER_PTX},
+    )
+    compiler = runs.side("base", replayer.versions.base).toolchain
+    assert attribute(replayer, case, toolchain=compiler).origin.charged == (Component.FRONTEND,)
+    assert not replayer.replays
 
 
 @pytest.fixture

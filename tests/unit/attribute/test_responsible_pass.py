@@ -38,7 +38,7 @@ def test_the_log_of_new_and_old_releases():
         + "// -----// SoftwarePipeliner internal IR Dump After: LowerLoops\nmodule { inner }\n"
         + HEADING.format("CSE (cse)", ": @x", "module { two }")
     )
-    found = pass_states.read_mlir_log(lines(log), State.of(END, b"module { end }"))
+    found = pass_states.read_mlir_log(log.encode(), State.of(END, b"module { end }"))
     assert [(s.name, s.argument, s.options, s.text) for s in found] == [
         ("TritonGPUPipeline", "tritongpu-pipeline", "num-stages=3", "module {\n}"),
         ("CSE", "cse", None, "module { two }"),
@@ -48,11 +48,11 @@ def test_the_log_of_new_and_old_releases():
 
 def test_llvms_log_becomes_states_without_debug_numbers():
     log = text_of("passes/llvm-functions.log")
-    found = pass_states.read_llvm_log(lines(log))
+    found = pass_states.read_llvm_log(log.encode())
     assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
     assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
     several = log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")
-    assert pass_states.read_llvm_log(lines(several)) == []
+    assert pass_states.read_llvm_log(several.encode()) == []
 
 
 @pytest.mark.parametrize("case", GOLDEN["pass"], ids=itemgetter("why"))
