@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import inspect
+import multiprocessing
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -263,6 +265,14 @@ def _signals_reach(child: subprocess.Popen[str]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def pool(count: int) -> ProcessPoolExecutor:
+    """Processes that call functions, each with an interpreter of its own. Submit from a thread that outlives
+    them.
+    """
+    fresh = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(count, mp_context=fresh, initializer=_die_with_parent)
 
 
 def start_worker(command: Sequence[str | Path], *, env: Mapping[str, str], stderr: Path) -> Child:

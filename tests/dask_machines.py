@@ -15,7 +15,7 @@ from tests.waiting import wait_for
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
 _WORKER = (sys.executable, "-m", "distributed.cli.dask_worker")
-_PRELOADED = ("--preload", "irdiff.cluster.dask_cluster")
+_PRELOADED = ("--preload", "irdiff.cluster.batches")
 _AS_DOCUMENTED = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",

@@ -29,6 +29,7 @@ from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.test_arguments import ComparedTests, TestArguments
+from irdiff.cluster import batches, own_processes
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, NothingComparedError, UsageError
@@ -178,7 +179,7 @@ def compare_command(**given: Any) -> int:
     tests = ComparedTests(arguments.tests, say) if arguments.tests.are_given else None
     with screen.status_line(console):
         comparison = pipeline.resolved(_of_pipeline(arguments, tests), config, say_edited)
-    with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
+    with screen.progress(console) as progress, _machines(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
     try:
         run_list.remember(folder, config.runs)
@@ -266,17 +267,17 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
 
 
 @contextmanager
-def _cluster(
+def _machines(
     given: CompareArguments, progress: Report
-) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]] | None]:
-    """Has a cluster make what the comparison needs, where there is one."""
+) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]]]:
+    """Has other processes make what the comparison needs, those of a cluster where there is one."""
     if not given.cluster:
-        yield None
+        yield lambda comparison: own_processes.fill(comparison, given.config, progress)
         return
     from irdiff.cluster import dask_cluster
 
     with closing(dask_cluster.DaskCluster(given.cluster)) as machines:
-        yield lambda comparison: dask_cluster.fill(comparison, given.config, machines, progress)
+        yield lambda comparison: batches.fill(comparison, given.config, machines, progress)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

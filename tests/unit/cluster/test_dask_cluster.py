@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.cluster import dask_cluster
-from irdiff.cluster.dask_cluster import Batch, parts
+from irdiff.cluster import batches
+from irdiff.cluster.batches import Batch, parts
 from irdiff.model import DEFAULT_OPTIONS, Sides
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -21,6 +21,7 @@ class FakeCluster:
     """Refuses batches with a reason, or forgets them (None), by name; works on the others."""
 
     answers: dict[str, str | None] = field(default_factory=dict)
+    own_jobs = None
     batches: list[Batch] = field(default_factory=list)
 
     def work(self, _, batches):
@@ -61,7 +62,7 @@ def asked(tmp_path):
 )
 def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
     cluster, shown = FakeCluster(answers), []
-    found = dask_cluster.fill(asked, config, cluster, shown.append)
+    found = batches.fill(asked, config, cluster, shown.append)
     assert len(found) == bool(notes) and all(words in found[0] for words in notes)
     assert [batch.name for batch in cluster.batches] == NAMES
     assert len(shown) == sum(answers.get(name, "") is not None for name in NAMES)
@@ -71,20 +72,20 @@ def test_what_does_not_come_back_is_noted(asked, config, answers, notes):
 def test_a_machine_refuses_what_is_not_the_same_here(asked, config, tmp_path, monkeypatch):
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
     filled = []
-    monkeypatch.setattr(dask_cluster.pipeline, "fill", lambda *given: filled.append(given))
-    monkeypatch.setattr(dask_cluster.toolchains, "resolve", lambda spec, _: known[spec])
+    monkeypatch.setattr(batches.pipeline, "fill", lambda *given: filled.append(given))
+    monkeypatch.setattr(batches.toolchains, "resolve", lambda spec, _: known[spec])
     (tmp_path / "token").touch()
     name, part = parts(asked)[0]
     places = {"cache": config.cache, "token": str(tmp_path / "token"), "store_url": None}
     batch = Batch(name=name, comparison="first", asked=part, limits=config.limits, **places)
     workload = asked.sides.base.corpus.root / "f" / "one.py"
-    assert "not the same folder" in dask_cluster.work(replace(batch, token="/nowhere"))
+    assert "not the same folder" in batches.work(replace(batch, token="/nowhere"))
     workload.write_text("LAUNCHES = {1: 2}\n")
-    assert "another corpus" in dask_cluster.work(batch)
+    assert "another corpus" in batches.work(batch)
     workload.write_text("LAUNCHES = {}\n")
     known["head"] = known["base"] = replace(known["base"], digest="0" * 64)
     for _ in range(2):
-        assert "another toolchain here" in dask_cluster.work(batch)
+        assert "another toolchain here" in batches.work(batch)
     far = replace(batch, token=None, store_url="s3://bucket/path")
-    assert "IRDIFF_STORE is not s3://bucket/path" in dask_cluster.work(far)
+    assert "IRDIFF_STORE is not s3://bucket/path" in batches.work(far)
     assert filled == []

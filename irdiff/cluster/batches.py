@@ -1,0 +1,217 @@
+"""The work of a comparison given to processes of this machine or of many, before the comparison itself.
+
+A batch is all cases of one workload for one target: a whole comparison, of both sides, with the options of
+the one that it is part of. What it makes is kept under the same keys, so the comparison that follows finds
+it. That one makes whatever is missing, because machines refuse, hang or go away, and the run notes it.
+
+A process works on one batch at a time, with the toolchains of its own machine, proved to be the same.
+
+What the batches of a comparison share is opened with the first of them: a machine checks once that toolchains
+and corpus are the same. The processes that compile stay warm from comparison to comparison. No run folder is
+written: the results lie in the store of a shared folder, or are left in the store that all machines share.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from irdiff import case_ids, pipeline
+from irdiff import config as configuration
+from irdiff.config import Config, Limits, StoreMode
+from irdiff.errors import IrdiffError, NothingComparedError, ToolchainError, UsageError
+from irdiff.model import Sides, Toolchain
+from irdiff.parallel import Progress, Report
+from irdiff.pipeline import Comparison, ComparisonSteps
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import toolchains
+from irdiff.resolve.sides import Side
+from irdiff.worker_client.workers import Workers
+
+STALLED_S = 900.0
+"""So long without any batch coming back, and the machines are given up: a batch takes minutes at most."""
+
+
+class Machines(Protocol):
+    """Processes that work on batches."""
+
+    def work(self, work: Callable[[Batch], str], batches: Sequence[Batch], /) -> Iterator[list[str]]:
+        """Why batches were not made, or nothing, as they come back. Ends where none comes for `STALLED_S`."""
+
+    def workers(self) -> int: ...
+
+    @property
+    def own_jobs(self) -> int | None:
+        """As of `Batch`."""
+
+
+def fill(asked: Comparison, config: Config, machines: Machines, report: Report) -> tuple[str, ...]:
+    """Has machines make what a comparison needs; returns notes of what they did not make."""
+    if asked.options.shard != (1, 1):
+        raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
+    comparison = uuid.uuid4().hex
+    config.cache.mkdir(parents=True, exist_ok=True)
+    # machines that see this file have the same cache
+    with tempfile.NamedTemporaryFile(dir=config.cache, prefix="cluster-") as token:
+        batches = [
+            Batch(
+                name=name,
+                comparison=comparison,
+                asked=part,
+                cache=config.cache,
+                token=None if config.shared_store else token.name,
+                store_url=config.shared_store.url if config.shared_store else None,
+                limits=config.limits,
+                own_jobs=machines.own_jobs,
+            )
+            for name, part in parts(asked)
+        ]
+        done = 0
+        refused: list[str] = []
+        for group in machines.work(work, batches):
+            done += len(group)
+            refused += filter(None, group)
+            detail = f"{machines.workers()} workers"
+            report(Progress(phase="cluster", done=done, total=len(batches), detail=detail))
+    refused += [f"nothing came back for {STALLED_S:g} s"] * (len(batches) - done)
+    if not refused:
+        return ()
+    count = f"{len(refused)} of {len(batches)}"
+    return (f"cluster: {count} batches were made here instead: {refused[0][:200]}",)
+
+
+def parts(asked: Comparison) -> list[tuple[str, Comparison]]:
+    """Named as `workload@target`; those of long files first.
+
+    A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
+    take is not known before its launches are; a long file has more of them, and larger kernels.
+    """
+    names = {name for side in asked.sides for name in side.corpus.workloads}
+    longest_first = sorted(names, key=lambda name: (-_size_bytes(asked, name), name))
+    rows = case_ids.places(asked.options.cases, longest_first, asked.targets)
+    return [(f"{name}@{target.name}", _part(asked, name, target.name)) for name, target in rows]
+
+
+def _size_bytes(asked: Comparison, workload: str) -> int:
+    """Of the file of a workload, that of the longer side."""
+    files = [side.corpus.root / f"{workload}.py" for side in asked.sides]
+    return max((file.stat().st_size for file in files if file.is_file()), default=0)
+
+
+def _part(asked: Comparison, workload: str, target: str) -> Comparison:
+    def only(side: Side) -> Side:
+        names = tuple(name for name in side.corpus.workloads if name == workload)
+        return replace(side, corpus=replace(side.corpus, workloads=names))
+
+    targets = tuple(row for row in asked.targets if row.name == target)
+    return replace(asked, sides=asked.sides.map(only), targets=targets)
+
+
+# what works on a batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What a machine gets. It travels pickled, between machines that trust each other."""
+
+    name: str
+    comparison: str
+    """The unique name of the comparison that it is a part of."""
+    asked: Comparison
+    cache: Path
+    """The folder of the one who asks."""
+    token: str | None
+    """A file that shows whether a machine sees that folder; None where machines share a store."""
+    store_url: str | None
+    limits: Limits
+    own_jobs: int | None = None
+    """How many compilers a process runs at a time on the machine that asks, whose toolchains are those of the
+    comparison; None for another machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """The comparison whose batches this process works on."""
+
+    id: str
+    toolchains: Sides[Toolchain]
+    steps: ComparisonSteps
+    closing: ExitStack
+
+
+_warm: dict[Path, Workers] = {}
+"""By cache: one process of a cluster serves one at a time."""
+_opened: list[_Opened] = []
+"""The last comparison, or none."""
+_one_at_a_time = threading.Lock()
+"""A batch has the cores of its process: a second one would only wait for them."""
+
+
+def work(batch: Batch) -> str:
+    """Why this machine could not work on the batch, which is made elsewhere then; empty where it did."""
+    with _one_at_a_time:
+        try:
+            config = _config(batch)
+            here = _comparison(batch, config)
+            pipeline.fill(_with(here.toolchains, batch.asked), here.steps)
+        except NothingComparedError:
+            return ""
+        except IrdiffError as error:
+            return error.what
+    return ""
+
+
+def _config(batch: Batch) -> Config:
+    if batch.token is not None:
+        if not Path(batch.token).exists():
+            raise UsageError(f"{batch.cache} is not the same folder here, and no shared store is named")
+        config = configuration.load(cache=batch.cache, jobs=batch.own_jobs)
+    else:
+        config = configuration.load(store_mode=StoreMode.WRITE)
+        if config.shared_store is None or config.shared_store.url != batch.store_url:
+            raise UsageError(f"IRDIFF_STORE is not {batch.store_url} here")
+    return replace(config, limits=batch.limits)
+
+
+def _comparison(batch: Batch, config: Config) -> _Opened:
+    """What this process holds for all batches of a comparison. Raises IrdiffError where this machine cannot
+    work on it, each time it is asked.
+    """
+    if not _opened or _opened[0].id != batch.comparison:
+        while _opened:
+            _opened.pop().closing.close()
+        found = batch.asked.sides.map(lambda side: side.toolchain if batch.own_jobs else _here(side, config))
+        if config.cache not in _warm:
+            _warm[config.cache] = Workers(config)
+        closing = ExitStack()
+        asked = _with(found, batch.asked)
+        steps = pipeline.opened(asked, config, lambda _: None, warm=_warm[config.cache])
+        entered = closing.enter_context(steps)
+        _opened.append(_Opened(id=batch.comparison, toolchains=found, steps=entered, closing=closing))
+    return _opened[0]
+
+
+def _with(found: Sides[Toolchain], asked: Comparison) -> Comparison:
+    """The comparison with this machine's own toolchains."""
+    base, head = asked.sides
+    return replace(
+        asked,
+        sides=Sides(base=replace(base, toolchain=found.base), head=replace(head, toolchain=found.head)),
+    )
+
+
+def _here(side: Side, config: Config) -> Toolchain:
+    """The toolchain of a side on this machine. Raises IrdiffError where it or the corpus is not the same."""
+    corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
+    if corpus.digest != side.corpus.digest:
+        raise UsageError(f"{side.corpus.root} holds another corpus here")
+    found = toolchains.resolve(side.toolchain.spec, config)
+    if found.digest != side.toolchain.digest:
+        raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {found.digest[:12]}")
+    return found

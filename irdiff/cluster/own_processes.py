@@ -1,0 +1,74 @@
+"""Processes of this machine that work on batches.
+
+irdiff reads, compares and judges in one process, which is slower than four cores compile. So where there are
+more, several processes share a comparison. They begin with fresh interpreters and compilers, two seconds
+each: small comparisons and small machines are faster without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as NotInTimeError
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import replace
+
+from irdiff import process
+from irdiff.cluster import batches
+from irdiff.cluster.batches import STALLED_S, Batch
+from irdiff.config import Config
+from irdiff.parallel import Report
+from irdiff.pipeline import Comparison
+
+OWN_JOBS = 2
+"""Compilers at a time for each process: one for each side."""
+_LEAST_CORES = 8
+_LEAST_BATCHES = 16
+
+
+class OwnProcesses:
+    """They end with this process."""
+
+    own_jobs = OWN_JOBS
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = process.pool(count)
+
+    def work(self, work: Callable[[Batch], str], given: Sequence[Batch]) -> Iterator[list[str]]:
+        futures = [self._pool.submit(work, batch) for batch in given]
+        try:
+            for future in as_completed(futures, timeout=STALLED_S):
+                yield [future.result()]
+        except (BrokenProcessPool, NotInTimeError):
+            return
+
+    def workers(self) -> int:
+        return self._count
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def fill(asked: Comparison, config: Config, report: Report) -> tuple[str, ...]:
+    """Has processes of this machine make what a comparison needs, where that is faster; returns notes of what
+    they did not make. The determinism check is left to the comparison: it asks one case of each group of all.
+    """
+    count = _count(asked, config)
+    if not count:
+        return ()
+    with closing(OwnProcesses(count)) as processes:
+        unchecked = replace(asked, options=replace(asked.options, recheck=False))
+        return batches.fill(unchecked, config, processes, report)
+
+
+def _count(asked: Comparison, config: Config) -> int:
+    """0 where one process does it all: nothing is gained where results are not kept, and where each process
+    would run the program again that launches the kernels.
+    """
+    is_kept = asked.options.use_cache and asked.options.shard == (1, 1) and config.shared_store is None
+    is_traced_once = all(side.corpus.self_contained for side in asked.sides)
+    if not is_kept or not is_traced_once or config.jobs < _LEAST_CORES:
+        return 0
+    return config.jobs // OWN_JOBS if len(batches.parts(asked)) >= _LEAST_BATCHES else 0
