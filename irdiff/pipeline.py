@@ -486,7 +486,8 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = notices.cleared(steps.config.cleared_variables)
     notes += notices.notes(captured, asked.sides)
-    notes += settings.notes(asked.sides.map(lambda side: side.toolchain))
+    toolchains = asked.sides.map(lambda side: side.toolchain)
+    notes += settings.notes(toolchains, {target.backend for target in asked.targets})
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += steps.compiler.notes() if isinstance(steps.compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irdiff import backends, case_ids
 from irdiff.capture.program_failures import ENDED_EARLY
@@ -33,6 +34,9 @@ from irdiff.stages import Stage
 MAX_REASON = 300
 _PLACE = re.compile(r"^(?P<type>[A-Za-z_]\w*): (?:at (?P<place>\d+:\d+): ?)?(?P<rest>.*)$", re.DOTALL)
 _CARET = re.compile(r"^\s*\^[\s^~]*$")
+_CAUSED = "\nThe above exception was the direct cause of the following exception:"
+_TRACEBACK = "Traceback (most recent call last):"
+_EXCEPTION = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception)(?:: .+|\(.*\))?)$", re.MULTILINE)
 _QUOTED = re.compile(r".*(?<=\s)\^(?:\s|$)", re.DOTALL)
 
 
@@ -237,26 +241,53 @@ def reason(failure: Failure) -> str:
     """Why a side failed: what an exception says, without the source that it quotes.
 
     Triton's compiler quotes the kernel up to the place of an error, marks the place with `^`, and gives the
-    reason on the lines behind it. Where it gives none (`tl.static_assert` without a message) the marked line
-    is the reason. At most MAX_REASON characters, on one line; never empty where the message is not.
+    reason on the lines behind it. Where it gives none, the exception that caused it and the marked line are
+    the reason. An error in a function that the kernel calls is quoted once for each caller: the innermost
+    counts. At most MAX_REASON characters, on one line; never empty where the message is not.
     """
     message = failure.message.removeprefix(ENDED_EARLY)
     found = _PLACE.match(message)
     if failure.kind is not FailureKind.ERROR or found is None or not found["place"]:
         return message[:MAX_REASON]
-    words = _behind_quotation(failure.stderr, found["type"]) or _QUOTED.sub("", found["rest"]).strip()
+    quoted = _innermost(failure.stderr, found["type"])
+    words = quoted.behind if quoted else _QUOTED.sub("", found["rest"]).strip()
     if not words:
         return message[:MAX_REASON]
-    return f"{found['type']}: {words} (at {found['place']})"[:MAX_REASON]
+    place = quoted.place if quoted else found["place"]
+    return f"{found['type']}: {words} (at {place})"[:MAX_REASON]
 
 
-def _behind_quotation(stderr: str, name: str) -> str:
-    """The last line of the exception's text, or the line above its mark."""
-    lines = stderr.splitlines()
-    starts = [n for n, line in enumerate(lines) if re.match(rf"(?:\w+\.)*{name}: at \d+:\d+:", line)]
-    text = lines[starts[-1] + 1 :] if starts else []
-    marks = [n for n, line in enumerate(text) if _CARET.match(line)]
-    if not marks:
-        return ""
-    behind = [line.strip() for line in text[marks[-1] + 1 :] if line.strip()]
-    return behind[-1] if behind else text[marks[-1] - 1].strip() if marks[-1] else ""
+class _Quoted(NamedTuple):
+    behind: str
+    """What stands behind the mark; in the end why the side failed."""
+    marked: str
+    """The line above the mark."""
+    place: str
+    """`12:4`, a line of the function and a column."""
+
+
+def _innermost(stderr: str, name: str) -> _Quoted | None:
+    """Follows the causes of the last exception to the first one of that name that quotes source; None where
+    none has its mark.
+    """
+    innermost, cause = None, ""
+    for part in reversed(stderr.split(_CAUSED)):
+        quoted = _quoted(part, name)
+        if quoted is None:
+            cause = next(reversed(_EXCEPTION.findall(part)), "") if innermost else ""
+            break
+        innermost = quoted
+    if innermost is None or innermost.behind:
+        return innermost and _Quoted(innermost.behind, "", innermost.place)
+    return innermost._replace(behind=", in ".join(filter(None, (cause, innermost.marked))))
+
+
+def _quoted(text: str, name: str) -> _Quoted | None:
+    """The exception of that name that a text ends with."""
+    starts = list(re.finditer(rf"^(?:\w+\.)*{name}: at (\d+:\d+):", text, re.MULTILINE))
+    lines = text[starts[-1].end() :].splitlines() if starts else []
+    marks = [n for n, line in enumerate(lines) if _CARET.match(line)]
+    if not marks or not marks[-1] or _TRACEBACK in lines[marks[-1] :]:
+        return None
+    behind = [line.strip() for line in lines[marks[-1] + 1 :] if line.strip()]
+    return _Quoted(behind[-1] if behind else "", lines[marks[-1] - 1].strip(), starts[-1][1])
