@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
+from irdiff import backends
 from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
@@ -487,7 +488,9 @@ def _notes(
     notes = notices.cleared(steps.config.cleared_variables)
     notes += notices.notes(captured, asked.sides)
     toolchains = asked.sides.map(lambda side: side.toolchain)
-    notes += settings.notes(toolchains, {target.backend for target in asked.targets})
+    needed = {target.backend for target in asked.targets}
+    idle = {backend.FOLDER for name, backend in backends.BACKENDS.items() if name not in needed}
+    notes += settings.notes(toolchains, idle)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += steps.compiler.notes() if isinstance(steps.compiler, ToolCompiler) else ()
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}

@@ -134,7 +134,8 @@ def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
             for kernel, count in catalog.left_out.items():
                 left_out[row.workload, kernel] = max(count, left_out.get((row.workload, kernel), 0))
     if left_out:
-        yield (
-            f"of each autotuning list {at_most} configs are compared (--configs): {sum(left_out.values())} "
-            f"configs of {counted(len(left_out), 'kernel')} were left out"
-        )
+        first = "first config of each autotuner was"
+        if at_most != 1:
+            first = f"first {at_most} configs of each autotuner were"
+        others = f"{counted(sum(left_out.values()), 'config')} of {counted(len(left_out), 'kernel')}"
+        yield f"only the {first} compared (--configs): {others} left out"

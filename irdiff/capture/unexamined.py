@@ -20,6 +20,7 @@ def of_sides(sides: Sides[Side], captured: Sequence[CapturedWorkload]) -> tuple[
     return (
         *_unseen_launches(captured),
         *_pointers(corpora, captured),
+        *_absent_submodules(corpora, captured),
         *_ignored(corpora, captured),
         *_pins(sides),
     )
@@ -51,6 +52,19 @@ def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> I
     if names := sorted(differing | (read & (base.keys() | head.keys()))):
         stands = "a pointer of git-lfs stands" if len(names) == 1 else "pointers of git-lfs stand"
         yield f"the content of {first_few(names, _SHOWN)} was not compared: {stands} for it"
+
+
+def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
+    """Those whose commit differs, and those in which a program looked for a file."""
+    base, head = (corpus.absent_submodules for corpus in corpora)
+    differing = {path for path, _ in base.items() ^ head.items()}
+    places = {place.lstrip("/") for row in captured for catalog in row.catalogs for place in catalog.missing}
+    wanted = {path for path in {*base, *head} if any(f"{place}/".startswith(f"{path}/") for place in places)}
+    if names := sorted(differing | wanted):
+        why = (
+            "was not compared: this submodule is" if len(names) == 1 else "were not compared: submodules are"
+        )
+        yield f"{first_few(names, _SHOWN)} {why} not there (git submodule update --init)"
 
 
 def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:

@@ -7,6 +7,7 @@ what a release allows: the frontend checks kernels against it, and nothing of it
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ _MAX_VALUE = 40
 _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
 _PART = re.compile(r", (?![^\[]*\])")
 """Between two facts of one argument: `fp32 [64, 8], offset 0`."""
+_CALL = re.compile(r"call \d+")
 _CONSTEXPR = "constexpr"
 CONFIG = "autotuner config"
 """The subject of a cause that says how the configs of an autotuner differ."""
@@ -46,11 +48,18 @@ def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, 
 def of_text(edit: Edit) -> tuple[Cause, ...]:
     """What differs in the text of a launch: `one more option num_stages`, `grid [4, 1] → [8, 1]`."""
     found: dict[str, Sides[list[str]]] = {}
+    calls = Counter[str]()
     for line in edit.lines:
+        if _CALL.fullmatch(line.text.strip()):
+            calls[line.sign] += 1
+        if calls[line.sign]:  # it belongs to a call that this side alone makes
+            continue
         subject, _, value = line.text.strip().replace("autotuner's ", "autotuner ", 1).partition(": ")
         sides = found.setdefault(subject, Sides(base=[], head=[]))
         (sides.head if line.sign == "+" else sides.base).append(value)
-    return tuple(_of_lines(subject, *sides) for subject, sides in found.items())
+    more = calls["+"] - calls["-"]
+    number = (replace(Cause.uncounted(CauseKind.NUMBER, "call"), count=more),) if more else ()
+    return (*number, *(_of_lines(subject, *sides) for subject, sides in found.items()))
 
 
 def _of_lines(subject: str, base: Sequence[str], head: Sequence[str]) -> Cause:

@@ -68,7 +68,7 @@ def plural(name: str, count: int) -> str:
         return name
     if name.startswith("call of "):
         return "calls of " + name.removeprefix("call of ")
-    if name in _CLASSES.values() or name.endswith((FLAG, " config")):
+    if name in _CLASSES.values() or name.endswith((FLAG, " config")) or name == "call":
         return name + "s"
     return name
 

@@ -90,6 +90,8 @@ class Corpus:
 
     pointers: Mapping[str, str] = field(default_factory=dict)
     """By path, the name of the content of each file that git-lfs keeps: the file itself holds that name."""
+    absent_submodules: Mapping[str, str] = field(default_factory=dict)
+    """By path, the commit of each submodule that was never fetched."""
     ignored: IgnoredFiles | None = None
     """Of a revision of a repository with a working tree."""
 

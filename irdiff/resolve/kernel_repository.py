@@ -266,6 +266,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, other: Snapshot | None
         kept=tree,
         files=contents(snap, config),
         pointers=pointers(tree),
+        absent_submodules=absent_submodules(snap, config),
         ignored=repository.ignored(snap.store),
     )
 
@@ -280,14 +281,14 @@ def contents(snap: Snapshot, config: Config) -> dict[str, str]:
 def exported(snap: Snapshot, config: Config) -> Path:
     """The whole tree of the revision, in the cache. It is made once: whole, or not at all."""
     rows = [(entry.path, *entry.content) for entry in repository.entries(snap, config)]
-    folder = config.cache.resolve() / "exports" / key_of("export/1", rows)[:24]
+    folder = config.cache.resolve() / "exports" / key_of("export/2", rows)[:24]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         tree, partial = folder / "tree", folder / "tree.part"
         if not tree.is_dir():
             shutil.rmtree(partial, ignore_errors=True)
-            repository.export(snap, partial, config)
+            repository.export(snap, partial, config, may_lack_submodules=True)
             partial.rename(tree)
     return tree
 
@@ -303,6 +304,11 @@ def pointers(tree: Path) -> dict[str, str]:
         write_whole(names, json.dumps(rows).encode())
     found: dict[str, str] = json.loads(names.read_bytes())
     return found
+
+
+def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:
+    """By path, the commit of each submodule that was never fetched: its folder is empty."""
+    return {entry.path: entry.blob for entry in repository.entries(snap, config) if entry.is_submodule}
 
 
 def copied(tree: Path) -> Path:

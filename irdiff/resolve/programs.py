@@ -75,6 +75,7 @@ def corpus_of(
         kept=tree,
         files=kernel_repository.contents(snap, config),
         pointers=kernel_repository.pointers(tree),
+        absent_submodules=kernel_repository.absent_submodules(snap, config),
         ignored=repository.ignored(snap.store),
         borrowed={
             f"{FAMILY}/{name}": words[0]

@@ -19,7 +19,6 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from irdiff import backends
 from irdiff.config import PINNED_ENVIRONMENT
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
@@ -168,10 +167,10 @@ def _mentions(path: Path, name: bytes) -> bool:
         return False
 
 
-def notes(toolchains: Sides[Toolchain], compiled_for: Collection[str]) -> list[str]:
+def notes(toolchains: Sides[Toolchain], idle: Collection[str]) -> list[str]:
     """Names the defaults that differ between two compilers with the same settings.
 
-    Options of a backend are named only if it is among those that are compiled for.
+    Options of `idle` backends, which no target needs, are left out: `amd's waves_per_eu`.
     """
     base, head = toolchains
     if (base.settings, base.variables) != (head.settings, head.variables):
@@ -179,13 +178,6 @@ def notes(toolchains: Sides[Toolchain], compiled_for: Collection[str]) -> list[s
     changed = [
         f"{name} {base.defaults[name] or 'nothing'} -> {head.defaults[name] or 'nothing'}"
         for name in sorted(base.defaults.keys() & head.defaults.keys() - base.settings.keys())
-        if base.defaults[name] != head.defaults[name] and _may_matter(name, compiled_for)
+        if base.defaults[name] != head.defaults[name] and name.partition("'s ")[0] not in idle
     ]
     return [f"defaults that changed between the compilers: {', '.join(changed)}"] if changed else []
-
-
-def _may_matter(name: str, compiled_for: Collection[str]) -> bool:
-    """`amd's waves_per_eu` does not for targets of NVIDIA; a variable may for any."""
-    folder, is_option, _ = name.partition("'s ")
-    others = {backend.FOLDER for name, backend in backends.BACKENDS.items() if name not in compiled_for}
-    return not is_option or folder not in others

@@ -336,8 +336,11 @@ def ignored(store: GitStore) -> IgnoredFiles | None:
     return IgnoredFiles(worktree=store.worktree, names=frozenset(map(os.fsdecode, names)))
 
 
-def export(snap: Snapshot, folder: Path, config: Config) -> None:
-    """Writes the whole tree below an empty folder. Raises UsageError where a submodule is missing."""
+def export(snap: Snapshot, folder: Path, config: Config, *, may_lack_submodules: bool = False) -> None:
+    """Writes the whole tree below an empty folder.
+
+    A submodule that was never fetched is an empty folder, as in the checkout, or raises UsageError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     # the filters of git-lfs would want a network; a pointer file is all that code needs of it
     settings = ("core.bare=false", "core.autocrlf=false", "filter.lfs.smudge=", "filter.lfs.required=false")
@@ -349,7 +352,9 @@ def export(snap: Snapshot, folder: Path, config: Config) -> None:
     for entry in _own_entries(snap):
         inner = _submodule(snap, entry, config)
         if inner is not None:
-            export(inner, folder / entry.path, config)
+            export(inner, folder / entry.path, config, may_lack_submodules=may_lack_submodules)
+        elif entry.is_submodule and may_lack_submodules:
+            (folder / entry.path).mkdir(parents=True, exist_ok=True)
         elif entry.is_submodule:
             raise UsageError(
                 f"{snap.label}: the submodule {entry.path} is not there",

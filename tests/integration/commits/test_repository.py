@@ -9,7 +9,7 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.errors import UsageError
-from irdiff.resolve import remote_repositories
+from irdiff.resolve import kernel_repository, remote_repositories
 from irdiff.resolve.remote_repositories import Remote
 from irdiff.resolve.toolchains import repository
 from tests.programs.checkouts import commit, git, new_repository, write
@@ -119,6 +119,9 @@ def test_submodule(repo, here, tmp_path):
     assert modules == ["third_party/lib ä"]
     with pytest.raises(UsageError, match="third_party/lib ä"):
         repository.export(snap, tmp_path / "none", here)
+    repository.export(snap, tmp_path / "empty", here, may_lack_submodules=True)
+    assert not any((tmp_path / "empty/third_party/lib ä").iterdir())
+    assert kernel_repository.absent_submodules(snap, here).keys() == {"third_party/lib ä"}
 
 
 def test_shallow_clone(repo, here, tmp_path):

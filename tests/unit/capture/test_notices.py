@@ -54,7 +54,7 @@ def test_configs_that_were_left_out_are_counted_once_a_kernel():
     cut = replace(NOTHING, selection=selection, left_out={"matmul": 5, "norm": 1})
     (note,) = notes(cut, replace(cut, left_out={"matmul": 6}), "triton==3.9.0")
     assert note == (
-        "of each autotuning list 2 configs are compared (--configs): 7 configs of 2 kernels were left out"
+        "only the first 2 configs of each autotuner were compared (--configs): 7 configs of 2 kernels left out"
     )
 
 
