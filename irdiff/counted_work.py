@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+_SECTOR_BYTES = 32
+
 
 class Amount(NamedTuple):
     """A count: what surely happens, and what may happen at most. Equal where nothing depends on data."""
@@ -37,11 +39,15 @@ class LoopWork:
     instructions: Amount
     global_requests: Amount
     global_sectors: Amount
-    shared_wavefronts: Amount
-    spill_sectors: Amount
+    """Of `Work.line_bytes`."""
+    shared_wavefronts: Amount | None
+    """None where no source says what takes one, as in `Work`."""
+    spill_sectors: Amount | None
     matrix_instructions: Amount
     barriers: Amount
     waits: Amount
+    label: str = ""
+    """Of its first instruction, in an assembly; `first_address` is then a number of instructions."""
 
     @property
     def trip_count(self) -> float | None:
@@ -68,20 +74,21 @@ class Work:
     global_requests: Amount
     """Warp instructions that access global memory; each atomic too."""
     global_sectors: Amount
-    """Of 32 bytes, as the L1 cache is asked for them."""
+    """Pieces of `line_bytes`, as the L1 cache is asked for them."""
     least_global_sectors: Amount
     """Sectors that the same bytes would take if they lay side by side."""
     unknown_global_requests: Amount
     """Requests whose addresses data decide: in `global_sectors` with one to 32 sectors each."""
     cache_policies: Mapping[str, Amount]
     """Requests by the policy that their instruction names."""
-    shared_wavefronts: Amount
-    least_shared_wavefronts: Amount
+    shared_wavefronts: Amount | None
+    """None where no source says what takes one."""
+    least_shared_wavefronts: Amount | None
     """Without bank conflicts."""
-    unknown_shared_requests: Amount
+    unknown_shared_requests: Amount | None
     """Those whose addresses data decide: in `shared_wavefronts` with one to 32 each."""
-    spill_sectors: Amount
-    """Of local memory, 32 bytes each."""
+    spill_sectors: Amount | None
+    """Of local memory, 32 bytes each; None on AMD, whose scratch memory stands in `bytes_by_space`."""
     bytes_by_space: Mapping[str, Amount]
     """Bytes that active lanes access: `global load`, `global store`, `global atomic`, `shared load`,
     `shared store`, `shared atomic`, `global to shared` (cp.async), `local`; `bulk copy` as below."""
@@ -99,6 +106,8 @@ class Work:
     """The whole grid follows from these."""
     notes: tuple[str, ...]
     """Loops that data decide: each was counted as if it ran once."""
+    line_bytes: int = 32
+    """Of `global_sectors`: sectors of NVIDIA, cache lines of AMD."""
 
     @property
     def is_least(self) -> bool:
@@ -106,8 +115,16 @@ class Work:
         return bool(self.notes)
 
     @property
+    def piece(self) -> str:
+        """How words call what `global_sectors` counts."""
+        return "sectors" if self.line_bytes == _SECTOR_BYTES else "lines"
+
+    @property
     def spill_bytes(self) -> Amount:
-        return Amount(self.spill_sectors.low * 32, self.spill_sectors.high * 32)
+        if self.spill_sectors is not None:
+            return Amount(self.spill_sectors.low * 32, self.spill_sectors.high * 32)
+        scratch = [amount for space, amount in self.bytes_by_space.items() if space.startswith("scratch")]
+        return Amount(sum(amount.low for amount in scratch), sum(amount.high for amount in scratch))
 
     @property
     def matrix_flops(self) -> Amount:
@@ -138,9 +155,9 @@ def facts_of(work: Work) -> dict[str, int]:
         "executed_atomics": work.atomics,
         "matrix_operations": work.matrix_flops,
         "global_requests": work.global_requests,
-        "global_sectors": work.global_sectors,
+        f"global_{work.piece}": work.global_sectors,
         "shared_wavefronts": work.shared_wavefronts,
         "spilled_bytes": work.spill_bytes,
         "bulk_copied_bytes": work.tma_bytes,
     }
-    return {name: amount.low for name, amount in amounts.items() if amount.is_known}
+    return {name: amount.low for name, amount in amounts.items() if amount is not None and amount.is_known}

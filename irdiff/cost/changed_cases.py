@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irdiff.backends import nvidia
+from irdiff import backends
+from irdiff.backends import amd, nvidia
 from irdiff.compare import machine_code_text
 from irdiff.cost import launch_time, machine
 from irdiff.cost.expected import expected_time
@@ -33,7 +34,6 @@ from irdiff.store.memo import Memo, MemoStep
 from irdiff.work import counting, encodings
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
-from irdiff.work.launch_facts import BANK_LAYOUTS
 
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
@@ -113,37 +113,46 @@ class LaunchCounter:
     def _launch(
         self, case: ComparedCase, side: str, launches: Mapping[str, Launch], target: Target
     ) -> SideToCount:
-        if target.backend != nvidia.NAME:
-            return None
-        artifact, key = case.artifacts.of(side).get(nvidia.CUBIN), case.launches.of(side)
+        kind, key = backends.of(target.backend).BINARY, case.launches.of(side)
+        artifacts = case.artifacts.of(side)
         launch = launches.get(key) if key else None
-        if artifact is None or launch is None:
+        if target.backend not in (nvidia.NAME, amd.NAME) or kind is None or launch is None:
+            return None
+        binary, text = artifacts.get(kind.artifact), artifacts.get(kind.assembly)
+        if binary is None:
             return None
         if reason := self._not_counted(launch, target):
             return NotCountedWork(reason=reason)
-        content = self.store.get(artifact.digest)
-        if content is None:
+        content = self.store.get(binary.digest)
+        is_text = isinstance(target.arch, str)
+        assembly = self.store.get(text.digest) if is_text and text else b""
+        if content is None or assembly is None:
             return NotCountedWork(reason="its machine code is not in the store any more")
         metadata = case.metadata.of(side)
         blocks = int(case.facts.of(side).get(_BLOCKS) or 1)
-        memo = self.store.memo(STEP, [artifact.digest, launch.key, metadata, blocks, dict(target.facts)])
-        compiled = CompiledLaunch(launch=launch, metadata=metadata, binary=content, arch=int(target.arch))
+        memo = self.store.memo(STEP, [binary.digest, launch.key, metadata, blocks, dict(target.facts)])
+        compiled = CompiledLaunch(
+            launch=launch, metadata=metadata, binary=content, arch=target.arch,
+            assembly=assembly.decode("utf-8", "replace"),
+        )  # fmt: skip
         return LaunchToCount(memo=memo, compiled=compiled, blocks_at_once=blocks, target=target)
 
     def _not_counted(self, launch: Launch, target: Target) -> str:
         """Why the launch cannot be counted, whatever its code is; empty where it can."""
         if launch.unseen:
             return f"the launch cannot be read: {', and '.join(launch.unseen)}"
-        if target.arch not in BANK_LAYOUTS:
+        if not counting.is_counted(target.arch):
             return f"machine code of {target.name} is not counted yet"
-        return "" if self.nvdisasm else "no installed toolchain has nvdisasm"
+        needs_disassembler = isinstance(target.arch, int)
+        return "no installed toolchain has nvdisasm" if needs_disassembler and not self.nvdisasm else ""
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
         """Counts one launch; before, the new instructions of all are disassembled together."""
         disassembler = Disassembler(self.nvdisasm or Path())
         new = [each for each in launches if isinstance(each, LaunchToCount) and each.memo.get() is None]
         for arch in {launch.compiled.arch for launch in new}:
-            disassembler.prepare(arch, _codes(new, arch))
+            if isinstance(arch, int):
+                disassembler.prepare(arch, _codes(new, arch))
 
         def count(launch: LaunchToCount) -> CountedSide | NotCountedWork:
             if (kept := launch.memo.get()) is not None:
@@ -160,9 +169,11 @@ def _counted(launch: LaunchToCount, disassembler: Disassembler) -> CountedSide |
     if isinstance(counted, NotCountedWork):
         return counted
     rates = machine.rates(launch.target)
-    if rates is None:
+    if rates is None or counted.function is None:
         return CountedSide(work=counted.work, time=None)
-    time = launch_time.of_launch(counted, launch.compiled.launch, launch.blocks_at_once, rates)
+    time = launch_time.of_launch(
+        counted, counted.function, launch.compiled.launch, launch.blocks_at_once, rates
+    )
     return CountedSide(work=counted.work, time=time)
 
 

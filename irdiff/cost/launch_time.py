@@ -9,6 +9,7 @@ from irdiff.cost import profile, simulate, trace
 from irdiff.cost.machine import QUARTERS, Machine, Op, Rates
 from irdiff.model import Launch
 from irdiff.work import CountedLaunch
+from irdiff.work.sass import SassFunction
 
 _FEW_WAVES = 8
 _BITS = 8
@@ -34,7 +35,9 @@ class LaunchTime:
     average warp `stall cycles`, `waits on scoreboards`, `waits on global loads`, `latency of one warp`."""
 
 
-def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates: Rates) -> LaunchTime:
+def of_launch(
+    counted: CountedLaunch, function: SassFunction, launch: Launch, blocks_at_once: int, rates: Rates
+) -> LaunchTime:
     """`blocks_at_once`: that a multiprocessor holds, by its resources."""
     work, executed = counted.work, profile.of_counted(counted)
     grid, warps = work.programs, max(1, work.warps // work.programs)
@@ -42,8 +45,8 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
     moved = executed.total("sectors") * 32 + executed.total("tma_bytes")
     needed = argument_bytes(launch)
     machine = Machine(rates, executed, warps=warps * held, cold=min(1.0, needed / moved) if moved else 1.0)
-    ops = machine.ops(counted.function)
-    steps = trace.steps(counted.function, executed.executed)
+    ops = machine.ops(function)
+    steps = trace.steps(function, executed.executed)
     simulated = max(1.0, _simulated(ops, steps, held, warps))
     full, rest = divmod(grid, rates.multiprocessors * held)
     waves = float(full)

@@ -13,11 +13,11 @@ _SIZES: tuple[tuple[str, Callable[[Work], int]], ...] = (
     ("warps", lambda work: work.warps),
 )
 """Of the launch: known whatever its data are."""
-_FIGURES: tuple[tuple[str, Callable[[Work], Amount]], ...] = (
+_FIGURES: tuple[tuple[str, Callable[[Work], Amount | None]], ...] = (
     ("instructions", lambda work: work.instructions),
     ("instructions of threads", lambda work: work.thread_instructions),
     ("global requests", lambda work: work.global_requests),
-    ("global sectors of 32 B", lambda work: work.global_sectors),
+    ("global {piece} of {size} B", lambda work: work.global_sectors),
     ("  needed at least", lambda work: work.least_global_sectors),
     ("  requests at unknown places", lambda work: work.unknown_global_requests),
     ("shared wavefronts", lambda work: work.shared_wavefronts),
@@ -35,11 +35,11 @@ _GROUPS: tuple[tuple[str, Callable[[Work], Mapping[str, Amount]]], ...] = (
     ("instructions", lambda work: work.by_class),
     ("requests, cache policy", lambda work: work.cache_policies),
 )
-_OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount]], ...] = (
+_OF_LOOP: tuple[tuple[str, Callable[[LoopWork], Amount | None]], ...] = (
     ("iterations", lambda loop: loop.iterations),
     ("instructions", lambda loop: loop.instructions),
     ("global requests", lambda loop: loop.global_requests),
-    ("global sectors", lambda loop: loop.global_sectors),
+    ("global {piece}", lambda loop: loop.global_sectors),
     ("shared wavefronts", lambda loop: loop.shared_wavefronts),
     ("spill sectors", lambda loop: loop.spill_sectors),
     ("matrix instructions", lambda loop: loop.matrix_instructions),
@@ -73,8 +73,9 @@ def _compared(work: Sides[Work]) -> Iterator[str]:
         moved = f" → {sizes.head:,}" if sizes.base != sizes.head else ""
         yield f"{words:32} {sizes.base:,}{moved}"
     for words, figure in _FIGURES:
-        if figure(base).high or figure(head).high:
-            yield _line(words, work.map(figure), work)
+        amounts = Sides(base=figure(base) or _NONE, head=figure(head) or _NONE)
+        if amounts.base.high or amounts.head.high:
+            yield _line(_named(words, head), amounts, work)
     for words, group in _GROUPS:
         groups = work.map(group)
         for name in sorted({*groups.base, *groups.head}):
@@ -89,8 +90,8 @@ def _alone(name: str, work: Work) -> Iterator[str]:
     yield f"figures of {name} alone:"
     yield from (f"{words:32} {size(work):,}" for words, size in _SIZES)
     for words, figure in _FIGURES:
-        if figure(work).high:
-            yield f"{words:32} {_words(figure(work), work)}"
+        if (amount := figure(work)) and amount.high:
+            yield f"{_named(words, work):32} {_words(amount, work)}"
 
 
 def _line(words: str, amounts: Sides[Amount], work: Sides[Work]) -> str:
@@ -122,27 +123,39 @@ def _loops(work: Sides[Work]) -> Iterator[str]:
         yield f"loops: {_shape(base)} → {_shape(head)}"
         for name, loops in (("base", base), ("head", head)):
             for loop in loops:
-                yield f"{name}, loop at {loop.first_address:#x}: {_figures(loop, work.of(name).warps)}"
+                yield f"{name}, loop at {_place(loop)}: {_figures(loop, work.of(name))}"
         return
     for before, after in zip(base, head, strict=True):
         pairs = [
-            (words, _per_warp(figure(before), work.base.warps), _per_warp(figure(after), work.head.warps))
+            (
+                _named(words, work.head),
+                _per_warp(figure(before) or _NONE, work.base.warps),
+                _per_warp(figure(after) or _NONE, work.head.warps),
+            )
             for words, figure in _OF_LOOP
         ]
         moved = [f"{words} {ours} → {theirs}" for words, ours, theirs in pairs if ours != theirs]
         if moved:
-            place = f"{before.first_address:#x} → {after.first_address:#x}"
+            place = f"{_place(before)} → {_place(after)}"
             yield f"loop at {place}, depth {after.depth}, a warp: {', '.join(moved)}"
+
+
+def _named(words: str, work: Work) -> str:
+    return words.format(piece=work.piece, size=work.line_bytes)
+
+
+def _place(loop: LoopWork) -> str:
+    return loop.label or f"{loop.first_address:#x}"
 
 
 def _shape(loops: tuple[LoopWork, ...]) -> str:
     return f"{len(loops)} of depth {', '.join(str(loop.depth) for loop in loops)}" if loops else "none"
 
 
-def _figures(loop: LoopWork, warps: int) -> str:
-    shown = [(words, figure(loop)) for words, figure in _OF_LOOP]
+def _figures(loop: LoopWork, work: Work) -> str:
+    shown = [(_named(words, work), figure(loop) or _NONE) for words, figure in _OF_LOOP]
     return "a warp: " + ", ".join(
-        f"{words} {_per_warp(amount, warps)}" for words, amount in shown if amount.high
+        f"{words} {_per_warp(amount, work.warps)}" for words, amount in shown if amount.high
     )
 
 

@@ -207,8 +207,9 @@ class ControlFlow(ABC, Generic[_Instruction]):
             if target is None:
                 self.alive = self.alive & ~lanes
                 continue
-            if target <= place and self._is_loop(ins):
+            if self._is_loop(ins):
                 self.tally.add(TAKEN, place, self.memory.of_programs(lanes.any(axis=1)), sure)
+            if target <= place and self._is_loop(ins):
                 if target == place:  # the padding behind a kernel
                     raise NotCounted(f"an endless loop at {ins.shown_place}")
                 self.repeater.arrive(target, place, lanes)
@@ -272,7 +273,7 @@ def _agreed(one: dict[int, Value], other: dict[int, Value]) -> dict[int, Value]:
     found: dict[int, Value] = {}
     for number in one.keys() & other.keys():
         (a, known_a), (b, known_b) = one[number], other[number]
-        if a is b and known_a is known_b:
+        if one[number] is other[number] or (a is not None and a is b and known_a is known_b):
             found[number] = one[number]
         elif a is not None and b is not None:
             same = a == b

@@ -12,14 +12,13 @@ from typing import Any
 
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
-from irdiff.work import classes, deciding, grid, programs, recording
+from irdiff.work import grid
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.control_flow import NotCounted
-from irdiff.work.destinations import NO_RESULT
 from irdiff.work.disassembler import Disassembler
 from irdiff.work.grid import Place
-from irdiff.work.integer import COMPUTED
-from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.launch_facts import BANK_LAYOUTS
+from irdiff.work.machines import RunnableLaunch, Warps, Waves
 from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.patterns import AccessPatterns
 from irdiff.work.repeating import EndlessLoop
@@ -47,7 +46,8 @@ class CountedLaunch:
     """The work of a launch, and what each of its instructions did."""
 
     work: Work
-    function: SassFunction
+    function: SassFunction | None
+    """None on AMD."""
     sure: Mapping[str, Any]
     """`executed`, `requests`, `sectors`, `wavefronts`, … (`accesses.COLUMNS`) → an array of float64 with the
     count of each instruction, all warps of the grid together."""
@@ -55,25 +55,37 @@ class CountedLaunch:
     """What may happen besides, where data decide."""
 
 
+_COUNTED_ISAS = frozenset({"gfx942", "gfx950"})
+"""Of AMD: those of the CDNA 3 and 4 guides. Others differ in their waits, their waves and their encodings."""
+
+
+def is_counted(arch: int | str) -> bool:
+    """Whether machine code of an architecture can be executed here."""
+    return arch in (BANK_LAYOUTS if isinstance(arch, int) else _COUNTED_ISAS)
+
+
 def count(compiled: CompiledLaunch, disassembler: Disassembler) -> CountedLaunch | NotCountedWork:
     """Everything that the launch executes."""
     try:
+        if isinstance(compiled.arch, str):
+            return count_on(Waves(compiled.machine, compiled.facts))
         function = disassembler.read(compiled.arch, compiled.binary, compiled.kernel)
-        return count_function(function, compiled.facts)
+        return count_on(Warps(function, compiled.facts))
     except IrdiffError as error:
         return NotCountedWork(reason=error.what)
 
 
-def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch | NotCountedWork:
-    """Everything that the launch executes."""
+def count_on(machine: RunnableLaunch) -> CountedLaunch | NotCountedWork:
+    """Everything that the launch executes. Raises IrdiffError for code that cannot be read."""
+    facts = machine.facts
     if facts.warps > 32 or math.prod(facts.grid) > MAX_PROGRAMS or min(facts.grid) < 1:
         return NotCountedWork(
             reason=f"a grid of {facts.grid} with {facts.warps} warps is more than is counted"
         )
-    if unknown := sorted({ins.opcode for ins in function.instructions if not _is_known(ins.opcode)}):
-        return NotCountedWork(reason=f"no table says what {', '.join(unknown)} does")
-    runs = _Runs(function, facts)
-    lanes, size = facts.warps * 32, len(COLUMNS) * 2 * len(function.instructions)
+    if machine.refusal:
+        return NotCountedWork(reason=machine.refusal)
+    runs = _Runs(machine)
+    lanes, size = facts.warps * machine.lanes, len(COLUMNS) * 2 * len(machine.code)
     batch = max(1, min(_LANES // lanes, _MOST_COUNTS // size))
     most = max(16, min(_MOST_LANES // lanes, 4 * _MOST_COUNTS // size))
     try:
@@ -83,25 +95,21 @@ def count_function(function: SassFunction, facts: LaunchFacts) -> CountedLaunch 
     except IrdiffError as error:
         return NotCountedWork(reason=error.what)
     except EndlessLoop as error:
-        return NotCountedWork(reason=f"the loop at {function.instructions[error.head].address:#x} never ends")
+        return NotCountedWork(reason=f"the loop at {machine.code[error.head].shown_place} never ends")
     if found is None:
         programs = math.prod(facts.grid)
         return NotCountedWork(reason=f"too long: its {programs:,} programs differ, and show no pattern")
     sure, beyond = (dict(zip(COLUMNS, table, strict=True)) for table in found.total)
-    work = recording.work(function, facts, found, tuple(runs.notes), runs.shapes)
+    work = machine.work(found, tuple(runs.notes), runs.shapes)
+    function = machine.function if isinstance(machine, Warps) else None
     return CountedLaunch(work=work, function=function, sure=sure, beyond=beyond)
-
-
-def _is_known(opcode: str) -> bool:
-    return classes.has_class(opcode) or opcode in COMPUTED or opcode in NO_RESULT or opcode in classes.OTHERS
 
 
 class _Runs:
     """Executes programs, within a budget for the whole launch."""
 
-    def __init__(self, function: SassFunction, facts: LaunchFacts) -> None:
-        self._function, self._facts = function, facts
-        self._deciding = deciding.deciding(function.instructions)
+    def __init__(self, machine: RunnableLaunch) -> None:
+        self._machine = machine
         self._patterns = AccessPatterns()
         self._spent = 0.0
         self.notes: dict[str, None] = {}
@@ -111,14 +119,14 @@ class _Runs:
         """(sure and beyond, columns, instructions, programs). Raises NotCounted, EndlessLoop."""
         if self._spent > _MOST_STEPS_AT_FIRST:
             raise NotCounted(_TOO_LONG_AT_FIRST)
-        weight = 1 + len(places) * self._facts.warps * 32 / _LANES_AS_A_STEP
-        executed = programs.execute(
-            self._function, self._deciding, self._facts, places, self._patterns,
-            most_steps=(
-                int(((_MOST_STEPS if self._spent else _MOST_STEPS_AT_FIRST) - self._spent) / weight),
-                int((_MOST_STEPS - self._spent) / weight),
-            ),
-        )  # fmt: skip
+        machine = self._machine
+        lanes = len(places) * machine.facts.warps * machine.lanes
+        weight = (1 + lanes / _LANES_AS_A_STEP) * machine.steps_each
+        most_steps = (
+            int(((_MOST_STEPS if self._spent else _MOST_STEPS_AT_FIRST) - self._spent) / weight),
+            int((_MOST_STEPS - self._spent) / weight),
+        )
+        executed = machine.execute(places, self._patterns, most_steps)
         self._spent += executed.steps * weight
         if not executed.ended and not executed.tally.is_alike and self._spent < _MOST_STEPS:
             raise NotCounted(_TOO_LONG_AT_FIRST)

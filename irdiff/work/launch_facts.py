@@ -23,6 +23,7 @@ _PARAM_CBANK = 0x0A
 _STACK_TOP = 0xFFFDE0
 _PARAMETER_ADDRESS = 0x7E00_1000_0000
 _UNKNOWN = -1
+_MOST_ARGUMENT_BYTES = 1 << 16
 _FIRST_ADDRESS = 0x7F00_1000_0000
 """Low words begin well above zero, so that no tensor of less than 3.7 GB crosses a 32-bit boundary."""
 _ADDRESS_STEP = 1 << 36
@@ -73,6 +74,7 @@ class LaunchFacts:
 
     kernel: str
     arch: int
+    """0 for AMD."""
     grid: tuple[int, int, int]
     """In blocks, clusters multiplied out along the first dimension."""
     cluster: int
@@ -88,13 +90,45 @@ class LaunchFacts:
 def facts_of(
     plan: LaunchPlan, binary: bytes, arch: int, contents: Mapping[int, Any] | None = None
 ) -> LaunchFacts:
-    """`contents`: bytes of storages that a caller knows, by their number."""
+    """Of a launch on an NVIDIA GPU. `contents`: bytes of storages that a caller knows, by their number."""
     base, layout = _parameter_base(binary, plan.kernel), BANK_LAYOUTS[arch]
     bank = np.full(base + max(plan.size_bytes, 1), _UNKNOWN, dtype=np.int16)
     _put(bank, layout.block, struct.pack("<3I", plan.block_threads, 1, 1))
     _put(bank, layout.grid, struct.pack("<3I", *plan.grid))
     _put(bank, layout.parameters, struct.pack("<Q", _PARAMETER_ADDRESS))
     _put(bank, layout.stack, struct.pack("<I", _STACK_TOP))
+    regions, descriptors = _arguments(plan, bank, base, contents or {})
+    return LaunchFacts(
+        kernel=plan.kernel, arch=arch, grid=plan.grid, cluster=plan.cluster,
+        warps=-(-plan.block_threads // 32), constants={0: bank}, regions=tuple(regions),
+        shared_bytes=plan.shared_bytes, descriptors=descriptors,
+    )  # fmt: skip
+
+
+def of_waves(plan: LaunchPlan, hidden: Mapping[str, tuple[int, int]]) -> LaunchFacts:
+    """Of a launch on an AMD GPU: bank 0 is its kernel arguments.
+
+    `hidden`: offset and size of what the runtime passes, by name.
+    """
+    size = max([plan.size_bytes, 1, *(offset + width for offset, width in hidden.values())])
+    bank = np.full(min(size, _MOST_ARGUMENT_BYTES), _UNKNOWN, dtype=np.int16)
+    regions, _ = _arguments(plan, bank, 0, {})
+    block = (plan.block_threads, 1, 1)
+    values = {f"block_count_{axis}": plan.grid[n] for n, axis in enumerate("xyz")}
+    values |= {f"group_size_{axis}": block[n] for n, axis in enumerate("xyz")}
+    for name, (offset, width) in hidden.items():
+        if name in values and 0 <= offset <= len(bank) - width and width in (2, 4, 8):
+            _put(bank, offset, values[name].to_bytes(8, "little")[:width])
+    return LaunchFacts(
+        kernel=plan.kernel, arch=0, grid=plan.grid, cluster=1, warps=-(-plan.block_threads // 64),
+        constants={0: bank}, regions=tuple(regions), shared_bytes=plan.shared_bytes, descriptors={},
+    )  # fmt: skip
+
+
+def _arguments(
+    plan: LaunchPlan, bank: Any, base: int, contents: Mapping[int, Any]
+) -> tuple[list[KnownContent], dict[int, int]]:
+    """Puts what is passed into the bank; returns contents that the launch fixes, and boxes of tensor maps."""
     addresses: dict[int, int] = {}
     descriptors: dict[int, int] = {}
     regions: list[KnownContent] = []
@@ -113,21 +147,14 @@ def facts_of(
             start = addresses.setdefault(argument.alias, _FIRST_ADDRESS + _ADDRESS_STEP * len(addresses))
             item = _item_bytes(argument.dtype or "i8")
             _put(bank, place, struct.pack("<Q", start + item * (argument.storage_offset or 0)))
-            content = (contents or {}).get(argument.alias)
-            content = (
-                _fixed(
+            content = contents.get(argument.alias)
+            if content is None:
+                content = _fixed(
                     argument.dtype, argument.fill, argument.shape, argument.strides, argument.storage_offset
                 )
-                if content is None
-                else content
-            )
             if content is not None:
                 regions.append(KnownContent(address=start, content=content.view(np.uint8)))
-    return LaunchFacts(
-        kernel=plan.kernel, arch=arch, grid=plan.grid, cluster=plan.cluster,
-        warps=-(-plan.block_threads // 32), constants={0: bank}, regions=tuple(regions),
-        shared_bytes=plan.shared_bytes, descriptors=descriptors,
-    )  # fmt: skip
+    return regions, descriptors
 
 
 def _put(bank: Any, place: int, content: bytes) -> None:

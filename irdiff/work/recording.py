@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from irdiff.counted_work import Amount, LoopWork, Work
 from irdiff.work import classes, loop_tree
 from irdiff.work.accesses import LANES_OF_A_WARP
+from irdiff.work.flow import CodeInstruction
 from irdiff.work.grid import WholeGrid
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.loop_tree import CodeLoop
 from irdiff.work.memory_costs import COLUMNS
 from irdiff.work.sass import SassFunction, SassInstruction
 from irdiff.work.tensor_memory import TENSOR_MATRIX
@@ -26,11 +28,16 @@ _SPACES = {
 _SPACE_OF_OPCODE = {"LDGSTS": "global to shared", "ATOMS": "shared atomic", "REDS": "shared atomic"}
 
 
+_Instruction = TypeVar("_Instruction", bound=CodeInstruction)
+
+
 @dataclass(frozen=True)
-class _Counts:
+class Counts(Generic[_Instruction]):
     """Counts by column and instruction."""
 
-    function: SassFunction
+    code: Sequence[_Instruction]
+    lanes: int
+    """Of a warp."""
     sure: Any
     beyond: Any
 
@@ -43,7 +50,7 @@ class _Counts:
     def bounded(self, column: str, unknown: str, places: Collection[int] | None = None) -> Amount:
         """With accesses at unknown addresses: each takes one sector or wavefront to one a lane."""
         surely, requests = self.amount(column, places), self.amount(unknown, places)
-        return Amount(surely.low + requests.low, surely.high + LANES_OF_A_WARP * requests.high)
+        return Amount(surely.low + requests.low, surely.high + self.lanes * requests.high)
 
     def sectors(self, places: Collection[int] | None = None) -> Amount:
         return self.bounded("sectors", "unknown_requests", places)
@@ -52,11 +59,11 @@ class _Counts:
         return self.bounded("wavefronts", "unknown_wavefronts", places)
 
     def grouped(
-        self, name_of: Callable[[SassInstruction], str | None], column: str = "executed"
+        self, name_of: Callable[[_Instruction], str | None], column: str = "executed"
     ) -> dict[str, Amount]:
         """By name, without those that nothing was counted of."""
         places: dict[str, list[int]] = defaultdict(list)
-        for ins in self.function.instructions:
+        for ins in self.code:
             if (name := name_of(ins)) is not None:
                 places[name].append(ins.place)
         amounts = {name: self.amount(column, places[name]) for name in sorted(places)}
@@ -71,7 +78,7 @@ def work(
     shapes: Mapping[int, str],
 ) -> Work:
     """`shapes`: by place, those of matrix instructions whose registers name them."""
-    table = _Counts(function, *found.total)
+    table = Counts(function.instructions, LANES_OF_A_WARP, *found.total)
     programs = math.prod(facts.grid)
 
     def executed(opcodes: Collection[str]) -> Amount:
@@ -147,21 +154,46 @@ def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
     return found
 
 
-def _loops(table: _Counts) -> tuple[LoopWork, ...]:
-    code = table.function.instructions
-    found = loop_tree.loops(code)
-    of_place = loop_tree.innermost(found, len(code))
+@dataclass(frozen=True)
+class CountedLoop:
+    """A loop that runs: how often, and the instructions whose innermost loop it is."""
+
+    loop: CodeLoop
+    inside: list[int]
+    """Places."""
+    entries: Amount
+    iterations: Amount
+
+
+def _again(table: Counts[Any], loop: CodeLoop) -> Amount:
+    """Times that a warp comes back to the first instruction: by a branch, or from the one before it."""
+    by_branch = [place for place in loop.branches if table.code[place].target == loop.first]
+    others = [place for place in loop.branches if place not in by_branch]
+    taken, passed, left = (
+        table.amount("taken", by_branch), table.amount("executed", others), table.amount("taken", others),
+    )  # fmt: skip
+    return Amount(taken.low + passed.low - left.low, taken.high + passed.high - left.high)
+
+
+def counted_loops(table: Counts[Any]) -> list[CountedLoop]:
+    found = loop_tree.loops(table.code)
     places: dict[int, list[int]] = defaultdict(list)
-    for place, index in enumerate(of_place):
+    for place, index in enumerate(loop_tree.innermost(found, len(table.code))):
         if index is not None:
             places[index].append(place)
-    rows = []
+    loops = []
     for index, loop in enumerate(found):
-        inside = places[index]
-        iterations = table.amount("executed", [loop.first])
-        again = table.amount("taken", loop.branches)
-        if not iterations.high:
-            continue
+        iterations, again = table.amount("executed", [loop.first]), _again(table, loop)
+        if iterations.high:
+            entries = Amount(iterations.low - again.low, iterations.high - again.high)
+            loops.append(CountedLoop(loop, places[index], entries, iterations))
+    return loops
+
+
+def _loops(table: Counts[SassInstruction]) -> tuple[LoopWork, ...]:
+    code, rows = table.code, []
+    for counted in counted_loops(table):
+        inside, loop = counted.inside, counted.loop
 
         def executed(opcodes: Collection[str], inside: list[int] = inside) -> Amount:
             return table.amount("executed", [place for place in inside if code[place].opcode in opcodes])
@@ -171,8 +203,8 @@ def _loops(table: _Counts) -> tuple[LoopWork, ...]:
                 first_address=code[loop.first].address,
                 last_address=code[max(loop.branches)].address,
                 depth=loop.depth,
-                entries=Amount(iterations.low - again.low, iterations.high - again.high),
-                iterations=iterations,
+                entries=counted.entries,
+                iterations=counted.iterations,
                 instructions=table.amount("executed", inside),
                 global_requests=table.amount("requests", inside),
                 global_sectors=table.sectors(inside),

@@ -257,6 +257,9 @@ class Repeater:
             where = warps if kind in ("UR", "UP") else lanes
             for number, (value, known) in latest.items():
                 value_1, known_1 = middle.get(number, UNKNOWN)
+                if kind == "P" and value is None and latest[number] is not middle.get(number):
+                    changed.append((kind, number, UNKNOWN))  # not known, and not the same
+                    continue
                 if value is value_1 and known is known_1:
                     continue
                 value_2, _ = oldest.get(number, UNKNOWN)

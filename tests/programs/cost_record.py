@@ -104,7 +104,7 @@ def _counted(case, run, folder, disassembler):
         if isinstance(counted, work.NotCountedWork):
             return row | {"not counted": counted.reason}
         blocks = int(case.facts.of(side).get("blocks_per_multiprocessor") or 1)
-        row |= side_of(side, of_launch(counted, launch, blocks, rates))
+        row |= side_of(side, of_launch(counted, counted.function, launch, blocks, rates))
         row["is least"] = row.get("is least") or counted.work.is_least or ""
     return row
 

@@ -73,9 +73,10 @@ def _launches(folder: Path, side: str):
         name = next((name for name in ("cubin", "hsaco") if name in artifacts), None)
         if key and name:
             binary = run_folder.artifact(folder, artifacts[name].digest)
+            text = run_folder.artifact(folder, artifacts["amdgcn"].digest) if name == "hsaco" else b""
             yield case.id, work.CompiledLaunch(
                 launch=run.launches[key], metadata=case.metadata.of(side), binary=binary,
-                arch=arches[case.target],
+                arch=arches[case.target], assembly=text.decode(),
             )  # fmt: skip
 
 

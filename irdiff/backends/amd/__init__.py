@@ -53,6 +53,7 @@ NEUTRAL = frozenset({
 HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 
+_COUNTED = "counted over the whole launch (irdiff/work); no AMD GPU has confirmed it"
 _NOTES, _METADATA = "notes of the code object", "Triton's metadata"
 _LIMITS = "resources and the limits of the target"
 _OF = Resource
@@ -69,6 +70,13 @@ STATISTICS: tuple[Statistic, ...] = (
     Statistic(_OF.REGISTERS, "AGPRs", "", ("agprs",), _NOTES),
     Statistic(_OF.REGISTERS, "SGPRs", "", ("sgprs",), _NOTES),
     Statistic(_OF.REGISTERS, "SGPRs in lanes of VGPRs", "", ("sgpr_spills",), _NOTES),
+    Statistic(_OF.WORK, "instructions executed", "", ("executed_instructions",), _COUNTED),
+    Statistic(_OF.WORK, "global lines", "of 128 B", ("global_lines",), _COUNTED),
+    Statistic(_OF.WORK, "global requests", "", ("global_requests",), _COUNTED),
+    Statistic(_OF.WORK, "spill traffic", "B", ("spilled_bytes",), _COUNTED),
+    Statistic(_OF.WORK, "barriers executed", "", ("executed_barriers",), _COUNTED),
+    Statistic(_OF.WORK, "atomics executed", "", ("executed_atomics",), _COUNTED),
+    Statistic(_OF.WORK, "matrix operations", "", ("matrix_operations",), _COUNTED),
     Statistic(_OF.INSTRUCTIONS, "instructions", "", ("amdgcn.total",), OF_TEXT),
     Statistic(_OF.CODE, "code size", "B", ("code_bytes",), "sections that execute"),
 )

@@ -8,6 +8,7 @@ import numpy as np
 from irdiff.counted_work import NotCountedWork
 from irdiff.work import counting, sass
 from irdiff.work.launch_facts import LaunchFacts
+from irdiff.work.machines import Warps
 from irdiff.work.sass import SassFunction
 
 PARAMETERS = 0x210
@@ -41,5 +42,5 @@ def facts(*parameters: int, grid=(1, 1, 1), warps=1, cluster=1, regions=()) -> L
 
 
 def counted(lines: str, launch: LaunchFacts):
-    counted = counting.count_function(function_of(lines), launch)
+    counted = counting.count_on(Warps(function_of(lines), launch))
     return counted if isinstance(counted, NotCountedWork) else counted.work
