@@ -6,6 +6,7 @@ it is written once (`recorded_ir`). Why a test is not wholly followed are its `d
 
 from __future__ import annotations
 
+import collections
 import gc
 import json
 import os
@@ -36,6 +37,8 @@ from .texts import sha256
 _MOST_REASON = 300
 _MOST_CPU_S = 30
 """Without a GPU a test takes tenths of a second; one that calculates for longer is not worth the wait."""
+_MOST_LATE = 2
+"""Tests of one function that take too long, before its others do not run: they mostly calculate the same."""
 _NEEDS_CODE = 71
 """The exit code of a test's process that has to run again, with the texts that it was not given."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
@@ -60,6 +63,8 @@ class TestRecorder:
         self._compiles = False
         """Whether a test gets the texts of compiled code that its assertions alone look at."""
         self._test = _Test("")
+        self._late: collections.Counter = collections.Counter()
+        """By function, its tests that took too long."""
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_generate_tests(self, metafunc):
@@ -75,7 +80,9 @@ class TestRecorder:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        if self._ran(item) == _NEEDS_CODE:
+        if self._late[_function_of(item)] >= _MOST_LATE:
+            self._write_died(item, f"not run: {_MOST_LATE} other tests of its function took too long")
+        elif self._ran(item) == _NEEDS_CODE:
             self._ran(item, compiles=True)
         return True
 
@@ -100,10 +107,14 @@ class TestRecorder:
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
         late = number in (signal.SIGALRM, signal.SIGXCPU)
-        test = _Test(name_of(item))
-        test.outcome, test.reason = "died", "took too long" if late else f"its process ended: {how}"
-        write_line(self.lines, test.row())
+        self._late[_function_of(item)] += late
+        self._write_died(item, "took too long" if late else f"its process ended: {how}")
         return 0
+
+    def _write_died(self, item, reason):
+        test = _Test(name_of(item))
+        test.outcome, test.reason = "died", reason
+        write_line(self.lines, test.row())
 
     def _run_in_child(self, item):
         code = 70
@@ -243,6 +254,10 @@ def name_of(item):
     """`tests/test_norm.py::test_rms[bf16]`, from the current folder: as pytest takes it there."""
     _, _, inner = item.nodeid.partition("::")
     return f"{os.path.relpath(item.path)}::{inner}"
+
+
+def _function_of(item):
+    return name_of(item).partition("[")[0]
 
 
 def identity_of(item):
