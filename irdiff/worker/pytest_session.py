@@ -184,8 +184,8 @@ def _in_parallel(works, jobs):
 
 
 def _parts(files, jobs):
-    """[(path, names)], the largest first: two for each process, or whole files where these are smaller."""
-    most = max(_LEAST_PART, -(-sum(map(len, files.values())) // (2 * jobs)))
+    """[(path, names)], the largest first: four for each process, or whole files where these are smaller."""
+    most = max(_LEAST_PART, -(-sum(map(len, files.values())) // (4 * jobs)))
     parts = [
         (path, names[start : start + most])
         for path, names in files.items()
