@@ -18,7 +18,7 @@ _TRUE, _FALSE = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 
 
 @functools.lru_cache(maxsize=256)
-def _table(lut: int) -> Callable[[Any, Any, Any], Any]:
+def truth_table(lut: int) -> Callable[[Any, Any, Any], Any]:
     """The function of three bits that a truth table names."""
     short: dict[int, Callable[[Any, Any, Any], Any]] = {
         0xC0: lambda a, b, _c: a & b, 0xFC: lambda a, b, _c: a | b, 0x3C: lambda a, b, _c: a ^ b,
@@ -58,7 +58,7 @@ def logic(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]
     a, b, c = (
         value if used and value is not None else zero for used, (value, _) in zip(read, fetched, strict=True)
     )
-    value = _table(lut)(a, b, c)
+    value = truth_table(lut)(a, b, c)
     known = both(*(mask for used, (_, mask) in zip(read, fetched, strict=True) if used))
     found: list[tuple[Operand, Value]] = [(target, (value, known))]
     for row in outs:
@@ -87,7 +87,7 @@ def _of_flags(lut: int, flags: list[Value]) -> Value:
             choices.append([value])
         else:
             choices.append([value & known, value | ~known])
-    results = [_table(lut)(a, b, c) for a, b, c in itertools.product(*choices)]
+    results = [truth_table(lut)(a, b, c) for a, b, c in itertools.product(*choices)]
     if len(results) == 1:
         return results[0], None
     some = functools.reduce(np.logical_or, results)

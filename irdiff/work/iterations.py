@@ -15,6 +15,10 @@ from irdiff.work.memory_costs import Access
 from irdiff.work.state import Array
 
 NEVER = np.iinfo(np.int64).max
+_OUTCOMES = {
+    "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal,
+    "EQ": np.equal, "NE": np.not_equal,
+}  # fmt: skip
 Move = tuple[Array | None, Array | None]
 """By how much both sides of a comparison, or the addresses of an access, move in a period."""
 
@@ -144,4 +148,13 @@ def as_foreseen(event: Any, old: Any, moved: Move, ahead: Array, mask: Array) ->
         wide = max(now.shape[1], then.shape[1]) > 1
         if not equal(now, then + step * ahead, where if wide else where.any(axis=1, keepdims=True)):
             return False
-    return True
+    return isinstance(event, Access) or _comes_out_as(event, old, mask)
+
+
+def _comes_out_as(event: IntegerComparison, old: IntegerComparison, mask: Array) -> bool:
+    """Whether a comparison has the outcome of the one before: what follows may cost something else."""
+    if event.left is None or event.right is None or old.left is None or old.right is None:
+        return True
+    compare = _OUTCOMES[event.kind]
+    now, then = compare(event.left, event.right), compare(old.left, old.right)
+    return equal(now, then, mask if max(now.shape[1], then.shape[1]) > 1 else mask.any(axis=1, keepdims=True))

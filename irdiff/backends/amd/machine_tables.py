@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 LINE_BYTES = 128
-"""Of the vector cache: AMD CDNA 3 white paper, "cache line size … 128B"."""
+"""Aligned pieces in which accesses are counted. No source was read for what a cache fetches at once."""
 _WIDTHS = (
     (re.compile(r"_dwordx(\d)"), 4),
     (re.compile(r"_dword"), 4),

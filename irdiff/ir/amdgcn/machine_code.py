@@ -31,7 +31,8 @@ _SPECIAL = {
     "scc": ("scc", 0, 1),
 }
 _PRELOADED_ENTRY_ALIGNMENT = ".p2align\t8"
-"""The code behind which a processor starts that has preloaded the arguments: what is before loads them."""
+"""Stands before the code at which a processor starts that has preloaded the arguments, 256 bytes behind the
+entry: what is before loads them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

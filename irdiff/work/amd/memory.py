@@ -47,8 +47,8 @@ class WaveMemory(MemoryCosts):
             self._forget_target(ins, access)
 
     def _forget_target(self, ins: WaveInstruction, access: MachineAccess) -> None:
-        returns = access.kind == "load" or "rtn" in ins.opcode or "sc0" in ins.modifiers
-        if returns and "lds" not in ins.modifiers and ins.operands:
+        returns = access.kind == "load" or (access.kind == "atomic" and _returns(ins))
+        if returns and "lds" not in ins.modifiers and "_lds_" not in ins.opcode and ins.operands:
             self.registers.forget(ins.operands[0])
 
     # global
@@ -81,7 +81,7 @@ class WaveMemory(MemoryCosts):
 
     def _known(self, ins: WaveInstruction, address: Value, access: MachineAccess) -> None:
         bits, known = address
-        if "lds" in ins.modifiers or bits is None:
+        if "lds" in ins.modifiers or "_lds_" in ins.opcode or bits is None:
             return
         for word in range(access.width // 4):
             self.registers.write(ins.operands[0], self.content(bits + 4 * word, known, 4), word)
@@ -160,7 +160,7 @@ class WaveMemory(MemoryCosts):
 
 
 def _returns(ins: WaveInstruction) -> bool:
-    return "sc0" in ins.modifiers or "glc" in ins.modifiers
+    return "sc0" in ins.modifiers or "glc" in ins.modifiers or "_rtn" in ins.opcode
 
 
 def _offset(ins: WaveInstruction) -> int:

@@ -15,6 +15,7 @@ from irdiff.ir.amdgcn.machine_code import MachineOperand
 from irdiff.work.amd.code import WaveInstruction
 from irdiff.work.amd.lanes import EXEC, LANES, TRUE, U32, U64, Ternary, WaveRegisters
 from irdiff.work.amd.scalar import COMPARISONS, I32, I64, Action, move64, reversed_bits, signed, wide
+from irdiff.work.bits import truth_table
 from irdiff.work.state import UNKNOWN, Value, both
 
 _LANE = np.arange(LANES, dtype=np.uint32)[None, :]
@@ -248,6 +249,12 @@ def _field(a: Any, offset: Any, width: Any, is_signed: bool) -> Any:
     return (bits & _LOW).astype(U32)
 
 
+def _any_logic(registers: WaveRegisters, ins: WaveInstruction) -> None:
+    """`v_bitop3_b32 D, a, b, c bitop3:0x54`: the table's index is a bit of a, of b and of c."""
+    table = int(ins.modifiers.get(_TRUTH_TABLE) or "0", 0)
+    _computed(truth_table(table & 0xFF))(registers, ins)
+
+
 def _high_product(a: Any, b: Any) -> Any:
     return wide(a) * wide(b) >> U64(32)
 
@@ -278,6 +285,7 @@ ACTIONS: dict[str, Action] = {
     "v_or_b32": _computed(lambda a, b: a | b),
     "v_xor_b32": _computed(lambda a, b: a ^ b),
     "v_not_b32": _computed(lambda a: ~a),
+    "v_bitop3_b32": _any_logic,
     "v_xnor_b32": _computed(lambda a, b: ~(a ^ b)),
     "v_lshlrev_b32": _computed(lambda a, b: b << (a & U32(31))),
     "v_lshrrev_b32": _computed(lambda a, b: b >> (a & U32(31))),
@@ -312,7 +320,7 @@ ACTIONS: dict[str, Action] = {
     "v_max_u32": _computed(np.maximum),
     "v_min_i32": _computed(lambda a, b: np.minimum(signed(a), signed(b)).view(U32)),
     "v_max_i32": _computed(lambda a, b: np.maximum(signed(a), signed(b)).view(U32)),
-    # these leave zeros in the upper half (LLVM, SISubtarget.cpp, zeroesHigh16BitsOfDest, for GFX9)
+    # these leave zeros in the upper half (LLVM, GCNSubtarget.cpp, zeroesHigh16BitsOfDest, for GFX9)
     "v_add_u16": _computed(lambda a, b: a + b & _HALF),
     "v_sub_u16": _computed(lambda a, b: a - b & _HALF),
     "v_mul_lo_u16": _computed(lambda a, b: (a & _HALF) * (b & _HALF) & _HALF),
@@ -342,6 +350,7 @@ ACTIONS: dict[str, Action] = {
 }
 
 
+_TRUTH_TABLE = "bitop3"
 _PARTS = {
     "DWORD": (0, 32), "WORD_0": (0, 16), "WORD_1": (16, 16),
     "BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8),
@@ -371,4 +380,4 @@ def _is_text(operand: MachineOperand) -> bool:
 
 def is_plain(ins: WaveInstruction) -> bool:
     """Whether an instruction takes whole operands of its own lane, unchanged."""
-    return not ins.modifiers and not any(map(_is_text, ins.operands))
+    return ins.modifiers.keys() <= {_TRUTH_TABLE} and not any(map(_is_text, ins.operands))

@@ -6,6 +6,7 @@ Instructions that are not computed make their results unknown.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,8 +56,8 @@ _UNREADABLE = (ValueError, TypeError, LookupError, StopIteration, OverflowError)
 class WaveExecutor(ControlFlow[WaveInstruction]):
     memory: WaveMemory
     registers: WaveRegisters
-    scc_from: int | None = None
-    """Place of the instruction that left SCC without a comparison."""
+    scc_event: Callable[[int], IntegerComparison] | None = None
+    """Of an instruction that left SCC without a comparison: what a branch at a place compares."""
 
     def _is_meeting(self, _place: int) -> bool:
         return True
@@ -148,17 +149,33 @@ class WaveExecutor(ControlFlow[WaveInstruction]):
         if action is None or not (selected or vector.is_plain(ins)):
             self._forget(ins)
             return
+        compared: tuple[Value, Value] | None = None
+        if self.repeater.recording and opcode.startswith(("s_cmp", "v_cmp")):
+            compared = (scalar if opcode[0] == "s" else vector).sides(self.registers, ins)
         self.registers.selected = selected
         action(self.registers, ins)
         self.registers.selected = {}
-        if opcode.startswith("s_cmp"):
-            self.scc_from = None
-            if self.repeater.recording:
-                self._compared(ins, *scalar.sides(self.registers, ins))
-        elif opcode in scalar.LOGIC_WRITES_SCC:
-            self.scc_from = ins.place
-        elif opcode.startswith("v_cmp") and self.repeater.recording:
-            self._compared(ins, *vector.sides(self.registers, ins))
+        if compared is not None:
+            self._compared(ins, *compared)
+        if opcode.startswith("s_cmp") or opcode in scalar.LOGIC_WRITES_SCC:
+            self.scc_event = None if opcode.startswith("s_cmp") else self._left_in_scc(ins)
+
+    def _left_in_scc(self, ins: WaveInstruction) -> Callable[[int], IntegerComparison] | None:
+        """None for masks of lanes: these follow from comparisons."""
+        if ins.opcode.endswith("_b64") or ins.opcode.endswith("_i64"):
+            return None
+        if ins.opcode.startswith("s_bitcmp"):
+            (value, _), (bit, _) = (self.registers.fetch(each) for each in ins.operands)
+            if value is None or bit is None or bit.size > 1:
+                return None
+            most = 2 << (int(bit.flat[0]) & 31)
+            left, right = value.astype(np.int64) % most, np.full((1, 1), most // 2)
+            return lambda place: IntegerComparison(place, left, right, "GE", 0, most - 1)
+        value, _ = self.registers.fetch(ins.operands[0])
+        if value is None:
+            return None
+        whole, zero = value.astype(np.int64), np.zeros((1, 1), dtype=np.int64)
+        return lambda place: IntegerComparison(place, whole, zero, "NE", 0, 2**32 - 1)
 
     def _compared(self, ins: WaveInstruction, left: Value, right: Value) -> None:
         _, kind, type_ = ins.opcode.split("_")[-3:]
@@ -209,10 +226,6 @@ class WaveExecutor(ControlFlow[WaveInstruction]):
         return value
 
     def _note_scc(self, ins: WaveInstruction) -> None:
-        """A branch on what is no comparison is one with 0."""
-        if self.scc_from is None or not self.repeater.recording:
-            return
-        bits, _ = self.registers.scc
-        left = None if bits is None else bits.astype(np.int64)
-        zero = np.zeros((1, 1), dtype=np.int64)
-        self.memory.events.append(IntegerComparison(ins.place, left, zero, "NE", 0, 1))
+        """A branch on what is no comparison compares, too."""
+        if self.scc_event is not None and self.repeater.recording:
+            self.memory.events.append(self.scc_event(ins.place))

@@ -157,6 +157,18 @@ def test_a_changed_case_that_cannot_be_counted_says_why(counter, name, reason):
     assert reason in work.base.reason
 
 
+def test_machine_code_that_is_not_in_the_store_is_said(counter):
+    name = "a/b:c@gfx942"
+    artifacts = {stage: Artifact(stage=stage, digest="0" * 64, size_bytes=1) for stage in ("hsaco", "amdgcn")}
+    changed = replace(with_cubin(name), artifacts=Sides(base=artifacts, head=artifacts))
+    targets = [replace(each, backend="hip", arch=each.name) for each in TARGETS if each.name == "gfx942"]
+    work = counter.count([changed], {launch(name).key: launch(name)}, targets)[name].work
+    assert work.base == NotCountedWork(reason="its machine code is not in the store any more")
+    targets = [replace(targets[0], arch="gfx1200")]
+    work = counter.count([changed], {launch(name).key: launch(name)}, targets)[name].work
+    assert work.base == NotCountedWork(reason="machine code of gfx942 is not counted yet")
+
+
 def test_head_is_counted_only_where_base_was(counter):
     sm_120 = "a/b:c@sm_120"
     work = counter.count([with_cubin(sm_120)], {launch(sm_120).key: launch(sm_120)}, TARGETS)[sm_120].work

@@ -1,6 +1,7 @@
 """What waves of AMD's assembly execute, of kernels whose counts a person can work out."""
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from irdiff.backends.amd import machine_tables
 from irdiff.counted_work import Amount, NotCountedWork, facts_of
 from irdiff.ir.amdgcn import machine_code
+from irdiff.model import Sides, Verdict
+from irdiff.report import work_table
 from irdiff.work import counting
 from irdiff.work.amd import instructions
 from irdiff.work.amd.lanes import EXEC, MASK, TRUE, WaveRegisters
@@ -18,6 +21,7 @@ from irdiff.work.amd.vector import ACTIONS as VECTOR
 from irdiff.work.launch_facts import KnownContent, LaunchFacts
 from irdiff.work.machines import Waves
 from irdiff.work.state import WarpState
+from tests.unit.runs import case
 
 X, Y = 0x7F00_1000_0000, 0x7F10_1000_0000
 SETTINGS = """
@@ -87,6 +91,14 @@ def test_lines_that_a_wave_touches(shift, lines):
     assert facts_of(work)["global_lines"] == 2 * 64 * 4 * lines
 
 
+def test_explain_shows_lines_and_no_figure_without_a_source():
+    work = [counted(COPY.replace("STRIDE", shift), facts(X, Y, 256, waves=4)) for shift in ("2", "7")]
+    changed = replace(case(verdict=Verdict.CHANGED), work=Sides(base=work[0], head=work[1]))
+    lines = list(work_table.lines(changed))
+    assert "global lines of 128 B            16 → 512  +3100.0%" in lines
+    assert not [line for line in lines if "wavefront" in line or "sector" in line or "spill" in line]
+
+
 def test_lanes_that_exec_does_not_have_access_nothing():
     """The last program has 40 elements of 256: one wave with 40 lanes, and three that jump."""
     work = counted(COPY.replace("STRIDE", "2"), facts(X, Y, 99 * 256 + 40, grid=(100, 1, 1), waves=4))
@@ -118,6 +130,42 @@ def test_a_loop_is_counted_and_not_run(trips):
     assert work.trip_counts == {3: trips}
     assert work.loops[0].label == ".LBB0_1"
     assert work.matrix_operations == {"v_mfma_f32_32x32x8_f16": known(trips * 2 * 32 * 32 * 8)}
+
+
+@pytest.mark.parametrize(
+    ("test", "share"),
+    [
+        ("s_bitcmp1_b32 s8, 4", lambda n: n >> 4 & 1), ("s_bitcmp1_b32 s8, 0", lambda n: n & 1),
+        ("s_and_b32 s9, s8, 15", lambda n: n & 15 != 0), ("s_lshr_b32 s9, s8, 6", lambda n: n >> 6 != 0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("trips", [5, 40, 203])
+def test_a_branch_on_bits_of_the_counter_is_not_skipped(test, share, trips):
+    lines = f"""
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        s_mov_b32 s8, 0
+        .LBB0_1:
+        {test}
+        s_cbranch_scc0 .LBB0_2
+        s_nop 0
+        .LBB0_2:
+        s_add_i32 s8, s8, 1
+        s_cmp_lt_i32 s8, s6
+        s_cbranch_scc1 .LBB0_1
+        s_endpgm
+    """
+    assert counted(lines, facts(X, trips)).instructions == known(
+        3 + 5 * trips + sum(map(share, range(trips)))
+    )
+
+
+def test_a_comparison_may_write_what_it_reads():
+    """Its sides are those before it."""
+    lines = LOOP.replace(
+        "s_cmp_lt_i32 s8, s6", "s_mov_b32 s10, s8\n v_mov_b32_e32 v3, s6\n v_cmp_gt_i32_e64 s[10:11], v3, s10"
+    )
+    lines = lines.replace("s_cbranch_scc1", "s_and_b64 vcc, exec, s[10:11]\n s_cbranch_vccnz")
+    assert counted(lines, facts(X, 400)).instructions == known(3 + 9 * 400 + 1)
 
 
 def test_a_loop_whose_test_stands_at_its_head():
@@ -347,6 +395,7 @@ def test_vector_integers(a, b, c):
     assert executed("v_mul_hi_u32 v9, v1, v2", [a, b])[0] == [a * b >> 32]
     assert executed("v_bfi_b32 v9, v1, v2, v3", [a, b, c])[0] == [a & b | ~a & c & M]
     assert executed("v_ashrrev_i32_e32 v9, v1, v2", [a, b])[0] == [signed(b) >> (a & 31) & M]
+    assert executed("v_bitop3_b32 v9, v1, v2, v3 bitop3:0x54", [a, b, c])[0] == [(a | b) & ~c & M]
     low, high = executed("v_mad_i64_i32 v[8:9], s[20:21], v1, v2, v[3:4]", [a, b, c, a])[0]
     assert low | high << 32 == signed(a) * signed(b) + (c | a << 32) & 2**64 - 1
     low, high = executed("v_lshl_add_u64 v[8:9], v[1:2], 3, v[3:4]", [a, b, c, a])[0]
