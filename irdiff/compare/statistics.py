@@ -62,5 +62,5 @@ SPILLS = tuple(row for row in STATISTICS if row.should_be_none)
 def named(name: str) -> tuple[Statistic, ...]:
     """One for each fact of the statistics with this name, or of the fact with this name."""
     rows = [row for row in STATISTICS if row.name == name]
-    found = [replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts]
-    return tuple(found) or (Statistic(Resource.CODE, name, "", (name,), "a fact"),)
+    found = {fact: replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts}
+    return tuple(found.values()) or (Statistic(Resource.CODE, name, "", (name,), "a fact"),)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from irdiff import backends
 from irdiff.backends import amd, nvidia
+from irdiff.backends.nvidia import encodings
 from irdiff.compare import machine_code_text
 from irdiff.cost import launch_time, machine
 from irdiff.cost.expected import expected_time
@@ -31,7 +32,7 @@ from irdiff.model import (
 from irdiff.parallel import Progress, Report
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
-from irdiff.work import counting, encodings
+from irdiff.work import counting
 from irdiff.work.compiled_launch import CompiledLaunch
 from irdiff.work.disassembler import Disassembler
 

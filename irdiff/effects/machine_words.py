@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from irdiff.backends import elf
-from irdiff.work import encodings
-from irdiff.work.encodings import WORD_BYTES
+from irdiff.backends.nvidia import encodings
+from irdiff.backends.nvidia.encodings import WORD_BYTES
 
 _OTHERS: dict[str, tuple[int, ...]] = {
     "MOV": (0x002,), "P2R": (0x003,), "R2P": (0x004,), "CS2R": (0x005,), "VOTE": (0x006,), "SEL": (0x007,),

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from irdiff import process
+from irdiff.backends.nvidia import encodings
+from irdiff.backends.nvidia.encodings import WORD_BYTES
 from irdiff.compare import machine_code_text
 from irdiff.errors import NormalizeError
-from irdiff.work import encodings, sass
-from irdiff.work.encodings import WORD_BYTES
+from irdiff.work import sass
 from irdiff.work.sass import SassFunction
 
 MAX_CODE_BYTES = 16 * sass.MAX_INSTRUCTIONS

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from irdiff.backends.nvidia.encodings import WORD_BYTES
 from irdiff.errors import NormalizeError
-from irdiff.work.encodings import WORD_BYTES
 from irdiff.work.flow import STRAIGHT_ON, Leads
 from irdiff.work.opcodes import BRANCHES
 

@@ -61,9 +61,9 @@ def _target(name):
 
 def _codes(cases, run, folder):
     """The machine code of both sides: all words go through nvdisasm together."""
+    from irdiff.backends.nvidia import encodings
     from irdiff.errors import IrdiffError
     from irdiff.run import run_folder
-    from irdiff.work import encodings
 
     found = []
     for case in cases:

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from irdiff import work
+from irdiff.backends.nvidia import encodings
 from irdiff.counted_work import Amount, NotCountedWork, Work
 from irdiff.errors import IrdiffError
 from irdiff.run import run_folder
-from irdiff.work import encodings
 
 FIGURES = {
     "operations": lambda counted: counted.matrix_flops,
