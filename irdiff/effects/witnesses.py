@@ -88,8 +88,10 @@ class Witnesses:
     def alone(self, event: Event, *, is_gone: bool) -> Witness:
         """An effect of one side, and of the other the nearest before it that both have."""
         own, other = self._lines if is_gone else self._lines[::-1]
-        before = [line for number, line in own.items() if line < event.line and number in other]
-        nearest = next((other[n] for n, line in own.items() if line == max(before, default=0)), 0)
+        before = [
+            (line, other[number]) for number, line in own.items() if number in other and line < event.line
+        ]
+        _, nearest = max(before, key=lambda lines: lines[0], default=(0, 0))
         sides = ([event.line], [nearest])
         return self._witness(*(sides if is_gone else sides[::-1]))
 
