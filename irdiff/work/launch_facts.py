@@ -111,7 +111,9 @@ def of_waves(plan: LaunchPlan, hidden: Mapping[str, tuple[int, int]]) -> LaunchF
     `hidden`: offset and size of what the runtime passes, by name.
     """
     size = max([plan.size_bytes, 1, *(offset + width for offset, width in hidden.values())])
-    bank = np.full(min(size, _MOST_ARGUMENT_BYTES), _UNKNOWN, dtype=np.int16)
+    if size > _MOST_ARGUMENT_BYTES:
+        raise NormalizeError(f"{plan.kernel} takes {size:,} bytes of arguments")
+    bank = np.full(size, _UNKNOWN, dtype=np.int16)
     regions, _ = _arguments(plan, bank, 0, {})
     block = (plan.block_threads, 1, 1)
     values = {f"block_count_{axis}": plan.grid[n] for n, axis in enumerate("xyz")}

@@ -18,8 +18,8 @@ _WIDTHS = (
     (re.compile(r"_(?:[us]?short|[ub]?16|u16|i16)"), 2),
     (re.compile(r"_(?:[us]?byte|b8|u8|i8)"), 1),
 )
-_SHARED_WIDTH = re.compile(r"_(?:b|u|i|f)(\d+)")
-_MATRIX = re.compile(r"v_s?mfmac?_(?:scale_)?\w+?_(\d+)x(\d+)x(\d+)(?:_(\d+)b)?")
+_SHARED_WIDTH = re.compile(r"_(?:b|u|i|f)(\d{1,3})")
+_MATRIX = re.compile(r"v_s?mfmac?_(?:scale_)?\w+?_(\d{1,3})x(\d{1,3})x(\d{1,3})(?:_(\d{1,3})b)?")
 BARRIERS = frozenset({"s_barrier"})
 WAITS = frozenset({"s_waitcnt"})
 

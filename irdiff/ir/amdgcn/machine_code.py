@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from irdiff.errors import NormalizeError
 
 MAX_INSTRUCTIONS = 200_000
+_MAX_LINE = 1_000
+_MAX_SETTING = 1_024
+_REGISTERS = {"v": 256, "a": 256, "s": 128}
+_MAX_TOGETHER = 32
+"""Registers that one operand names: an accumulator of 32 × 32."""
 _LABEL = re.compile(r"([\w.$]+):")
 _OPCODE = re.compile(r"(?:s|v|ds|global|buffer|flat|scratch|tbuffer)_[a-z0-9_]+")
 _PIECE = re.compile(r",\s*(?![^\[(]*[\])])")
-_REGISTER = re.compile(r"([vsa])(?:(\d+)|\[(\d+):(\d+)\])$")
+_REGISTER = re.compile(r"([vsa])(?:(\d{1,4})|\[(\d{1,4}):(\d{1,4})\])$")
 _DIRECTIVE = re.compile(r"\.amdhsa_(\w+)\s+(\d+)\s*$")
 _HIDDEN = re.compile(r"\.offset:\s+(\d+)\s+\.size:\s+(\d+)\s+\.value_kind:\s+hidden_(\w+)")
 _SPECIAL = {
@@ -89,6 +94,8 @@ def read(text: str, kernel: str) -> MachineKernel:
             continue
         if raw[:1] == "\t":
             if _OPCODE.match(raw, 1):
+                if len(raw) > _MAX_LINE and ";" not in raw[:_MAX_LINE]:
+                    raise NormalizeError(f"{kernel} has an instruction of {len(raw):,} characters")
                 lines.append(line_of(raw.partition(";")[0].strip()))
                 if len(lines) > MAX_INSTRUCTIONS:
                     raise NormalizeError(f"{kernel} has over {MAX_INSTRUCTIONS:,} instructions")
@@ -108,7 +115,8 @@ def _settings(text: str, kernel: str) -> Iterator[tuple[str, str]]:
     end = text.find(".end_amdhsa_kernel", begin)
     if begin >= 0:
         for line in text[begin:end].split("\n"):
-            if found := _DIRECTIVE.match(line.strip()):
+            found = _DIRECTIVE.match(line.strip()) if len(line) < _MAX_LINE else None
+            if found and int(found[2]) <= _MAX_SETTING:
                 yield found[1], found[2]
 
 
@@ -141,9 +149,10 @@ def line_of(text: str) -> MachineLine:
 def _operand(word: str) -> MachineOperand:
     if found := _REGISTER.match(word):
         kind, one, first, last = found.groups()
-        if one is not None:
-            return MachineOperand(kind, int(one), 1, word)
-        return MachineOperand(kind, int(first), int(last) - int(first) + 1, word)
+        begin, end = (int(one), int(one)) if one is not None else (int(first), int(last))
+        if begin <= end < min(_REGISTERS[kind], begin + _MAX_TOGETHER):
+            return MachineOperand(kind, begin, end - begin + 1, word)
+        return MachineOperand("text", 0, 0, word)
     if word in _SPECIAL:
         return MachineOperand(*_SPECIAL[word], word)
     try:
