@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
-from irdiff.report import charts, html_diffs, phrases, templates, view
+from irdiff.report import case_table, charts, html_diffs, lists, phrases, templates, view
 from irdiff.report.families import Share
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
@@ -29,7 +29,7 @@ MAX_CASE_ROWS = 2_000
 """Cases that stand in the page as rows of a table. Of more a script draws what is looked for."""
 _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
-_LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
+_LIMITS = replace(lists.WHOLE, groups=MAX_ENTRIES, unfolded=0, others=400, notes=400)
 
 
 def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
@@ -69,7 +69,7 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
             number_of={name: row.number for row in shown.groups for name in row.group.members},
             example_of={row.number: row.smallest.id for row in shown.groups},
             open_groups=_OPEN_GROUPS,
-            cases=view.case_rows(run, shown.groups),
+            cases=case_table.cells(run, shown.groups),
             most_cases=MAX_CASE_ROWS,
         )
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import escape, templates, view
+from irdiff.report import escape, lists, templates, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
 from irdiff.report.view import RunView
@@ -37,7 +37,7 @@ def render(
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
     template = templates.markdown().get_template("report.md.j2")
     diffs = GroupDiffs(folder, run)
-    limits = view.WHOLE if limit > COMMENT else view.LISTED
+    limits = lists.WHOLE if limit > COMMENT else lists.LISTED
     for _ in range(_MOST_TRIES):
         shown = view.of(run, diffs, timing, limits, as_=as_)
         text = template.render(view=shown, limits=limits, is_comment=limit <= COMMENT)

@@ -19,9 +19,12 @@ from irdiff.backends.stages import in_stage_order
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
 from irdiff.report import escape, tables, view
+from irdiff.report.endings import Ending
+from irdiff.report.group_lines import GroupLine
+from irdiff.report.lists import LISTED
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
-from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
+from irdiff.report.view import RunView, StatisticRow
 from irdiff.words import counted
 
 if TYPE_CHECKING:
@@ -37,7 +40,7 @@ _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
 _GAP = "  "
-_LIMITS = replace(LISTED, unfolded=0, rows=12)
+_LIMITS = replace(LISTED, unfolded=0, others=12)
 _COMMANDS = {
     "explain": "explain it",
     "diff": "show its lines",
@@ -62,7 +65,7 @@ def show(
     plain = not console.is_terminal
     limits = _LIMITS
     if limit:
-        limits = replace(limits, groups=limit, rows=limit, notes=limit)
+        limits = replace(limits, groups=limit, others=limit, notes=limit)
     shown = view.of(run, GroupDiffs(folder, run), timing, limits, as_=as_)
     for line in (*_lines(shown, None if plain else console.width), *_footer(shown, folder)):
         text = Text(line.plain.translate(_ASCII)) if plain else line

@@ -1,0 +1,61 @@
+"""Cases by how they ended: verdicts in the order of reports, and lists of those that did not compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from irdiff.compare.cases import failed_program
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import error_clusters
+from irdiff.report.error_clusters import SharedError
+from irdiff.report.lists import Listed, listed
+
+VERDICTS = (
+    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED),
+    *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
+)
+"""In the order of reports."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """Cases that ended alike, under one heading."""
+
+    title: str
+    errors: Listed[SharedError]
+
+
+def counts(run: Run) -> Iterator[tuple[str, int]]:
+    """How many cases have each verdict, and how many are nondeterministic."""
+    yield from ((name.value, count) for name in VERDICTS if (count := run.summary.verdicts[name]))
+    if unstable := sum(bool(case.nondeterministic) for case in run.cases):
+        yield "nondeterministic", unstable
+
+
+def broken(run: Run, most: int) -> Ending:
+    cases = _with(run, Verdict.BROKEN)
+    words = "compiles at base, not at head"
+    if cases and all(map(failed_program, cases)):
+        words = "not compared, since the program fails at head"
+    return _ending(f"broken: {words}", cases, most)
+
+
+def others(run: Run, most: int) -> tuple[Ending, ...]:
+    """Nondeterministic, failing, fixed, added, removed."""
+    unstable = [
+        _ending(f"nondeterministic: {words}", cases, most)
+        for words, cases in error_clusters.unstable(run.cases)
+    ]
+    order = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
+    by_verdict = [_ending(verdict.value, _with(run, verdict), most) for verdict in order]
+    return tuple(ending for ending in (*unstable, *by_verdict) if ending.errors)
+
+
+def _with(run: Run, verdict: Verdict) -> list[Case]:
+    return [case for case in run.cases if case.verdict is verdict]
+
+
+def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:
+    shared = error_clusters.errors(sorted(cases, key=lambda case: case.id))
+    return Ending(title=f"{title} ({len(cases)})", errors=listed(shared, most))

@@ -1,0 +1,116 @@
+"""The change groups of a report: each in a line, with what is unfolded below it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.diffs.group_diff import GroupDiffs
+from irdiff.model import Case, Fact, Run
+from irdiff.report import commands, distinct_edits, error_clusters, families, phrases, witnesses
+from irdiff.report.distinct_edits import DistinctEdit
+from irdiff.report.group_names import NamedGroup
+from irdiff.report.lists import Listed, ListLimits, listed
+from irdiff.report.timing_summary import TimingSummary
+from irdiff.words import counted, repeats_counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLine(NamedGroup):
+    edit: str
+    """The heading above the first group of an edit of kernels; empty for the others."""
+    loud: bool
+    targets: str
+    culprit: str
+    origin: str
+    reasons: tuple[str, ...]
+    """Why it has its class, in sentences that a reviewer can check; the first one decides."""
+    witness: tuple[str, ...]
+    """The lines of both sides that show a hazard."""
+    charged: str
+    alike: str
+    smallest: Case
+    css_class: str
+    """Of its colour."""
+    facts: Mapping[str, tuple[Fact, Fact]]
+    """Those of the smallest case that moved, base and head."""
+    moved: str
+    unstable: str
+    diff: tuple[str, ...]
+    members: Listed[str]
+    commands: tuple[str, ...]
+    measured: str
+    """What a GPU saw of its cases, where it is grave: `slower by up to 9.4 %`, `wrong results`."""
+
+
+def gravest_first(
+    edits: Sequence[DistinctEdit], groups: Sequence[NamedGroup], timing: TimingSummary | None
+) -> tuple[Sequence[DistinctEdit], Sequence[NamedGroup]]:
+    """Both in the order of what was measured. Groups keep their numbers, by which they are called."""
+    if timing is None:
+        return edits, groups
+    ordered = distinct_edits.gravest_first(edits, timing.gravity)
+    ids = [group.id for edit in ordered for group in edit.groups]
+    return ordered, sorted(groups, key=lambda named: ids.index(named.group.id))
+
+
+def lines(
+    run: Run,
+    groups: Sequence[NamedGroup],
+    edits: Sequence[DistinctEdit],
+    diffs: GroupDiffs,
+    limits: ListLimits,
+    call: str,
+    timing: TimingSummary | None,
+) -> Iterator[GroupLine]:
+    cases = {case.id: case for case in run.cases}
+    headings = {edit.groups[0].id: edit.words for edit in edits}
+    for place, named in enumerate(groups[: limits.groups]):
+        group, smallest = named.group, cases[named.group.representative]
+        count = len(group.members)
+        heading = headings.get(group.id, "")
+        yield GroupLine(
+            **vars(named),
+            edit=heading,
+            loud=phrases.is_loud(group),
+            targets=phrases.members_by_target(group, cases),
+            culprit=group.pass_name or group.origin_stage,
+            origin=phrases.place(group.origin_stage, group.pass_name),
+            reasons=tuple(repeats_counted(group.reasons)),
+            witness=witnesses.of(smallest),
+            charged="" if heading else ", ".join(component.value for component in group.charged),
+            alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
+            smallest=smallest,
+            css_class=families.css_class(smallest),
+            facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),
+            moved=phrases.moved(smallest),
+            unstable=error_clusters.unstable_words(smallest),
+            diff=diffs.of(smallest, group.edit, limits.lines if place < limits.unfolded else 0),
+            members=listed(group.members if count > 1 else (), limits.others),
+            commands=tuple(commands.story(call, named.short, smallest)),
+            measured=timing.gravest(group.members) if timing else "",
+        )
+
+
+def heading(edits: int, groups: int) -> str:
+    """`7 change groups, of 2 edits`: an edit of source files may be several groups."""
+    words = counted(groups, "change group")
+    return words if groups == edits else f"{words}, of {counted(edits, 'edit')}"
+
+
+def gravest(shown: Sequence[GroupLine], count: int) -> str:
+    """The first group and a case of it, for a reader who sees the headline alone."""
+    if not shown:
+        return ""
+    line = shown[0]
+    measured = f" ({line.measured})" if line.measured else ""
+    which = "The change" if count == 1 else f"The first of {count} change groups"
+    return f"{which}: {line.title} in {line.smallest.id}{measured}."
+
+
+def left_out(risks: Iterable[str]) -> str:
+    """`50 more groups: 5 hazard, 45 not shown`."""
+    counts = Counter(risks)
+    words = [f"{count} {name}" for name, count in counts.items()]
+    return f"{counted(counts.total(), 'more group')}: {', '.join(words)}" if counts else ""
