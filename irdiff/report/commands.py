@@ -53,15 +53,15 @@ def again(run: Run, case: Case) -> str | None:
 
     None where a side was a working tree, or the run's command is not known: no words lead back to these.
     """
-    found = replayed(run.command[1:])
-    if found is None:
+    replay = replayed(run.command[1:])
+    if replay is None:
         return None
-    sides: tuple[str, ...] | None = (*found.sides, "--triton", run.head.spec)
-    if not found.is_ir:
+    sides: tuple[str, ...] | None = (*replay.sides, "--triton", run.head.spec)
+    if not replay.is_ir:
         sides = _named(run.base, run.head)
     if sides is None:
         return None
-    return command("compare", *sides, *found.kept, "--case", case.id, "--target", case.target)
+    return command("compare", *sides, *replay.kept, "--case", case.id, "--target", case.target)
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:

@@ -37,17 +37,17 @@ class DistinctEdit:
 def of(run: Run) -> list[DistinctEdit]:
     """As the run ranks their gravest groups, but those that may compute something else come first."""
     cases = {case.id: case for case in run.cases}
-    found: list[DistinctEdit] = []
+    edits: list[DistinctEdit] = []
     for group in sorted(run.groups, key=lambda group: not phrases.is_loud(group)):
         files = _compiled(run, group, cases)
-        same = [edit for edit in found if files & {*edit.files}]
-        groups = (*(row for edit in same for row in edit.groups), group)
+        same = [edit for edit in edits if files & {*edit.files}]
+        groups = (*(each for edit in same for each in edit.groups), group)
         files = files.union(*(edit.files for edit in same))
         joined = DistinctEdit(groups=groups, files=tuple(sorted(files)))
-        place = found.index(same[0]) if same else len(found)
-        found = [edit for edit in found if edit not in same]
-        found.insert(place, joined)
-    return found
+        place = edits.index(same[0]) if same else len(edits)
+        edits = [edit for edit in edits if edit not in same]
+        edits.insert(place, joined)
+    return edits
 
 
 def gravest_first(edits: Sequence[DistinctEdit], gravity: Mapping[str, float]) -> list[DistinctEdit]:

@@ -114,10 +114,13 @@ def _not_reached(run: Run) -> list[str]:
     """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
     idle, unread = _unreached(run)
     files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]
-    found = (("run", "new or changed function", [name for name, _ in idle]), ("read", "changed file", files))
+    unreached = (
+        ("run", "new or changed function", [name for name, _ in idle]),
+        ("read", "changed file", files),
+    )
     said = [
         f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
-        for verb, what, names in found
+        for verb, what, names in unreached
         if names
     ]
     return [*said, *(["no case runs an edited line"] if no_line_ran(run) else [])]

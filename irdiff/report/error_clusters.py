@@ -44,14 +44,14 @@ class SharedError:
 
 def errors(cases: Iterable[Case]) -> list[SharedError]:
     """By error, the most frequent first; cases in their order."""
-    found: dict[str, list[Case]] = {}
+    by_error: dict[str, list[Case]] = {}
     for case in cases:
-        found.setdefault(VARYING.sub("…", _error(case)), []).append(case)
-    rows = [
+        by_error.setdefault(VARYING.sub("…", _error(case)), []).append(case)
+    shared = [
         SharedError(words=_error(same[0]) if len(set(map(_error, same))) == 1 else words, cases=tuple(same))
-        for words, same in found.items()
+        for words, same in by_error.items()
     ]
-    return sorted(rows, key=lambda row: (-len(row.cases), row.cases[0].id))
+    return sorted(shared, key=lambda error: (-len(error.cases), error.cases[0].id))
 
 
 def _error(case: Case) -> str:
@@ -86,8 +86,8 @@ def _unsteady(case: Case, side: str) -> str:
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
     """The cases of each kind: those of head first, for where base alone disagrees head has mended it."""
-    found: dict[str, list[Case]] = {}
+    by_words: dict[str, list[Case]] = {}
     for case in cases:
         if case.nondeterministic:
-            found.setdefault(unstable_words(case), []).append(case)
-    return sorted(found.items(), key=lambda row: ("head" not in row[1][0].nondeterministic, row[0]))
+            by_words.setdefault(unstable_words(case), []).append(case)
+    return sorted(by_words.items(), key=lambda kind: ("head" not in kind[1][0].nondeterministic, kind[0]))

@@ -27,8 +27,8 @@ class LikelyRow:
 
 def headline(run: Run, measured: Collection[str] = ()) -> str:
     """How many changed cases are expected to be what, with how often such words were right."""
-    expected = [found for _, found in _not_measured(run, measured)]
-    counts = Counter(found.expected for found in expected)
+    expected = [expectation for _, expectation in _not_measured(run, measured)]
+    counts = Counter(expectation.expected for expectation in expected)
     if not counts:
         return ""
     words = ", ".join(f"{counts[word]} {word}" for word in Expected if counts[word])

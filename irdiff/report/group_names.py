@@ -89,13 +89,13 @@ def find(run: Run, text: str) -> ChangeGroup | None:
 
     Raises UsageError for a beginning that several groups have.
     """
-    rows = named(run)
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(rows):
-        return rows[int(text) - 1].group
+    groups = named(run)
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(groups):
+        return groups[int(text) - 1].group
     wanted = text.removeprefix(PREFIX)
-    exact = [row for row in rows if row.group.id == wanted]
+    exact = [each for each in groups if each.group.id == wanted]
     if not exact and (text.startswith(PREFIX) or len(wanted) >= _SHORTEST_WITHOUT_PREFIX):
-        exact = [row for row in rows if wanted and row.group.id.startswith(wanted)]
+        exact = [each for each in groups if wanted and each.group.id.startswith(wanted)]
     if len(exact) > 1:
         raise UsageError(f"{len(exact)} groups begin with {wanted[:80]!a}", hint=f"one of {_listed(exact)}")
     return exact[0].group if exact else None
@@ -103,12 +103,12 @@ def find(run: Run, text: str) -> ChangeGroup | None:
 
 def unknown(run: Run, text: str) -> UsageError:
     """What to say of a name that means no group."""
-    rows = named(run)
-    hint = f"1 to {len(rows)}, or an id: {_listed(rows)}" if rows else "it has none"
+    groups = named(run)
+    hint = f"1 to {len(groups)}, or an id: {_listed(groups)}" if groups else "it has none"
     return UsageError(f"the run has no change group {text[:80]!a}", hint=hint)
 
 
-def _listed(rows: Sequence[NamedGroup], limit: int = 8) -> str:
-    return ", ".join(escape.terminal(row.short, limit=80) for row in rows[:limit]) + (
-        ", …" if len(rows) > limit else ""
+def _listed(groups: Sequence[NamedGroup], limit: int = 8) -> str:
+    return ", ".join(escape.terminal(each.short, limit=80) for each in groups[:limit]) + (
+        ", …" if len(groups) > limit else ""
     )

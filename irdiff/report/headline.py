@@ -39,31 +39,31 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     """`edits` of the run where they are known; `timed` is the sentence about its timings."""
     if run.edited and edit_coverage.same_compiler(run):
         return edit_coverage.identical(run.edited)
-    broken = [row for row in run.cases if row.verdict is Verdict.BROKEN and not failed_program(row)]
+    broken = [case for case in run.cases if case.verdict is Verdict.BROKEN and not failed_program(case)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
-    found = _failed_programs(run)
+    sentences = _failed_programs(run)
     for cases, words in _broken(broken):
         all_cases = counted(compared + len(broken), "case")
-        found.append(f"{len(cases)} of {all_cases} {words}{_where(cases, run)}.")
-    if new := [row for row in run.cases if conclusion.is_new_and_fails(row) and not failed_program(row)]:
+        sentences.append(f"{len(cases)} of {all_cases} {words}{_where(cases, run)}.")
+    if new := [case for case in run.cases if conclusion.is_new_and_fails(case) and not failed_program(case)]:
         verb = "does" if len(new) == 1 else "do"
-        found.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
+        sentences.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
     if timed:
-        found.append(f"{timed}.")
+        sentences.append(f"{timed}.")
     if changed:
         words = f"{len(changed)} of {counted(compared, 'case')} changed"
-        found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
+        sentences.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
     elif compared:
-        found.append(_nothing_changed(run))
+        sentences.append(_nothing_changed(run))
     elif not run.cases:
-        found.append("nothing was compared.")
-    found += [
+        sentences.append("nothing was compared.")
+    sentences += [
         *_meaning(run, distinct_edits.of(run) if edits is None else edits),
         *_not_compared(run),
-        *_also(run, "also" if found else "no case compiles on both sides"),
+        *_also(run, "also" if sentences else "no case compiles on both sides"),
     ]
-    return " ".join(_capitalized(text) for text in found)
+    return " ".join(_capitalized(text) for text in sentences)
 
 
 def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
@@ -105,7 +105,9 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     cases = {case.id: case for case in run.cases}
     intended = [group for edit in edits for group in edit.groups if group.severity == ReportClass.INTENDED]
     choices = [group for group in intended if _is_choice(group, cases)]
-    others = [[row for row in edit.groups if row in intended and row not in choices] for edit in edits]
+    others = [
+        [group for group in edit.groups if group in intended and group not in choices] for edit in edits
+    ]
     first = [groups[0] for groups in others if groups]
     noun = "edit" if all(edit.files for edit in edits) else "change group"
     which = f"{len(first)} of {len(edits)} {noun}s" if len(edits) > 1 else f"the {noun}"
@@ -132,18 +134,18 @@ def _has_only_other_configs(case: Case) -> bool:
 
 def _failed_programs(run: Run) -> list[str]:
     """Before anything else: what a program launches after its end is not known."""
-    found: dict[tuple[str, str, str], list[Case]] = {}
+    by_reason: dict[tuple[str, str, str], list[Case]] = {}
     for case in run.cases:
         if failure := failed_program(case):
             only = "head" if case.failures.head else "base"
             sides = "on both sides" if all(case.failures) else f"at {only}"
             why = program_failures.of(failure, case.workload)
-            found.setdefault((why.program, sides, why.reason), []).append(case)
+            by_reason.setdefault((why.program, sides, why.reason), []).append(case)
     rest = "What it launches after that was not compared."
     return [
         f"{program} fails {sides}{_where(cases, run)}: {reason}. "
         f"{rest if run.summary.compared else 'No kernel was compared.'}"
-        for (program, sides, reason), cases in found.items()
+        for (program, sides, reason), cases in by_reason.items()
     ]
 
 
@@ -181,8 +183,8 @@ def _not_compared(run: Run) -> list[str]:
 
 
 def _also(run: Run, opening: str) -> list[str]:
-    known = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
-    counts = Counter(case.verdict for case in known)
+    cases = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
+    counts = Counter(case.verdict for case in cases)
     parts = [
         f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
         for verdict, (one, many, words) in _ALSO.items()
@@ -231,9 +233,9 @@ def culprit(case: Case) -> str:
         return "what is not known"
     if origin.pass_name:
         return origin.pass_name
-    known = [error_clusters.PROGRAMS[part] for part in origin.charged if part in error_clusters.PROGRAMS]
-    if known:
-        return known[0]
+    programs = [error_clusters.PROGRAMS[part] for part in origin.charged if part in error_clusters.PROGRAMS]
+    if programs:
+        return programs[0]
     return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"
 
 

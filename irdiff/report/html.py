@@ -38,12 +38,12 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))
     diffs = {
-        f"diffs-{row.number}": html_diffs.entry(folder, row.smallest, share, call=as_.call)
-        for row in shown.groups
+        f"diffs-{line.number}": html_diffs.entry(folder, line.smallest, share, call=as_.call)
+        for line in shown.groups
     }
-    diffs_of = {row.smallest.id: f"diffs-{row.number}" for row in shown.groups}
+    diffs_of = {line.smallest.id: f"diffs-{line.number}" for line in shown.groups}
     cases = {case.id: case for case in run.cases}
-    others = [cases[name] for row in shown.groups for name in row.group.members if name not in diffs_of]
+    others = [cases[name] for line in shown.groups for name in line.group.members if name not in diffs_of]
     left = html_diffs.PAGE_BYTES - len(json.dumps(diffs))
     for number, (name, entry) in enumerate(
         html_diffs.of_members(folder, others, left, call=as_.call).items(), 1
@@ -66,8 +66,8 @@ def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: 
             diffs_of=diffs_of,
             gate=as_.gate,
             call=as_.call,
-            number_of={name: row.number for row in shown.groups for name in row.group.members},
-            example_of={row.number: row.smallest.id for row in shown.groups},
+            number_of={name: line.number for line in shown.groups for name in line.group.members},
+            example_of={line.number: line.smallest.id for line in shown.groups},
             open_groups=_OPEN_GROUPS,
             cases=case_table.cells(run, shown.groups),
             most_cases=MAX_CASE_ROWS,

@@ -101,19 +101,21 @@ def counts(up: int, down: int) -> str:
 
 def by_target(run: Run) -> list[Movement]:
     """In the table's order, then that of the targets; what moves nowhere is left out."""
-    found = [row for target in run.targets for row in _of(target.name, target, _compared(run, target))]
-    return sorted(found, key=lambda row: statistics.NAMES.index(row.statistic.name))
+    movements = [
+        movement for target in run.targets for movement in _of(target.name, target, _compared(run, target))
+    ]
+    return sorted(movements, key=lambda movement: statistics.NAMES.index(movement.statistic.name))
 
 
 def by_family(run: Run) -> list[Movement]:
     """The same for each family and target."""
-    rows = []
+    movements = []
     for target in run.targets:
         compared = _compared(run, target)
         for name in sorted({families.of(case.workload) for case in compared}):
             part = [case for case in compared if families.of(case.workload) == name]
-            rows += _of(f"{name} {target.name}", target, part)
-    return sorted(rows, key=lambda row: row.part)
+            movements += _of(f"{name} {target.name}", target, part)
+    return sorted(movements, key=lambda movement: movement.part)
 
 
 def _compared(run: Run, target: Target) -> list[Case]:
@@ -122,34 +124,38 @@ def _compared(run: Run, target: Target) -> list[Case]:
 
 def _of(part: str, target: Target, cases: Sequence[Case]) -> list[Movement]:
     # occupancy says what blocks say, in warps
-    told = (row for row in statistics.of_backend(target.backend) if row.resource is not Resource.BLOCKS)
-    found = (_movement(row, part, cases) for row in told)
-    return [row for row in found if row.up or row.down]
+    told = (
+        statistic
+        for statistic in statistics.of_backend(target.backend)
+        if statistic.resource is not Resource.BLOCKS
+    )
+    movements = (_movement(statistic, part, cases) for statistic in told)
+    return [movement for movement in movements if movement.up or movement.down]
 
 
 def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movement:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    known = [move for case in changed if (move := _move(statistic, case))]
-    same, unknown = len(cases) - len(changed), len(changed) - len(known)
-    return summed(statistic, part, known, same=same, unknown=unknown)
+    moves = [move for case in changed if (move := _move(statistic, case))]
+    same, unknown = len(cases) - len(changed), len(changed) - len(moves)
+    return summed(statistic, part, moves, same=same, unknown=unknown)
 
 
 def summed(
-    statistic: Statistic, part: str, known: Sequence[StatisticMove], *, same: int, unknown: int
+    statistic: Statistic, part: str, moves: Sequence[StatisticMove], *, same: int, unknown: int
 ) -> Movement:
     """Over the cases that are known, and so many that have the same code or are not known."""
-    moved = [move for move in known if move.base != move.head]
-    relative = [*(move.relative for move in known), *[0.0] * same] or [0.0]
+    moved = [move for move in moves if move.base != move.head]
+    relative = [*(move.relative for move in moves), *[0.0] * same] or [0.0]
     twentieths = quantiles(relative if len(relative) > 1 else 2 * relative, n=20, method="inclusive")
     return Movement(
         statistic=statistic,
         part=part,
         up=_farthest(move for move in moved if move.head > move.base),
         down=_farthest(move for move in moved if move.head < move.base),
-        same=same + len(known) - len(moved),
+        same=same + len(moves) - len(moved),
         unknown=unknown,
         affected=_total(statistic, moved),
-        total=_total(statistic, known),
+        total=_total(statistic, moves),
         quantiles=(min(relative), *(twentieths[place] for place in (0, 4, 9, 14, 18)), max(relative)),
     )
 
@@ -176,21 +182,21 @@ def _total(statistic: Statistic, moves: Sequence[StatisticMove]) -> StatisticMov
 
 def outliers(movements: Iterable[Movement]) -> list[Outlier]:
     """Of movements by target: spills first, then what moved farthest."""
-    rows = [
+    outlying = [
         Outlier(
             case_id=move.case_id,
-            words=f"{row.statistic.name} {move.words}",
-            is_spill=row.statistic.should_be_none,
+            words=f"{movement.statistic.name} {move.words}",
+            is_spill=movement.statistic.should_be_none,
             share=abs(move.relative),
         )
-        for row in movements
-        for move in (*row.up, *row.down)
-        if _is_far(row, move)
+        for movement in movements
+        for move in (*movement.up, *movement.down)
+        if _is_far(movement, move)
     ]
-    return sorted(rows, key=lambda row: (not row.is_spill, -row.share, row.case_id))
+    return sorted(outlying, key=lambda outlier: (not outlier.is_spill, -outlier.share, outlier.case_id))
 
 
-def _is_far(row: Movement, move: StatisticMove) -> bool:
-    low, high = row.quantiles[2], row.quantiles[4]
+def _is_far(movement: Movement, move: StatisticMove) -> bool:
+    low, high = movement.quantiles[2], movement.quantiles[4]
     is_far = not -_FENCE * (high - low) <= move.relative - low <= (1 + _FENCE) * (high - low)
-    return row.statistic.should_be_none or (is_far and abs(move.relative) >= _LEAST_OUTLYING)
+    return movement.statistic.should_be_none or (is_far and abs(move.relative) >= _LEAST_OUTLYING)

@@ -42,8 +42,8 @@ def sides(run: Run) -> str:
     base, head = run.base, run.head
     if of_kernels(run):
         return f"{base.revision} → {head.revision}, {_compiler(head)}"
-    rows = [f"{side(revision)} ({revision.digest[:12]})" for revision in (base, head)]
-    return f"{rows[0]} → {rows[1]}"
+    compilers = [f"{side(revision)} ({revision.digest[:12]})" for revision in (base, head)]
+    return f"{compilers[0]} → {compilers[1]}"
 
 
 def renamed(run: Run) -> list[tuple[str, str]]:
@@ -52,10 +52,10 @@ def renamed(run: Run) -> list[tuple[str, str]]:
     """
     names = set()
     for case in run.cases:
-        found = [run.launches.get(key or "") for key in case.launches]
-        base, head = (launch.kernel if launch else "" for launch in found)
-        places = {(launch.workload, launch.label, launch.kernel) for launch in found if launch}
-        if case.renamed_from and all(found) and len(places) == 1:
+        launches = [run.launches.get(key or "") for key in case.launches]
+        base, head = (launch.kernel if launch else "" for launch in launches)
+        places = {(launch.workload, launch.label, launch.kernel) for launch in launches if launch}
+        if case.renamed_from and all(launches) and len(places) == 1:
             continue
         if case.renamed_from:
             names.add((case.renamed_from.rpartition("@")[0], case.id.rpartition("@")[0]))
@@ -92,15 +92,15 @@ def number(value: Fact) -> str:
 def moved(case: Case, limit: int = 6) -> str:
     """The facts of a changed case that moved, or those of a new one, in the order of the statistics."""
     if case.verdict is Verdict.ADDED:
-        known = list(facts_in_order(case.facts.head).items())
-        return ", ".join(f"{name} {number(value)}" for name, value in known[:limit])
-    rows = list(moved_facts(case.facts.base, case.facts.head).items())
+        facts = list(facts_in_order(case.facts.head).items())
+        return ", ".join(f"{name} {number(value)}" for name, value in facts[:limit])
+    changes = list(moved_facts(case.facts.base, case.facts.head).items())
     if case.verdict is not Verdict.CHANGED:
         return ""
-    if not rows:
+    if not changes:
         return "code only: no resource or instruction count moved"
-    shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in rows[:limit])
-    return shown + (f" (+{len(rows) - limit})" if len(rows) > limit else "")
+    shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in changes[:limit])
+    return shown + (f" (+{len(changes) - limit})" if len(changes) > limit else "")
 
 
 # which facts come first

@@ -37,20 +37,25 @@ class BrokenCause:
 
 def broken(run: Run) -> list[BrokenCause]:
     """By error, that of the most launches first; none where no pack was compared."""
-    known = packs.projects(run.head.note)
-    rows = [row for row in run.cases if row.verdict is Verdict.BROKEN and families.of(row.workload) in known]
-    return [_cause(run, known, shared.words, shared.cases) for shared in error_clusters.errors(rows)]
+    packages = packs.projects(run.head.note)
+    broken = [
+        case
+        for case in run.cases
+        if case.verdict is Verdict.BROKEN and families.of(case.workload) in packages
+    ]
+    return [_cause(run, packages, shared.words, shared.cases) for shared in error_clusters.errors(broken)]
 
 
-def _cause(run: Run, known: dict[str, tuple[str, str]], words: str, cases: Sequence[Case]) -> BrokenCause:
+def _cause(run: Run, packages: dict[str, tuple[str, str]], words: str, cases: Sequence[Case]) -> BrokenCause:
     by_pack: dict[str, list[Case]] = {}
     for case in cases:
         by_pack.setdefault(families.of(case.workload), []).append(case)
-    found = [_project(run, " ".join(known[pack]), words, rows) for pack, rows in by_pack.items()]
-    found.sort(key=lambda row: (-len(row.cases), row.name))
-    launches = ", ".join(f"{counted(len(row.cases), 'launch')} of {row.name}" for row in found)
+    projects = [_project(run, " ".join(packages[pack]), words, broken) for pack, broken in by_pack.items()]
+    projects.sort(key=lambda project: (-len(project.cases), project.name))
+    launches = ", ".join(f"{counted(len(project.cases), 'launch')} of {project.name}" for project in projects)
     return BrokenCause(
-        title=f'broke in {counted(len(found), "project")}: "{words}" ({launches})', projects=tuple(found)
+        title=f'broke in {counted(len(projects), "project")}: "{words}" ({launches})',
+        projects=tuple(projects),
     )
 
 

@@ -27,15 +27,15 @@ class GroupCounts:
 
     def sentence(self, since: str) -> str:
         """`groups since 5d6e7f8: 2 new, 1 gone`."""
-        found = [f"{count} {word}" for word, count in vars(self).items() if count]
-        return f"groups since {since}: {', '.join(found)}" if found else f"the same groups as at {since}"
+        counts = [f"{count} {word}" for word, count in vars(self).items() if count]
+        return f"groups since {since}: {', '.join(counts)}" if counts else f"the same groups as at {since}"
 
 
 def prints(run: Run) -> Mapping[str, str]:
     """By the id of each group a digest of its cases and their concrete edits."""
     edits = {case.id: (case.verdict, case.edit) for case in run.cases}
-    rows = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
-    return {name: _digest(row) for name, row in rows.items()}
+    members = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
+    return {name: _digest(of_group) for name, of_group in members.items()}
 
 
 def short_prints(run: Run, digits: int) -> Mapping[str, str]:
@@ -121,13 +121,13 @@ def between(old: Run, new: Run) -> RunChanges:
     both = [case for case in old.cases if case.id in after]
     other_edit = {case.id for case in both if case.edit != after[case.id].edit}
     ordered = distinct_edits.ordered_groups(new)
-    rows = [_group(groups[group.id], group, other_edit) for group in ordered if group.id in groups]
+    changed = [_group(groups[group.id], group, other_edit) for group in ordered if group.id in groups]
     cases = [ChangedCase(old=case, new=after[case.id], facts=_facts(case, after[case.id])) for case in both]
     return RunChanges(
         new=tuple(group for group in ordered if group.id not in groups),
         gone=tuple(group for group in distinct_edits.ordered_groups(old) if group.id not in still),
-        changed=tuple(row for row in rows if row.joined or row.left or row.edited),
-        cases=tuple(row for row in cases if row.is_other),
+        changed=tuple(each for each in changed if each.joined or each.left or each.edited),
+        cases=tuple(each for each in cases if each.is_other),
         only_old=tuple(sorted(before.keys() - after.keys())),
         only_new=tuple(sorted(after.keys() - before.keys())),
         notes=tuple(_notes(old, new)),

@@ -43,8 +43,8 @@ class Shown:
     def groups(self, run: Run, edits: Sequence[DistinctEdit]) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
         by_id = {group.id: group for group in run.groups}
-        rows = group_names.named(self.whole or run, None if self.whole else edits)
-        return [replace(row, group=by_id[row.group.id]) for row in rows if row.group.id in by_id]
+        groups = group_names.named(self.whole or run, None if self.whole else edits)
+        return [replace(each, group=by_id[each.group.id]) for each in groups if each.group.id in by_id]
 
     def headline(self, run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -> str:
         text = headline.of(run, edits, timed) if run.cases or not self.hidden else "nothing."
@@ -56,10 +56,10 @@ PLAIN = Shown()
 
 def of_job(page: str | None) -> Shown:
     """The whole run for a reader who has it not: the artifact of a job, by the address of the job's page."""
-    found = _JOB.match(page or "")
-    if not found:
+    job = _JOB.match(page or "")
+    if not job:
         return PLAIN
-    words = ["gh", "run", "download", found[2], "--repo", found[1], "--name", _ARTIFACT, "--dir", _ARTIFACT]
+    words = ["gh", "run", "download", job[2], "--repo", job[1], "--name", _ARTIFACT, "--dir", _ARTIFACT]
     return Shown(call=_ARTIFACT, fetch=shlex.join(words))
 
 

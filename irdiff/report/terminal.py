@@ -133,17 +133,19 @@ def _section(title: str, lines: Iterable[Text], more: int = 0, what: str = "") -
 # what matters most
 
 
-def _ending(found: Ending, style: str = "") -> Iterator[Text]:
-    rows = (_case(shared.names, style, shared.words, _ERROR) for shared in found.errors)
-    return _section(found.title, rows, found.errors.more, "error")
+def _ending(ending: Ending, style: str = "") -> Iterator[Text]:
+    rows = (_case(shared.names, style, shared.words, _ERROR) for shared in ending.errors)
+    return _section(ending.title, rows, ending.errors.more, "error")
 
 
 def _timed(shown: RunView) -> Iterator[Text]:
-    wrong = (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
+    wrong = (_case(case.case_id, "bold red", case.words) for case in shown.wrong)
     yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "case")
-    slower = (_case(row.case_id, _BAD, row.words) for row in shown.slower)
+    slower = (_case(case.case_id, _BAD, case.words) for case in shown.slower)
     yield from _section("slower", slower, shown.slower.more, "case")
-    likely = (_case(row.case_id, _BAD if "slower" in row.words else _GOOD, row.words) for row in shown.likely)
+    likely = (
+        _case(case.case_id, _BAD if "slower" in case.words else _GOOD, case.words) for case in shown.likely
+    )
     yield from _section("time likely to move, not measured", likely, shown.likely.more, "case")
 
 
@@ -152,23 +154,25 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
     yield from tables.heading("figures that moved: in how many cases")
-    names = [[Text(row.name), _bar(row)] for row in shown.statistics]
+    names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
-    cells = [[Text(cell.words if cell else "") for cell in row.cells] for row in shown.statistics]
+    cells = [[Text(cell.words if cell else "") for cell in statistic.cells] for statistic in shown.statistics]
     rows = [[*left, *right] for left, right in zip(names, cells, strict=True)]
     if not tables.fits(columns, rows, width):
         columns = _columns("", "", "")
-        rows = [[*left, Text(row.words)] for left, row in zip(names, shown.statistics, strict=True)]
+        rows = [
+            [*left, Text(statistic.words)] for left, statistic in zip(names, shown.statistics, strict=True)
+        ]
     yield from tables.lines(columns, rows, width)
-    farthest = [(row.name, row.farthest) for row in shown.statistics if row.farthest]
+    farthest = [(statistic.name, statistic.farthest) for statistic in shown.statistics if statistic.farthest]
     far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in farthest]
     yield from tables.lines(_columns("farthest", ""), far, None) if far else ()
 
 
-def _bar(row: StatisticRow) -> Text:
+def _bar(statistic: StatisticRow) -> Text:
     """How many moved up, of those that moved."""
-    up = round(_BAR * row.up / (row.up + row.down)) if row.up + row.down else 0
-    up = min(max(up, row.up > 0), _BAR - (row.down > 0))
+    up = round(_BAR * statistic.up / (statistic.up + statistic.down)) if statistic.up + statistic.down else 0
+    up = min(max(up, statistic.up > 0), _BAR - (statistic.down > 0))
     return Text.assemble("█" * up, ("░" * (_BAR - up), _DIM))
 
 
@@ -179,31 +183,31 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     yield from tables.heading(shown.group_heading)
     room = min(width or _WIDE, _WIDE)
     risk = ""
-    for row in shown.groups:
-        if row.edit:
+    for line in shown.groups:
+        if line.edit:
             risk = ""
-            yield _line(row.edit)
-        if row.group.severity != risk:
-            risk = row.group.severity
-            yield _line(risk, "bold red" if row.loud else "bold")
-        yield _group(row, room, is_aligned=width is not None)
+            yield _line(line.edit)
+        if line.group.severity != risk:
+            risk = line.group.severity
+            yield _line(risk, "bold red" if line.loud else "bold")
+        yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
-    if any(row.short_title.risky for row in shown.groups):
+    if any(line.short_title.risky for line in shown.groups):
         yield _said(f"N/M: the risk is in N of M cases; why it is one: {shown.why}", _DIM)
 
 
-def _group(row: GroupLine, room: int, *, is_aligned: bool) -> Text:
+def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
     """Without the pass where what the edit is would not fit beside it."""
-    risky = f"{row.short_title.risky}/" if row.is_partly_risky else ""
-    start = f"{row.number:>3} {f'{risky}{len(row.group.members)}':>5}  "
-    culprit = _GAP + escape.terminal(", ".join(filter(None, (row.measured, row.culprit))))
+    risky = f"{line.short_title.risky}/" if line.is_partly_risky else ""
+    start = f"{line.number:>3} {f'{risky}{len(line.group.members)}':>5}  "
+    culprit = _GAP + escape.terminal(", ".join(filter(None, (line.measured, line.culprit))))
     alone = room - len(start)
     beside = alone - len(culprit)
-    fits = row.short_title.within(beside) or not row.short_title.within(alone)
-    words = escape.terminal(row.short_title.cut(beside if fits else alone).replace("`", ""))
+    fits = line.short_title.within(beside) or not line.short_title.within(alone)
+    words = escape.terminal(line.short_title.cut(beside if fits else alone).replace("`", ""))
     place = culprit.rjust(alone - len(words) if is_aligned else 0) if fits else ""
-    return Text.assemble((start, _DIM), (words, "red" if row.loud else ""), (place, _DIM))
+    return Text.assemble((start, _DIM), (words, "red" if line.loud else ""), (place, _DIM))
 
 
 def _unknown(shown: RunView) -> Iterator[Text]:
@@ -215,8 +219,8 @@ def _unknown(shown: RunView) -> Iterator[Text]:
 
 
 def _details(shown: RunView, width: int | None) -> Iterator[Text]:
-    for found in shown.endings:
-        yield from _ending(found)
+    for ending in shown.endings:
+        yield from _ending(ending)
     yield from _bump(shown)
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)

@@ -89,19 +89,25 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
         start = partial(GpuProcess, folder.absolute(), options.environment, Path(logs) / "gpu.log")
         works, not_timed, versions = on_all_gpus(start, cases, options)
         gpus = [work.record(monitor.conditions(work.card["uuid"])) for work in works]
-    rows = [row for work in works for row in decision.case_timings(work.card["uuid"], work, options.protocol)]
-    found = replace(
-        _results({platform.node() or "host": f"{platform.release()}, {versions}"}, options.protocol, rows),
+    timings = [
+        timing
+        for work in works
+        for timing in decision.case_timings(work.card["uuid"], work, options.protocol)
+    ]
+    timed = replace(
+        _results({platform.node() or "host": f"{platform.release()}, {versions}"}, options.protocol, timings),
         gpus=tuple(gpus),
         not_timed=tuple(not_timed),
         duration_s=time.monotonic() - begin,
     )
-    samples = [row for work in works for part in work.samples.values() for row in part]
-    timing_file.write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
-    return _as_stored(found, timing_file.write(folder, found), options.say)
+    samples = [sample for work in works for part in work.samples.values() for sample in part]
+    timing_file.write_samples(folder, samples, {(timing.case, timing.gpu) for timing in timings})
+    return _as_stored(timed, timing_file.write(folder, timed), options.say)
 
 
-def _results(host: Mapping[str, str], protocol: TimingProtocol, rows: Sequence[CaseTiming]) -> TimingResults:
+def _results(
+    host: Mapping[str, str], protocol: TimingProtocol, timings: Sequence[CaseTiming]
+) -> TimingResults:
     return TimingResults(
         schema=results.SCHEMA,
         irdiff_version=__version__,
@@ -109,22 +115,22 @@ def _results(host: Mapping[str, str], protocol: TimingProtocol, rows: Sequence[C
         host=host,
         protocol=protocol,
         gpus=(),
-        cases=tuple(rows),
+        cases=tuple(timings),
         not_timed=(),
         duration_s=0.0,
     )
 
 
-def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
+def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
     """What was found now, with the faults of earlier times that the folder keeps as the result of a case."""
-    known = {(row.case, row.gpu): row for row in stored.cases}
-    for row in found.cases:
-        if known[row.case, row.gpu] != row:
+    kept = {(timing.case, timing.gpu): timing for timing in stored.cases}
+    for timing in timed.cases:
+        if kept[timing.case, timing.gpu] != timing:
             say(
-                f"{row.case}: a fault of an earlier time stays its result; "
+                f"{timing.case}: a fault of an earlier time stays its result; "
                 f"remove {results.TIMING_FILE} to begin anew"
             )
-    return replace(found, cases=tuple(known[row.case, row.gpu] for row in found.cases))
+    return replace(timed, cases=tuple(kept[timing.case, timing.gpu] for timing in timed.cases))
 
 
 def on_all_gpus(
@@ -199,13 +205,13 @@ def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResul
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import decision
 
-    rows = []
+    timings = []
     not_checked = OutputCheck(status=OutputStatus.NOT_CHECKED, message="recorded samples: nothing ran")
-    for gpu in sorted({row.gpu for row in samples}):
+    for gpu in sorted({sample.gpu for sample in samples}):
         work = GpuWork()
-        for row in samples:
-            if row.gpu == gpu:
-                work.samples.setdefault(row.case, []).append(row)
+        for sample in samples:
+            if sample.gpu == gpu:
+                work.samples.setdefault(sample.case, []).append(sample)
         work.outputs = dict.fromkeys(sorted(work.samples), not_checked)
-        rows += decision.case_timings(gpu, work, protocol)
-    return _results({"simulated": "recorded samples"}, protocol, rows)
+        timings += decision.case_timings(gpu, work, protocol)
+    return _results({"simulated": "recorded samples"}, protocol, timings)

@@ -70,7 +70,7 @@ def item_bytes(torch: Any, dtype: str) -> int:
 
 def storages(torch: Any, launches: Sequence[Launch]) -> tuple[Storage, ...]:
     """The allocations that serve all `launches` of one case, each as large as any of them needs."""
-    found: dict[int, Storage] = {}
+    largest: dict[int, Storage] = {}
     for argument in (argument for launch in launches for argument in launch.arguments):
         if argument.alias is None or not argument.dtype or None in (argument.shape, argument.strides):
             continue
@@ -83,10 +83,10 @@ def storages(torch: Any, launches: Sequence[Launch]) -> tuple[Storage, ...]:
             elements=max(int(fills().extent(row)), 1),
             row=row,
         )
-        known = found.get(storage.number)
-        if known is None or known.size_bytes < storage.size_bytes:
-            found[storage.number] = storage
-    return tuple(found[number] for number in sorted(found))
+        largest_yet = largest.get(storage.number)
+        if largest_yet is None or largest_yet.size_bytes < storage.size_bytes:
+            largest[storage.number] = storage
+    return tuple(largest[number] for number in sorted(largest))
 
 
 class Inputs:

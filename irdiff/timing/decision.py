@@ -98,17 +98,17 @@ class SampleEstimate:
 
 def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
     """The times of each process that has samples of all three arms."""
-    found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in samples:
-        found[row.process][row.arm].append(row.elapsed_us / row.launches)
-    rows = ((process, arms) for process, arms in sorted(found.items()) if arms.keys() >= set(_ARMS))
+    by_process: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        by_process[sample.process][sample.arm].append(sample.elapsed_us / sample.launches)
+    complete = ((process, arms) for process, arms in sorted(by_process.items()) if arms.keys() >= set(_ARMS))
     return tuple(
         ProcessTimes(
             process=process,
             **{f"{name}_us": median(arms[name]) for name in _ARMS},
             **{f"{name}_mean_us": _trimmed_mean(arms[name]) for name in _ARMS},
         )
-        for process, arms in rows
+        for process, arms in complete
     )
 
 
@@ -119,14 +119,14 @@ def _trimmed_mean(times: Sequence[float]) -> float:
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> SampleEstimate | None:
     """The estimate of one case. None where fewer than two processes have samples of all three arms."""
-    rows = process_times(samples)
-    if len(rows) < 2:
+    processes = process_times(samples)
+    if len(processes) < 2:
         return None
     return SampleEstimate(
-        processes=rows,
-        head=_ratio([row.head_us / row.base_us for row in rows], confidence),
-        head_means=_ratio([row.head_mean_us / row.base_mean_us for row in rows], confidence),
-        control=_ratio([row.control_us / row.base_us for row in rows], confidence),
+        processes=processes,
+        head=_ratio([process.head_us / process.base_us for process in processes], confidence),
+        head_means=_ratio([process.head_mean_us / process.base_mean_us for process in processes], confidence),
+        control=_ratio([process.control_us / process.base_us for process in processes], confidence),
         samples=len(samples),
         launches_per_sample=samples[0].launches,
     )
@@ -169,18 +169,18 @@ def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[Case
     measured = decide(sound, protocol)
     rows = []
     for case, check in outputs.items():
-        found = measured.get(case)
+        measurement = measured.get(case)
         times = process_times(samples.get(case, ()))
-        if found and found.unclear is Unclear.FEW_PROCESSES and work.stopped:
-            found = replace(found, why=f"{found.why}; {work.stopped}")
+        if measurement and measurement.unclear is Unclear.FEW_PROCESSES and work.stopped:
+            measurement = replace(measurement, why=f"{measurement.why}; {work.stopped}")
         rows.append(
             CaseTiming(
                 case=case,
                 gpu=gpu,
                 outputs=check,
-                measurement=found,
+                measurement=measurement,
                 processes=times,
-                note="" if found else _why_not_measured(check, len(times), protocol, work.stopped),
+                note="" if measurement else _why_not_measured(check, len(times), protocol, work.stopped),
             )
         )
     return rows
@@ -203,58 +203,58 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_case[sample.case].append(sample)
-    found = {
-        case: made
-        for case, rows in by_case.items()
-        if (made := estimate(rows, confidence=protocol.confidence))
+    estimates = {
+        case: estimated
+        for case, samples_of_case in by_case.items()
+        if (estimated := estimate(samples_of_case, confidence=protocol.confidence))
     }
-    if not found:
+    if not estimates:
         return {}
-    p_values = [p_value(row, protocol) for row in found.values()]
+    p_values = [p_value(estimated, protocol) for estimated in estimates.values()]
     q_values = stats.false_discovery_control(p_values, method="bh")
     return {
-        case: judge(row, p, float(q), protocol)
-        for (case, row), p, q in zip(found.items(), p_values, q_values, strict=True)
+        case: judge(estimated, p, float(q), protocol)
+        for (case, estimated), p, q in zip(estimates.items(), p_values, q_values, strict=True)
     }
 
 
-def p_value(row: SampleEstimate, protocol: TimingProtocol) -> float:
+def p_value(case: SampleEstimate, protocol: TimingProtocol) -> float:
     """Of the hypothesis that medians or means are within the margin, two-sided."""
-    margin = math.log1p(max(protocol.threshold, row.noise_floor))
-    slower = max(row.head.p_greater(margin), row.head_means.p_greater(margin))
-    faster = max(row.head.p_less(margin), row.head_means.p_less(margin))
+    margin = math.log1p(max(protocol.threshold, case.noise_floor))
+    slower = max(case.head.p_greater(margin), case.head_means.p_greater(margin))
+    faster = max(case.head.p_less(margin), case.head_means.p_less(margin))
     return min(1.0, 2 * min(slower, faster))
 
 
-def judge(row: SampleEstimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
+def judge(case: SampleEstimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
     """The verdict on one case, given its p-value before (`p`) and after (`q`) the correction."""
     objections: list[tuple[Unclear, str]] = []
-    if few := few_processes(len(row.processes), protocol):
+    if few := few_processes(len(case.processes), protocol):
         objections = [(Unclear.FEW_PROCESSES, few)]
         speed = Speed.UNCLEAR
     elif q <= 1 - protocol.confidence:
-        speed = Speed.SLOWER if row.head.value > 1 else Speed.FASTER
+        speed = Speed.SLOWER if case.head.value > 1 else Speed.FASTER
     else:
-        objections = list(_objections_to_same(row, p, protocol))
+        objections = list(_objections_to_same(case, p, protocol))
         speed = Speed.UNCLEAR if objections else Speed.SAME
     return Measurement(
-        base_us=median(process.base_us for process in row.processes),
-        head_us=median(process.head_us for process in row.processes),
-        ratio=row.head.value,
-        ratio_low=row.head.low,
-        ratio_high=row.head.high,
-        control_ratio=row.control.value,
-        control_low=row.control.low,
-        control_high=row.control.high,
-        noise_floor=row.noise_floor,
+        base_us=median(process.base_us for process in case.processes),
+        head_us=median(process.head_us for process in case.processes),
+        ratio=case.head.value,
+        ratio_low=case.head.low,
+        ratio_high=case.head.high,
+        control_ratio=case.control.value,
+        control_low=case.control.low,
+        control_high=case.control.high,
+        noise_floor=case.noise_floor,
         p_value=p,
         q_value=q,
         speed=speed,
         unclear=objections[0][0] if objections else None,
         why="; ".join(words for _, words in objections),
-        processes=len(row.processes),
-        samples=row.samples,
-        launches_per_sample=row.launches_per_sample,
+        processes=len(case.processes),
+        samples=case.samples,
+        launches_per_sample=case.launches_per_sample,
     )
 
 
@@ -267,21 +267,21 @@ def few_processes(count: int, protocol: TimingProtocol) -> str:
 
 
 def _objections_to_same(
-    row: SampleEstimate, p: float, protocol: TimingProtocol
+    case: SampleEstimate, p: float, protocol: TimingProtocol
 ) -> Iterator[tuple[Unclear, str]]:
     threshold = protocol.threshold
-    if row.noise_floor > threshold:
-        words = f"base's own binary, loaded again, may be off by {_percent(row.noise_floor)}"
+    if case.noise_floor > threshold:
+        words = f"base's own binary, loaded again, may be off by {_percent(case.noise_floor)}"
         yield Unclear.CONTROL, f"{words}, more than the threshold of {_percent(threshold)}"
-    for name, ratio in (("head", row.head), ("base's own binary", row.control)):
+    for name, ratio in (("head", case.head), ("base's own binary", case.control)):
         if strays := ratio.apart(_APART * math.log1p(threshold)):
             away = median(strays) - median(ratio.logs)
             far = f"{_percent(math.expm1(abs(away)))} {'slower' if away > 0 else 'faster'}"
             where = f"in {len(strays)} of {len(ratio.logs)} processes"
             yield Unclear.TWO_HUMPS, f"{where} {name} is about {far} than in the others: two humps"
-    medians, means = (_place(ratio, threshold) for ratio in (row.head, row.head_means))
+    medians, means = (_place(ratio, threshold) for ratio in (case.head, case.head_means))
     if not medians == means == _WITHIN:
-        yield _about_intervals(row, medians, means, p, protocol)
+        yield _about_intervals(case, medians, means, p, protocol)
 
 
 def _place(ratio: Ratio, threshold: float) -> str:
@@ -293,11 +293,11 @@ def _place(ratio: Ratio, threshold: float) -> str:
 
 
 def _about_intervals(
-    row: SampleEstimate, medians: str, means: str, p: float, protocol: TimingProtocol
+    case: SampleEstimate, medians: str, means: str, p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
     """Why the intervals of medians and means, which lie at those places, give no verdict."""
     threshold = _percent(protocol.threshold)
-    interval = f"the interval {_interval_words(row.head)}"
+    interval = f"the interval {_interval_words(case.head)}"
     if medians == means == _BEYOND:
         if p <= 1 - protocol.confidence:
             why = "not after the correction for the number of cases"
@@ -306,10 +306,10 @@ def _about_intervals(
         return Unclear.CONTROL, f"{interval} is beyond {threshold}, but {why}"
     if medians != _ACROSS:
         return Unclear.TWO_HUMPS, (
-            f"{interval} of the medians and {_interval_words(row.head_means)} of the means disagree: "
+            f"{interval} of the medians and {_interval_words(case.head_means)} of the means disagree: "
             "samples within a process lie in two humps"
         )
-    if math.log(row.head.high / row.head.low) >= 2 * math.log1p(protocol.threshold):
+    if math.log(case.head.high / case.head.low) >= 2 * math.log1p(protocol.threshold):
         return Unclear.WIDE, f"{interval} is too wide to lie within {threshold} on both sides"
     return Unclear.THRESHOLD, f"{interval} is neither within {threshold} nor beyond it"
 

@@ -57,17 +57,17 @@ def parse_readings(text: str) -> list[Reading]:
 
 def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], float] = float) -> list[float]:
     """The values of a field, without those that are none (`[N/A]`)."""
-    found = []
-    for row in readings:
+    numbers = []
+    for reading in readings:
         with contextlib.suppress(ValueError):
-            found.append(number(row[field]))
-    return found
+            numbers.append(number(reading[field]))
+    return numbers
 
 
 def parse_processes(text: str) -> list[tuple[str, int]]:
     """(GPU UUID, process id) of `nvidia-smi --query-compute-apps=gpu_uuid,pid --format=csv,noheader`."""
-    rows = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
-    return [(row[0], int(row[1])) for row in rows if len(row) == 2 and row[1].isdigit()]
+    lines = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
+    return [(words[0], int(words[1])) for words in lines if len(words) == 2 and words[1].isdigit()]
 
 
 class Monitor:
@@ -94,14 +94,14 @@ class Monitor:
         while not self._stop.is_set():
             begin = time.monotonic()
             text = self._ask(f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
-            rows = parse_readings(text or "")
-            if not rows and not self._readings:
+            readings = parse_readings(text or "")
+            if not readings and not self._readings:
                 return  # no such tool, or no such card
-            self._readings += rows
-            self._failed_reads += not rows
+            self._readings += readings
+            self._failed_reads += not readings
             if count % 5 == 0:
                 apps = self._ask("--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader") or ""
-                self._others |= {row for row in parse_processes(apps) if not _is_ours(row[1])}
+                self._others |= {process for process in parse_processes(apps) if not _is_ours(process[1])}
             count += 1
             self._stop.wait(max(0.1, _PERIOD_S - (time.monotonic() - begin)))
 
@@ -112,7 +112,7 @@ class Monitor:
             return None
 
     def conditions(self, uuid: str) -> Conditions:
-        readings = [row for row in self._readings if row["uuid"] == uuid]
+        readings = [reading for reading in self._readings if reading["uuid"] == uuid]
         others = sorted(pid for gpu, pid in self._others if gpu == uuid)
         return summarize(readings, [f"pid {pid}" for pid in others], self._failed_reads)
 
@@ -120,14 +120,14 @@ class Monitor:
 def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
     """All readings of one GPU together."""
     reasons = _numbers(readings, "clocks_event_reasons.active", lambda text: int(text, 16))
-    unfit = [name for bit, name in _UNFIT.items() if any(bit & int(found) for found in reasons)]
+    unfit = [name for bit, name in _UNFIT.items() if any(bit & int(bits) for bits in reasons)]
     if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):
         unfit.append(f"{failed_reads} readings failed")
     before = _numbers(readings[:1], "utilization.gpu")  # our first process still imports
     if before and before[0] > _IDLE_PERCENT:
         others = [*others, f"something unseen (utilization {before[0]:.0f} % before the start)"]
     last = readings[-1] if readings else {}
-    capped = [bool(_POWER_CAP & int(found)) for found in reasons]
+    capped = [bool(_POWER_CAP & int(bits)) for bits in reasons]
     return Conditions(
         sm_clock_mhz=_range(readings, "clocks.sm"),
         memory_clock_mhz=_range(readings, "clocks.mem"),

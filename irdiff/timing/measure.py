@@ -66,19 +66,19 @@ def measure(arms: Mapping[str, Arm], first: Buffers, pace: Pace) -> tuple[list[S
     deadline = time.monotonic() + pace.slice_s
     warm_us, round_us = _warm_up(case, time.monotonic() + _WARM_UP_SHARE * pace.slice_s)
     busy_us += warm_us
-    rows: list[SampleRow] = []
+    samples: list[SampleRow] = []
     pending: list[Round] = []
     done, count = 0, max(2, min(64, int(_CHUNK_US / max(round_us, 1.0))))
     while True:
         ahead = case.enqueue_rounds(count)
         if pending:
-            busy_us += _read(pending, rows, done, launches)
+            busy_us += _read(pending, samples, done, launches)
             done += len(pending)
         pending = ahead
-        if time.monotonic() > deadline or done >= _MAX_ROUNDS or _precise(rows, done):
+        if time.monotonic() > deadline or done >= _MAX_ROUNDS or _precise(samples, done):
             break
-    busy_us += _read(pending, rows, done, launches)
-    return rows, busy_us / 1e6
+    busy_us += _read(pending, samples, done, launches)
+    return samples, busy_us / 1e6
 
 
 def _probe(base: Arm, buffers: Buffers) -> tuple[float, frozenset[int], float]:
@@ -161,12 +161,12 @@ class _GraphedCase:
         return marks
 
 
-def _read(pending: Sequence[Round], rows: list[SampleRow], first: int, launches: int) -> float:
+def _read(pending: Sequence[Round], samples: list[SampleRow], first: int, launches: int) -> float:
     """Appends the samples of a chunk; returns the microseconds from its first event to its last."""
     pending[-1][-1][2].synchronize()
     for number, marks in enumerate(pending, first):
         for position, (arm, begin, end) in enumerate(marks):
-            rows.append(SampleRow(number, position, arm, launches, begin.elapsed_time(end) * 1e3))
+            samples.append(SampleRow(number, position, arm, launches, begin.elapsed_time(end) * 1e3))
     return float(pending[0][0][1].elapsed_time(pending[-1][-1][2])) * 1e3
 
 
@@ -175,24 +175,24 @@ def _warm_up(case: _GraphedCase, deadline: float) -> tuple[float, float]:
     spent, previous = 0.0, 0.0
     count = 2
     while True:
-        rows: list[SampleRow] = []
-        spent += _read(case.enqueue_rounds(count), rows, 0, 1)
-        base = sorted(row.elapsed_us for row in rows if row.arm == "base")
+        samples: list[SampleRow] = []
+        spent += _read(case.enqueue_rounds(count), samples, 0, 1)
+        base = sorted(sample.elapsed_us for sample in samples if sample.arm == "base")
         middle = base[len(base) // 2]
-        round_us = sum(row.elapsed_us for row in rows) / count * 1.3
+        round_us = sum(sample.elapsed_us for sample in samples) / count * 1.3
         if time.monotonic() > deadline or abs(middle - previous) <= _STABLE * middle:
             return spent, round_us
         previous = middle
         count = max(2, min(32, int(_CHUNK_US / 2 / max(round_us, 1.0))))
 
 
-def _precise(rows: Sequence[SampleRow], rounds: int) -> bool:
+def _precise(samples: Sequence[SampleRow], rounds: int) -> bool:
     """Whether this process's ratios of medians are known well enough, that of the noisiest head too."""
     if rounds < _LEAST_ROUNDS:
         return False
     times: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        times[row.arm].append(row.elapsed_us)
+    for sample in samples:
+        times[sample.arm].append(sample.elapsed_us)
     squares = {arm: _square_of_error(sorted(values)) for arm, values in times.items()}
     worst = max(square for arm, square in squares.items() if arm not in ("base", "control"))
     return math.sqrt(squares["base"] + worst) <= _TARGET_ERROR

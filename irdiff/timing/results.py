@@ -259,11 +259,11 @@ def merge(before: TimingResults, after: TimingResults) -> TimingResults:
     undone by a time at which it was not seen. A GPU is as fit as it was whenever a case that is kept was
     measured. A case that either of them timed is not listed as not timed.
     """
-    later = {(row.case, row.gpu): row for row in after.cases}
+    later = {(timing.case, timing.gpu): timing for timing in after.cases}
     kept = {
-        (row.case, row.gpu): row
-        for row in before.cases
-        if row.outputs.status in FAULTS or (row.case, row.gpu) not in later
+        (timing.case, timing.gpu): timing
+        for timing in before.cases
+        if timing.outputs.status in FAULTS or (timing.case, timing.gpu) not in later
     }
     cases = later | kept
     gpus = {gpu.uuid: gpu for gpu in before.gpus}
@@ -273,7 +273,9 @@ def merge(before: TimingResults, after: TimingResults) -> TimingResults:
         elif any(uuid == gpu.uuid for _, uuid in later.keys() - kept.keys()):
             gpus[gpu.uuid] = _worst(gpus[gpu.uuid], gpu)
     timed = {case for case, _ in cases}
-    not_timed = {row.case: row for row in (*before.not_timed, *after.not_timed) if row.case not in timed}
+    not_timed = {
+        timing.case: timing for timing in (*before.not_timed, *after.not_timed) if timing.case not in timed
+    }
     return replace(
         after,
         host={**before.host, **after.host},
