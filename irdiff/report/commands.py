@@ -17,7 +17,7 @@ from irdiff.resolve import remote_repositories
 from irdiff.run.run_list import LAST
 
 UNNAMED = "RUN"
-"""What a run is called where the writer of a report does not know how its reader reaches it."""
+"""The name of a run in a report whose writer does not know how the reader reaches it."""
 
 
 def command(*words: str) -> str:
@@ -40,7 +40,7 @@ def story(call: str, name: str, case: Case) -> list[str]:
 
 
 def has_lines(case: Case) -> bool:
-    """Whether `irdiff diff` has two texts to show: where a side gave no code, it has one at most."""
+    """`irdiff diff` has two texts to show. Where a side gave no code, it has one at most."""
     return case.verdict in (Verdict.CHANGED, Verdict.ABSORBED) and not cases.not_compared(case)
 
 
@@ -65,7 +65,7 @@ def again(run: Run, case: Case) -> str | None:
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
-    """What `irdiff compare` takes for both sides: compilers alone do not say which kernels they compiled."""
+    """Words of `irdiff compare` for both sides: compilers alone do not say which kernels they compiled."""
     kernels = [_kernels(revision) for revision in (base, head)]
     compilers = (base.spec, head.spec)
     if base.revision == head.revision and base.spec != head.spec:

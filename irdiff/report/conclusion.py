@@ -1,4 +1,4 @@
-"""Whether a run is good, bad or the reader's to judge: for a check run, and for the page's colour. Pure."""
+"""A run is good, bad, or the reader's to judge: for a check run, and for the page's colour. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def of(run: Run) -> Conclusion:
 
 
 def _is_same(case: Case, run: Run) -> bool:
-    """Whether its machine code is, or its workload says that it does not compile for this target."""
+    """Its machine code is, or its workload says that it does not compile for this target."""
     return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
 
 
 def may_fail(case: Case, run: Run) -> bool:
-    """Whether it fails on both sides, and its workload says that it does."""
+    """It fails on both sides, and its workload says that it does."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
 

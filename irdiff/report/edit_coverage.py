@@ -21,7 +21,7 @@ _SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hip", "
 
 
 def sentences(run: Run) -> list[str]:
-    """What differs, what the launches read of it, and which edited lines ran."""
+    """The files that differ, those of them that launches read, and the edited lines that ran."""
     files = files_sentence(run) or differences(run)
     return [text for text in (files, lines_sentence(run)) if text]
 
@@ -30,7 +30,7 @@ def sentences(run: Run) -> list[str]:
 
 
 def same_compiler(run: Run) -> bool:
-    """Whether both sides have the same compiler, or the same code, and so nothing was compared.
+    """Both sides have the same compiler, or the same code, so nothing was compared.
 
     With `--no-cache` cases are compared all the same: then they are what there is to say.
     """
@@ -46,7 +46,7 @@ def identical(edited: Edited) -> str:
 
 
 def differences(run: Run) -> str:
-    """What differs, and what that feeds; empty where `files_sentence` says more."""
+    """The files that differ, and what they are part of; empty where `files_sentence` says more."""
     if not run.edited or not run.edited.files or run.reach:
         return ""
     same = run.base.digest == run.head.digest and not run.edited.of_kernels and not run.edited.identical
@@ -64,7 +64,7 @@ def differing(edited: Edited) -> str:
 
 
 def consequence(edited: Edited) -> str:
-    """What follows for what has to be built."""
+    """The consequence for what has to be built."""
     if edited.identical:
         return identical(edited)
     if edited.of_kernels:
@@ -75,7 +75,7 @@ def consequence(edited: Edited) -> str:
 
 
 def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
-    """How many files feed each thing; one that feeds two counts for both."""
+    """Files by what they are part of; one that is part of two counts for both."""
     counts = Counter(word for file in files for word in file.feeds)
     return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
 
@@ -105,7 +105,7 @@ def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
 
 
 def not_looked_at(run: Run) -> list[str]:
-    """What differs, or may differ, and is in no case; a run that says nothing here is whole."""
+    """Clauses for what differs, or may differ, and is in no case. A run without any is whole."""
     runtime = ["the runtime differs, and was not compared"] if run.runtime else []
     return [*_not_reached(run), *runtime, *run.unexamined]
 
@@ -127,7 +127,6 @@ def _not_reached(run: Run) -> list[str]:
 
 
 def files_read(run: Run) -> int:
-    """How many changed files of the repository the launches read."""
     return sum(file.read_by > 0 for file in _files(run))
 
 
@@ -194,7 +193,7 @@ def lines_sentence(run: Run) -> str:
 
 
 def no_line_ran(run: Run) -> bool:
-    """Whether all lines were counted, and no case runs any of them."""
+    """All lines were counted, and no case runs any of them."""
     found = run.edited_lines
     code = _code(found) if found else []
     return bool(found and code and not found.unmeasured) and not any(line.cases for line in code)

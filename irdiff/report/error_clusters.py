@@ -1,4 +1,4 @@
-"""What many cases have in common, shown once: the same error, sides that disagree with themselves. Pure."""
+"""Joins cases with one error, and cases whose sides disagree with themselves, to show each once. Pure."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class LikelyRow:
 
 
 def headline(run: Run, measured: Collection[str] = ()) -> str:
-    """How many changed cases are expected to be what, with how often such words were right."""
+    """Counts the changed cases by expectation, and says how often such words were right."""
     expected = [expectation for _, expectation in _not_measured(run, measured)]
     counts = Counter(expectation.expected for expectation in expected)
     if not counts:
@@ -54,7 +54,7 @@ def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
 
 
 def of_case(case: Case) -> Iterator[str]:
-    """What is expected, why, and how often that was right."""
+    """The expectation, its reason, and how often it was right."""
     if case.expected is not None:
         yield f"{case.expected.expected}: {case.expected.why}"
         if record := RECORD.get(case.expected.expected):

@@ -35,12 +35,12 @@ class Share:
 
     @property
     def workload(self) -> str:
-        """What the names of all their workloads begin with."""
+        """The common beginning of their workloads' names."""
         return os.path.commonprefix([case.workload for case in self.cases])  # noqa: RUF071 - no paths
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """How many cases each colour has, as its class in `report.css` and a count."""
+        """Counts of cases by colour, which is a class in `report.css`."""
         counts = Counter(map(css_class, self.cases))
         order = [f"v-{Verdict.BROKEN}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
         return [(name, counts[name]) for name in dict.fromkeys([*order, *sorted(counts)]) if counts[name]]

@@ -36,7 +36,7 @@ class NamedGroup:
 
     @property
     def title(self) -> str:
-        """What the edit is, in a line."""
+        """At most 100 characters."""
         return self.short_title.cut(_LINE)
 
     @property
@@ -102,7 +102,7 @@ def find(run: Run, text: str) -> ChangeGroup | None:
 
 
 def unknown(run: Run, text: str) -> UsageError:
-    """What to say of a name that means no group."""
+    """The error for a name that means no group."""
     groups = named(run)
     hint = f"1 to {len(groups)}, or an id: {_listed(groups)}" if groups else "it has none"
     return UsageError(f"the run has no change group {text[:80]!a}", hint=hint)

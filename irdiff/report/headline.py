@@ -211,7 +211,7 @@ def _where(cases: Sequence[Case], run: Run) -> str:
 
 
 def _by(cases: Sequence[Case], run: Run) -> str:
-    """What the changes are charged to: whom to ask."""
+    """The passes or stages that the changes are charged to: whom to ask."""
     if _which(cases, run):
         return ""
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _FEWEST_LINES = 6
-"""Of a diff that shows anything."""
+"""The least of a diff that shows anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class ListLimits:
 
 
 LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, others=8)
-"""Of a comment and a terminal."""
+"""For a comment and a terminal."""
 WHOLE = ListLimits(groups=40, unfolded=40, lines=24, notes=60, others=60)
-"""Of a document that is opened on purpose."""
+"""For a document that is opened on purpose."""
 
 
 @dataclass(frozen=True)

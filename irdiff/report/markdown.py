@@ -65,7 +65,7 @@ def failure_headline(*, has_run: bool) -> str:
 
 
 def of_failures(parts: Sequence[PartFailure], *, has_run: bool, limit: int) -> str:
-    """What failed and the last lines of each, in at most `limit` characters."""
+    """The parts that failed and the last lines of each, in at most `limit` characters."""
     text = f"### ❌ irdiff: {failure_headline(has_run=has_run)}\n\n"
     shown = 0
     for part in parts[:_MOST_FAILURES]:

@@ -91,7 +91,7 @@ class Outlier:
     words: str
     is_spill: bool
     share: float
-    """How far it moved, without its sign."""
+    """The relative move without its sign."""
 
 
 def counts(up: int, down: int) -> str:
@@ -168,7 +168,7 @@ def _move(statistic: Statistic, case: Case) -> StatisticMove | None:
 
 
 def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
-    """What begins or ceases to be comes before all shares."""
+    """A figure that begins or ceases to be comes before all shares."""
     return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
 
 

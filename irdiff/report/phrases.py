@@ -20,12 +20,12 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def of_kernels(run: Run) -> bool:
-    """Whether one compiler compiles two revisions of kernels, whose edit is then all that differs."""
+    """One compiler compiles two revisions of kernels, so their edit is all that differs."""
     return bool(run.base.revision and run.head.revision) and run.base.digest == run.head.digest
 
 
 def is_loud(group: ChangeGroup) -> bool:
-    """Whether it may give a wrong result, or none at all."""
+    """It may give a wrong result, or none at all."""
     return group.severity in (ReportClass.BROKEN, ReportClass.HAZARD)
 
 

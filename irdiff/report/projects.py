@@ -1,4 +1,4 @@
-"""What a compiler breaks in projects whose kernels are a pack, with the text of an issue for each. Pure."""
+"""Breakages in projects whose kernels are a pack, with the text of an issue for each. Pure."""
 
 from __future__ import annotations
 

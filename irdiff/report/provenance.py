@@ -1,4 +1,4 @@
-"""What a run is of: versions and digests of both sides, the command, and what it ran in."""
+"""Versions and digests of both sides, the command, and the environment of a run."""
 
 from __future__ import annotations
 

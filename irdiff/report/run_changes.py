@@ -1,4 +1,4 @@
-"""What is new, gone or changed between two runs, as between two pushes to a pull request. Pure.
+"""Groups that are new, gone or changed between two runs, such as two pushes to a pull request. Pure.
 
 A group has the same id in both where its cases have the same kind of edit. It is changed where other cases
 are in it, or a case of it has another concrete edit. Cases that only one of the runs looked at are counted
@@ -48,7 +48,7 @@ def _digest(value: object) -> str:
 
 
 def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:
-    """Of what `prints` gives for two runs."""
+    """Takes what `prints` returns for two runs."""
     both = old.keys() & new.keys()
     return GroupCounts(
         new=len(new.keys() - both),
@@ -99,7 +99,7 @@ class RunChanges:
     """Cases that the new run did not look at."""
     only_new: tuple[str, ...]
     notes: tuple[str, ...]
-    """What else differs between the runs, and may be why."""
+    """Other differences between the runs, which may be the reason."""
 
     @property
     def counts(self) -> GroupCounts:
@@ -145,7 +145,7 @@ def _group(old: ChangeGroup, new: ChangeGroup, other_edit: set[str]) -> ChangedG
 
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
-    """Of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
+    """Compares sides that both runs looked at: a case that was not taken to its machine code has no facts."""
     shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
     return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 

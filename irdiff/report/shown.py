@@ -1,4 +1,4 @@
-"""How a report shows a run: what its reader calls it, and what of it is left out because it was known."""
+"""The name of a run for its reader, and what a report leaves out because an earlier run had it."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _ARTIFACT = "irdiff-run"
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     call: str = commands.UNNAMED
-    """What commands take for the run."""
+    """The word that commands take for the run."""
     fetch: str = ""
     """The command that brings the run to its reader first; empty where it is there."""
     whole: Run | None = None
     """The run that groups have their numbers in, where a part of it is shown."""
     first: str = ""
-    """What stands before the headline."""
+    """The beginning of the headline."""
     hidden: str = ""
-    """How much of the run is left out, and why. It stands in the headline: no report hides in silence."""
+    """The part of the run that is left out, and why. It is in the headline: no report hides in silence."""
     compile_times: tuple[Movement, ...] = ()
     """By target, of a history that has the run's head."""
     gate: tuple[str, ...] = ()
     """The gate's answer line by line, the first one its headline; empty where no policy was named."""
     is_bump: bool = False
-    """Whether outliers and families are shown, as for a bump of a compiler."""
+    """Outliers and families are shown, as for a bump of a compiler."""
 
     def groups(self, run: Run, edits: Sequence[DistinctEdit]) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""

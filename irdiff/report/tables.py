@@ -16,7 +16,7 @@ _INDENT = " " * 4
 
 
 def heading(text: str) -> Iterator[Text]:
-    """What stands above a table, behind a blank line."""
+    """The line above a table, behind a blank line."""
     yield Text()
     yield Text(text, style="bold underline")
 
@@ -25,11 +25,11 @@ def heading(text: str) -> Iterator[Text]:
 class Column:
     name: str
     right: bool = False
-    """Whether its cells stand at the right, as figures do."""
+    """Its cells stand at the right, as figures do."""
 
 
 def fits(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> bool:
-    """Whether the rows can stand in columns; None is any width."""
+    """The rows can stand in columns; None is any width."""
     widths = _widths(columns, rows)
     return width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width
 

@@ -170,7 +170,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _bar(statistic: StatisticRow) -> Text:
-    """How many moved up, of those that moved."""
+    """The share that moved up, of all that moved."""
     up = round(_BAR * statistic.up / (statistic.up + statistic.down)) if statistic.up + statistic.down else 0
     up = min(max(up, statistic.up > 0), _BAR - (statistic.down > 0))
     return Text.assemble("█" * up, ("░" * (_BAR - up), _DIM))

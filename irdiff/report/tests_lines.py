@@ -1,4 +1,4 @@
-"""What a report says of the tests whose launches were compared."""
+"""Sentences about the tests whose launches were compared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def changed(answer: TestsAnswer) -> list[TestAnswer]:
 
 
 def _reasons(answer: TestsAnswer) -> Counter[str]:
-    """How many tests have each first reason, on any target."""
+    """Counts tests by their first reason on any target."""
     known = {*answer.names(TestStatus.CHANGED), *answer.names(TestStatus.UNCHANGED)}
     first = {
         test.name: test.reason.partition(":")[0]

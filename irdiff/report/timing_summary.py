@@ -22,7 +22,6 @@ class TimingRow:
     case_id: str
     measured: Measurement
     outputs: str
-    """How the outputs of both sides compare, in words."""
 
     @property
     def words(self) -> str:

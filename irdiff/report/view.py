@@ -81,15 +81,15 @@ class RunView:
     slower: Listed[TimingRow]
     unclear: Listed[TimingRow]
     expected: str
-    """How many cases that were not measured are expected to be slower or faster; empty where none changed."""
+    """Counts the cases that were not measured by expectation; empty where none changed."""
     separating: str
     """The option that separates slower cases from faster ones; empty where none does."""
     likely: Listed[LikelyRow]
     broken: Ending
     projects: Listed[projects.BrokenCause]
-    """What broke in the projects of packs."""
+    """Breakages in the projects of packs."""
     verdicts: tuple[tuple[str, int], ...]
-    """How many cases have each."""
+    """Each with its number of cases."""
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
     """Those on which a statistic moved: the columns of `statistics`."""
@@ -105,18 +105,17 @@ class RunView:
     """Which tests launch what changed, a sentence each."""
     changed_tests: Listed[TestAnswer]
     unknown: Listed[str]
-    """What was not compared, what no launch reads, what no case runs."""
     runtime: Listed[RuntimeEdit]
     endings: tuple[Ending, ...]
     """Nondeterministic, failing, fixed, added, removed."""
     movements: Listed[Movement]
     outliers: Listed[Outlier]
-    """Of a bump, as what follows, which packs have too."""
+    """For a bump alone; what follows is for packs too."""
     by_family: Listed[Movement]
     families: Listed[Family]
     """Or kernels, where all are of one family."""
     radius: tuple[tuple[str, Radius, Share], ...]
-    """Of each target, and its cases by the stage in which their changes begin."""
+    """Each target, with its cases by the stage in which their changes begin."""
     commands: tuple[str, ...]
     gravest_group: str
     """The gravest edit with a case of it, for a reader who sees the headline alone."""

@@ -60,7 +60,7 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
 
 
 def _place(case: Case) -> int:
-    """What may move comes first, and last what is expected to take as long: a GPU may be lost on the way."""
+    """Cases that may move come first, those expected to stay come last: a GPU may be lost on the way."""
     return list(Expected).index(case.expected.expected if case.expected else Expected.UNKNOWN)
 
 
@@ -122,7 +122,7 @@ def _results(
 
 
 def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
-    """What was found now, with the faults of earlier times that the folder keeps as the result of a case."""
+    """The new results, with faults of earlier times, which the folder keeps as the result of a case."""
     kept = {(timing.case, timing.gpu): timing for timing in stored.cases}
     for timing in timed.cases:
         if kept[timing.case, timing.gpu] != timing:
@@ -136,7 +136,7 @@ def _as_stored(timed: TimingResults, stored: TimingResults, say: Callable[[str],
 def on_all_gpus(
     start: Start, cases: Sequence[Case], options: TimingOptions
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
-    """What each GPU measured, what was not timed, and the versions of what ran."""
+    """The work of each GPU, the cases that were not timed, and the versions of what ran."""
     process = start()
     try:
         reply = process.ask_first({"op": "list"}, 120.0, "the GPUs here cannot be listed")
@@ -202,7 +202,7 @@ def _side_by_side(
 
 
 def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
-    """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
+    """The results of `time_run` for recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import decision
 
     timings = []

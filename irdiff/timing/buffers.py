@@ -90,7 +90,7 @@ def storages(torch: Any, launches: Sequence[Launch]) -> tuple[Storage, ...]:
 
 
 class Inputs:
-    """What the storages of one case hold before a launch, as bytes on the GPU."""
+    """The content of one case's storages before a launch, as bytes on the GPU."""
 
     def __init__(self, torch: Any, needed: Sequence[Storage], seed: int) -> None:
         self.torch, self.storages = torch, needed
@@ -190,8 +190,6 @@ DEFAULT_TOLERANCE = (1e-2, 1e-2)
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How head's buffer differs from base's."""
-
     argument: str
     elements: int
     """That differ."""

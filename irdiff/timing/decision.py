@@ -79,7 +79,7 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class SampleEstimate:
-    """What the samples of one case say, before cases are looked at together."""
+    """The estimate from one case's samples, before cases are looked at together."""
 
     processes: tuple[ProcessTimes, ...]
     head: Ratio
@@ -92,7 +92,7 @@ class SampleEstimate:
 
     @property
     def noise_floor(self) -> float:
-        """What the control could be off by: base's binary loaded twice, timed in the same rounds."""
+        """How far the control may be off: base's binary loaded twice, timed in the same rounds."""
         return max(abs(self.control.low - 1), abs(self.control.high - 1))
 
 
@@ -219,7 +219,7 @@ def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Mea
 
 
 def p_value(case: SampleEstimate, protocol: TimingProtocol) -> float:
-    """Of the hypothesis that medians or means are within the margin, two-sided."""
+    """The two-sided p-value of the hypothesis that medians or means are within the margin."""
     margin = math.log1p(max(protocol.threshold, case.noise_floor))
     slower = max(case.head.p_greater(margin), case.head_means.p_greater(margin))
     faster = max(case.head.p_less(margin), case.head_means.p_less(margin))

@@ -81,7 +81,7 @@ class GpuSession:
         return LoadableSide(launch=launch, plan=plan, binary=binary)
 
     def inputs(self, sides: Mapping[str, LoadableSide], copies: int) -> Inputs:
-        """What the sides are launched on. Raises AbiError where the card cannot hold so many copies of it."""
+        """The buffers of both sides. Raises AbiError where the card cannot hold so many copies of it."""
         needed = buffers.storages(self.torch, [side.launch for side in sides.values()])
         size = copies * sum(storage.size_bytes for storage in needed)
         if size > self.card["memory_bytes"] * _MEMORY_SHARE:

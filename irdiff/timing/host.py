@@ -149,7 +149,7 @@ def _range(readings: Sequence[Reading], field: str) -> tuple[float, float, float
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether a process is this one or descends from it."""
+    """The process is this one, or descends from it."""
     for _ in range(64):
         if pid == os.getpid():
             return True

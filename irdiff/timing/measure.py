@@ -187,7 +187,7 @@ def _warm_up(case: _GraphedCase, deadline: float) -> tuple[float, float]:
 
 
 def _precise(samples: Sequence[SampleRow], rounds: int) -> bool:
-    """Whether this process's ratios of medians are known well enough, that of the noisiest head too."""
+    """The ratios of medians of this process are precise enough, that of the noisiest head too."""
     if rounds < _LEAST_ROUNDS:
         return False
     times: dict[str, list[float]] = defaultdict(list)
@@ -199,7 +199,7 @@ def _precise(samples: Sequence[SampleRow], rounds: int) -> bool:
 
 
 def _square_of_error(values: Sequence[float]) -> float:
-    """Of the median of sorted values, relative to it."""
+    """The squared standard error of the median of sorted values, relative to it."""
     middle = values[len(values) // 2]
     spread = sorted(abs(value - middle) for value in values)[len(values) // 2]
     # the standard error of a median under normal noise, by the median absolute deviation

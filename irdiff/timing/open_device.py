@@ -178,7 +178,7 @@ def open_device(index: int) -> Device:
 
 
 def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
-    """What a `GpuRecord` says of a GPU by itself."""
+    """The part of a `GpuRecord` that describes the GPU."""
     facts = torch.cuda.get_device_properties(index)
     uuid = str(getattr(facts, "uuid", ""))
     return {

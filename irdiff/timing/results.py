@@ -1,4 +1,4 @@
-"""What `irdiff time` found: the content of `timing.json`, next to `run.json` in a run folder.
+"""The results of `irdiff time`: the content of `timing.json`, next to `run.json` in a run folder.
 
 Every sample is in `timing-samples.jsonl.zst`; verdicts are made from the times of each process, which are
 here. `timing_file` reads and writes both.
@@ -32,7 +32,7 @@ class Speed(StrEnum):
 
 
 class Unclear(StrEnum):
-    """What keeps a case from a verdict."""
+    """The reason why a case has no verdict."""
 
     FEW_PROCESSES = "few processes"
     """Not all processes of the protocol measured it."""
@@ -49,7 +49,7 @@ class Unclear(StrEnum):
 
 
 class OutputStatus(StrEnum):
-    """How what the two sides wrote compares."""
+    """How the outputs of both sides compare."""
 
     EQUAL = "equal"
     """The same bytes."""
@@ -92,7 +92,7 @@ class OutputCheck:
     relative_norm: float | None = None
     """‖head - base‖ / ‖base‖ over the worst argument."""
     base_repeats: bool | None = None
-    """Whether base gives the same bytes when it runs twice (atomics may not)."""
+    """Base gives the same bytes when it runs twice (atomics may not)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +129,7 @@ class Measurement:
     control_low: float
     control_high: float
     noise_floor: float
-    """What the control could have been off by: a ratio must leave it to count."""
+    """How far the control may have been off: a ratio counts only beyond it."""
     p_value: float
     q_value: float
     """After Benjamini-Hochberg over the cases of the GPU."""
@@ -145,7 +145,7 @@ class Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessTimes:
-    """What one process measured of one case: microseconds of one launch."""
+    """One process's measurements of one case: microseconds of one launch."""
 
     process: int
     base_us: float
@@ -186,7 +186,7 @@ class NotTimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What one GPU was measured under."""
+    """The conditions of a GPU while it was measured."""
 
     driver: str
     ecc: str | None
@@ -225,13 +225,13 @@ class GpuRecord(Conditions):
 
 @dataclass(frozen=True, kw_only=True)
 class TimingProtocol:
-    """How it was measured."""
+    """The settings of the measurement."""
 
     budget_s: float
     threshold: float
     confidence: float
     processes: int
-    """How many processes measure each case."""
+    """Measure each case."""
     seed: int
     verify_only: bool
 

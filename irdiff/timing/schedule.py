@@ -50,7 +50,7 @@ Bundle = Mapping[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class TimingOptions:
-    """What `irdiff time` was asked for."""
+    """The options of `irdiff time`."""
 
     patterns: tuple[str, ...]
     every: bool
@@ -65,7 +65,7 @@ class TimingOptions:
 
 @dataclass(kw_only=True)
 class GpuWork:
-    """What has been found on one GPU so far."""
+    """The results of one GPU so far."""
 
     card: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, OutputCheck] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What `irdiff time` adds to a run folder: `timing.json`, and every sample in `timing-samples.jsonl.zst`."""
+"""Reads and writes what `irdiff time` adds to a run: `timing.json` and `timing-samples.jsonl.zst`."""
 
 from __future__ import annotations
 
