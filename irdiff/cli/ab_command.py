@@ -50,7 +50,7 @@ def ab_command(
             "the same side is given twice", hint="irdiff ab main owner/name@idea owner/name@other"
         )
     chosen = replace(DEFAULT_OPTIONS, cases=selection.cases, tiers=selection.tiers, attribute=attribute)
-    found = []
+    compared = []
     for head in heads:
         with screen.status_line():
             arguments = pipeline.Arguments(
@@ -61,11 +61,11 @@ def ab_command(
                 options=chosen,
                 command=tuple(sys.argv[1:]),
             )
-            asked = pipeline.resolved(arguments, config, lambda _: None)
+            comparison = pipeline.resolved(arguments, config, lambda _: None)
         with screen.progress() as report:
-            run, folder = pipeline.compare(asked, config, None, report)
-        found.append(Candidate(name=head, run=run, call=run_list.call_of(folder, config.runs)))
-    options.write_output(out, render(base, found))
+            run, folder = pipeline.compare(comparison, config, None, report)
+        compared.append(Candidate(name=head, run=run, call=run_list.call_of(folder, config.runs)))
+    options.write_output(out, render(base, compared))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,40 +81,40 @@ class Candidate:
     def moved(self) -> str:
         """In how many cases each statistic moved up and down."""
         counts: dict[str, list[int]] = {}
-        for row in moved.by_target(self.run):
-            found = counts.setdefault(row.statistic.name, [0, 0])
-            found[0] += len(row.up)
-            found[1] += len(row.down)
+        for movement in moved.by_target(self.run):
+            up_and_down = counts.setdefault(movement.statistic.name, [0, 0])
+            up_and_down[0] += len(movement.up)
+            up_and_down[1] += len(movement.down)
         words = [f"{name} {moved.counts(up, down)}" for name, (up, down) in counts.items()]
         return "; ".join(words) or "none moved"
 
 
 def render(base: str, candidates: Sequence[Candidate]) -> str:
     """The document; the candidates have a letter each, from B on."""
-    letters = {chr(ord("B") + number): row for number, row in enumerate(candidates)}
+    letters = {chr(ord("B") + number): candidate for number, candidate in enumerate(candidates)}
     template = templates.markdown().get_template("ab.md.j2")
-    found = {"groups": _groups(letters), "cases": _disagreements(candidates)}
+    tables = {"groups": _groups(letters), "cases": _disagreements(candidates)}
     shown = {"shown_groups": _SHOWN_GROUPS, "shown_cases": _SHOWN_CASES}
-    text = template.render(base=base, candidates=letters, **found, **shown)
+    text = template.render(base=base, candidates=letters, **tables, **shown)
     return text.rstrip() + "\n"
 
 
 def _groups(candidates: Mapping[str, Candidate]) -> list[dict[str, ChangeGroup]]:
     """Each change group by the letters of those that have it; what only some have comes first."""
-    found: dict[str, dict[str, ChangeGroup]] = {}
-    for letter, row in candidates.items():
-        for group in distinct_edits.ordered_groups(row.run):
-            found.setdefault(group.id, {})[letter] = group
+    by_id: dict[str, dict[str, ChangeGroup]] = {}
+    for letter, candidate in candidates.items():
+        for group in distinct_edits.ordered_groups(candidate.run):
+            by_id.setdefault(group.id, {})[letter] = group
 
     def rank(of: Mapping[str, ChangeGroup]) -> tuple[bool, int]:
         return len(of) == len(candidates), -sum(len(group.members) for group in of.values())
 
-    return sorted(found.values(), key=rank)
+    return sorted(by_id.values(), key=rank)
 
 
 def _disagreements(candidates: Sequence[Candidate]) -> list[tuple[str, list[str]]]:
     """Cases with their verdicts, where these are not all the same."""
-    verdicts = [{case.id: case.verdict.value for case in row.run.cases} for row in candidates]
+    verdicts = [{case.id: case.verdict.value for case in candidate.run.cases} for candidate in candidates]
     names = sorted({name for of in verdicts for name in of})
-    rows = [(name, [of.get(name, "–") for of in verdicts]) for name in names]
-    return [(name, words) for name, words in rows if len(set(words)) > 1]
+    by_case = [(name, [of.get(name, "–") for of in verdicts]) for name in names]
+    return [(name, words) for name, words in by_case if len(set(words)) > 1]

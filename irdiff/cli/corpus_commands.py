@@ -59,12 +59,12 @@ def _chosen(
 def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: bool = False) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
         wanted = Wanted(cases=cases, frontend=frontend)
-        with corpus_check.opened(side, targets, wanted, config, report) as found:
-            rows = [row for _, row in found.captured]
-    for row in rows:
-        if isinstance(row, CaptureFailure) and row.expected:
-            click.echo(f"not captured: {row.id}: {row.failure.message}", err=True)
-    return [row for row in rows if isinstance(row, Launch)]
+        with corpus_check.opened(side, targets, wanted, config, report) as corpus:
+            launches = [launch for _, launch in corpus.captured]
+    for launch in launches:
+        if isinstance(launch, CaptureFailure) and launch.expected:
+            click.echo(f"not captured: {launch.id}: {launch.failure.message}", err=True)
+    return [launch for launch in launches if isinstance(launch, Launch)]
 
 
 @corpus_group.command("list")
@@ -76,17 +76,17 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
     """List every launch of the corpus, as captured for each target."""
     rows = _launches(spec, selection, config)
     if json_path:
-        options.write_json(json_path, [asdict(row) for row in rows])
+        options.write_json(json_path, [asdict(launch) for launch in rows])
         return
     by_id: dict[str, list[Any]] = {}
-    for row in rows:
-        by_id.setdefault(row.id, []).append(row)
+    for launch in rows:
+        by_id.setdefault(launch.id, []).append(launch)
     cells = []
     for launch_id, launches in sorted(by_id.items()):
-        expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
+        expected = " ".join(launch.target if launch.expected else f"({launch.target})" for launch in launches)
         cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
     screen.print_table(_COLUMNS, cells)
-    kernels = {(row.workload, row.kernel) for row in rows}
+    kernels = {(launch.workload, launch.kernel) for launch in rows}
     click.echo(
         f"{counted(len(kernels), 'kernel')}, {counted(len(by_id), 'launch')}, {counted(len(rows), 'case')}; "
         "(target): not meant to compile"
@@ -101,10 +101,10 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
 def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Config) -> None:
     """Show all that was captured of LAUNCH (family/workload:label), as JSON."""
     names = selection.target_names or ("sm_90",)
-    rows = _launches(spec, replace(selection, cases=(launch,), target_names=names), config)
-    if not rows:
+    launches = _launches(spec, replace(selection, cases=(launch,), target_names=names), config)
+    if not launches:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
-    click.echo(json.dumps([asdict(row) for row in rows], indent=1))
+    click.echo(json.dumps([asdict(each) for each in launches], indent=1))
 
 
 @corpus_group.command("packs")
@@ -145,15 +145,15 @@ def merge_command(
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch)
         corpus_archive.join(corpora, root)
-        rows = _launches(spec, replace(selection, corpus=root, cases=()), config, frontend=True)
-        named = {f"{row.id}@{row.target}": row for row in rows}
+        launches = _launches(spec, replace(selection, corpus=root, cases=()), config, frontend=True)
+        named = {f"{launch.id}@{launch.target}": launch for launch in launches}
         patterns = case_ids.literally(selection.cases, named)
-        chosen = [row for name, row in named.items() if case_ids.selects(patterns, name)]
+        chosen = [launch for name, launch in named.items() if case_ids.selects(patterns, name)]
         kept = corpus_archive.distinct(chosen)
-        corpus_archive.drop(root, {corpus_archive.entry_of(row) for row in rows} - kept)
+        corpus_archive.drop(root, {corpus_archive.entry_of(launch) for launch in launches} - kept)
         left_out = corpus_archive.shrink(root, bound) if bound is not None else []
         options.write_output(out, corpus_archive.packed(root))
-    again = len({corpus_archive.entry_of(row) for row in chosen}) - len(kept)
+    again = len({corpus_archive.entry_of(launch) for launch in chosen}) - len(kept)
     click.echo(f"{out}: {counted(len(kept), 'launch')}; {again} more equal one of these")
     for name in left_out:
         click.echo(f"left out for its size: {name}")
@@ -170,17 +170,22 @@ def check_command(*, selection: CaseArguments, spec: str, json_path: Path | None
     Ends with 1 if a launch fails that should compile, or compiles that should not.
     """
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        rows = corpus_check.check(side, targets, cases, config, report)
+        checked = corpus_check.check(side, targets, cases, config, report)
     if json_path:
-        options.write_json(json_path, [asdict(row) for row in rows])
-    surprises = [row for row in rows if row.surprising]
-    for row in surprises:
-        click.echo(f"{'fails' if row.expected else 'compiles, unexpectedly'}: {row.id}: {row.message[:200]}")
+        options.write_json(json_path, [asdict(launch) for launch in checked])
+    surprises = [launch for launch in checked if launch.surprising]
+    for launch in surprises:
+        click.echo(
+            f"{'fails' if launch.expected else 'compiles, unexpectedly'}: {launch.id}: {launch.message[:200]}"
+        )
     for target in targets:
-        mine = [row for row in rows if row.target == target.name]
-        compiled = sum(row.compiled for row in mine)
-        surprising, distinct = sum(row.surprising for row in mine), {row.digest for row in mine} - {None}
-        seconds = sum(row.compile_s for row in mine)
+        mine = [launch for launch in checked if launch.target == target.name]
+        compiled = sum(launch.compiled for launch in mine)
+        surprising, distinct = (
+            sum(launch.surprising for launch in mine),
+            {launch.digest for launch in mine} - {None},
+        )
+        seconds = sum(launch.compile_s for launch in mine)
         click.echo(
             f"{side.toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, "
             f"{len(distinct)} distinct, {surprising} surprises, {seconds:.1f} s"
@@ -214,14 +219,14 @@ def verify_command(
     GPU's peak. Ends with 1 if a launch is wrong or does not run. The packages of a pack must be installed for
     the interpreter, with a torch for its GPU.
     """
-    rows: list[dict[str, Any]] = []
+    verified: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:
         if line.startswith("{"):
-            if not rows:
+            if not verified:
                 click.echo(_HEADING)
-            rows.append(json.loads(line))
-            click.echo(_verified_line(rows[-1]))
+            verified.append(json.loads(line))
+            click.echo(_verified_line(verified[-1]))
 
     kernels = packs.load(selection.corpus_folder(config), selection.packs)
     patterns = [f"{name}/*" for name in kernels.packs] if workload == "*" and kernels.packs else [workload]
@@ -234,13 +239,13 @@ def verify_command(
         words += ["--corpus", kernels.root, "--targets", config.shipped / "targets", "--part", part]
         code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line) or code
     if json_path:
-        options.write_json(json_path, rows)
-    if not rows and code == 0:
+        options.write_json(json_path, verified)
+    if not verified and code == 0:
         raise NothingComparedError(
             f"nothing was verified: no launch of {workload} is one for {target} and this release of Triton",
             hint="`irdiff corpus list --json -` says what each launch expects",
         )
-    if not rows:
+    if not verified:
         lines = log.read_text(errors="replace").strip().splitlines()[-3:]
         raise NothingComparedError(
             f"nothing was verified: the verifier ended with {code}:\n" + "\n".join(lines),
@@ -248,10 +253,10 @@ def verify_command(
             log_path=str(log),
         )
     if markdown_path:
-        table = "\n".join([_HEADING, *map(_verified_line, rows)])
-        options.write_output(markdown_path, f"{_agreement(rows)}. {_LEGEND}\n\n{table}\n")
-    click.echo(_agreement(rows))
-    return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
+        table = "\n".join([_HEADING, *map(_verified_line, verified)])
+        options.write_output(markdown_path, f"{_agreement(verified)}. {_LEGEND}\n\n{table}\n")
+    click.echo(_agreement(verified))
+    return ExitCode.DONE if all(launch["ok"] for launch in verified) else ExitCode.ANSWER_IS_NO
 
 
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too
@@ -269,24 +274,23 @@ _LEGEND = (
 )
 
 
-def _verified_line(row: Mapping[str, Any]) -> str:
-    reason = str(row.get("why"))[:160].replace("|", "\\|")
-    state = "ok" if row["ok"] else f"**wrong**: {reason}"
-    return _ROW.format(f"`{row['id']}`", state, *_verified_cells(row))
+def _verified_line(launch: Mapping[str, Any]) -> str:
+    reason = str(launch.get("why"))[:160].replace("|", "\\|")
+    state = "ok" if launch["ok"] else f"**wrong**: {reason}"
+    return _ROW.format(f"`{launch['id']}`", state, *_verified_cells(launch))
 
 
-def _agreement(rows: Sequence[Mapping[str, Any]]) -> str:
-    right = sum(bool(row["ok"]) for row in rows)
-    return (
-        f"{right} of {counted(len(rows), 'launch')} {'agrees' if right == 1 else 'agree'} with the reference"
-    )
+def _agreement(verified: Sequence[Mapping[str, Any]]) -> str:
+    right = sum(bool(launch["ok"]) for launch in verified)
+    verb = "agrees" if right == 1 else "agree"
+    return f"{right} of {counted(len(verified), 'launch')} {verb} with the reference"
 
 
-def _verified_cells(row: Mapping[str, Any]) -> list[str]:
+def _verified_cells(launch: Mapping[str, Any]) -> list[str]:
     """One text for each column. A `-` stands for what was not measured."""
-    used = row.get("tolerance_used")
-    rate = ("gb_per_s", ".0f", " GB/s") if row.get("peak_of") == "memory_tb_per_s" else None
-    rate = rate if rate and row.get("gb_per_s") is not None else ("tflops", ".1f", " TFLOP/s")
+    used = launch.get("tolerance_used")
+    rate = ("gb_per_s", ".0f", " GB/s") if launch.get("peak_of") == "memory_tb_per_s" else None
+    rate = rate if rate and launch.get("gb_per_s") is not None else ("tflops", ".1f", " TFLOP/s")
     columns = (
         ("max_abs_error", ".1e", ""),
         ("relative_norm", ".1e", ""),
@@ -295,9 +299,9 @@ def _verified_cells(row: Mapping[str, Any]) -> list[str]:
         ("tolerance_used", ".2f", ""),
         ("median_us", ".1f", " us"),
         rate,
-        ("peak_percent", ".1f", f" % {_PEAKS.get(row.get('peak_of', ''), row.get('peak_of'))}"),
+        ("peak_percent", ".1f", f" % {_PEAKS.get(launch.get('peak_of', ''), launch.get('peak_of'))}"),
     )
-    cells = ["-" if row.get(key) is None else f"{row[key]:{form}}{unit}" for key, form, unit in columns]
+    cells = ["-" if launch.get(key) is None else f"{launch[key]:{form}}{unit}" for key, form, unit in columns]
     if used is not None and used > 999:
         cells[4] = ">999"
     return cells

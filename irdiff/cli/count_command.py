@@ -72,16 +72,16 @@ def count_command(
     wanted = Pattern(words=pattern, expression=_expression(pattern) if regex else None)
     with run_argument.opened(run, config) as given:
         chosen = [case for case in _with_code(given.run) if case_ids.selects(cases, case.id)]
-        rows = [row for case in chosen for row in _counted(case, wanted, stages, given, config)]
+        counted_stages = [each for case in chosen for each in _counted(case, wanted, stages, given, config)]
         notes = [_not_counted(given.run, len(chosen))]
     if json_path:
-        options.write_json(json_path, [asdict(row) for row in rows])
-    if not rows:
+        options.write_json(json_path, [asdict(each) for each in counted_stages])
+    if not counted_stages:
         raise UsageError(
             f"{pattern} stands in none of the code of {counted(len(chosen), 'changed case')}",
             hint="--stage sass counts in machine code; --regex takes a regular expression over whole lines",
         )
-    _print(rows, notes, markdown=markdown)
+    _print(counted_stages, notes, markdown=markdown)
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
@@ -134,16 +134,16 @@ def _texts(case: Case, stage: str, given: GivenRun, config: Config) -> Sides[str
 # output
 
 
-def _print(rows: Sequence[_CountedStage], notes: Sequence[str], *, markdown: bool) -> None:
+def _print(counted_stages: Sequence[_CountedStage], notes: Sequence[str], *, markdown: bool) -> None:
     by_stage: dict[tuple[str, str], list[_CountedStage]] = {}
-    for row in sorted(rows, key=lambda row: (row.target, row.stage)):
-        by_stage.setdefault((row.stage, row.target), []).append(row)
+    for stage in sorted(counted_stages, key=lambda stage: (stage.target, stage.stage)):
+        by_stage.setdefault((stage.stage, stage.target), []).append(stage)
     whole = [
         [stage, target, str(len(here)), *_figures(_summed(here))]
         for (stage, target), here in by_stage.items()
     ]
-    differing = sorted(filter(lambda row: row.differs, rows), key=_by_difference)
-    each = [[row.case, row.kernel, row.stage, *_figures(row.counts)] for row in differing]
+    differing = sorted(filter(lambda stage: stage.differs, counted_stages), key=_by_difference)
+    each = [[stage.case, stage.kernel, stage.stage, *_figures(stage.counts)] for stage in differing]
     tables = [
         (("stage", "target", "cases", *_FIGURES), whole),
         (("case", "kernel", "stage", *_FIGURES), each),
@@ -158,14 +158,14 @@ def _print(rows: Sequence[_CountedStage], notes: Sequence[str], *, markdown: boo
         click.echo(note)
 
 
-def _by_difference(row: _CountedStage) -> tuple[int, str]:
-    return -abs(row.counts.head.total - row.counts.base.total), row.case
+def _by_difference(stage: _CountedStage) -> tuple[int, str]:
+    return -abs(stage.counts.head.total - stage.counts.base.total), stage.case
 
 
-def _summed(rows: Sequence[_CountedStage]) -> Sides[PatternCount]:
+def _summed(stages: Sequence[_CountedStage]) -> Sides[PatternCount]:
     return Sides(
-        base=pattern_counts.total(row.counts.base for row in rows),
-        head=pattern_counts.total(row.counts.head for row in rows),
+        base=pattern_counts.total(stage.counts.base for stage in stages),
+        head=pattern_counts.total(stage.counts.head for stage in stages),
     )
 
 

@@ -102,14 +102,14 @@ def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
     if stage == "launch":
         launches = (given.run.launches.get(digest or "") for digest in case.launches)
         return stage_diff.of_lines(stage, *(_launch(given.folder, launch) for launch in launches))
-    found = stage_diff.read(given.folder, case, stage)
-    if isinstance(found, str):
-        known = ", ".join(name for name, _ in in_stage_order(case.stages))
+    diff = stage_diff.read(given.folder, case, stage)
+    if isinstance(diff, str):
+        stages = ", ".join(name for name, _ in in_stage_order(case.stages))
         raise RunFolderError(
-            f"{escape.terminal(case.id)}: {escape.terminal(found)}",
-            hint=f"stages of this case: {escape.terminal(known)}",
+            f"{escape.terminal(case.id)}: {escape.terminal(diff)}",
+            hint=f"stages of this case: {escape.terminal(stages)}",
         )
-    return found
+    return diff
 
 
 def _launch(folder: Path, launch: Launch | None) -> list[str]:
@@ -119,12 +119,12 @@ def _launch(folder: Path, launch: Launch | None) -> list[str]:
     text = run_folder.artifact(folder, launch.launched.digest) or b""
     kinds = ("type", "constexpr", "attribute", "option")
     parts = (launch.signature, launch.constexprs, launch.attributes, launch.options)
-    rows = [
+    settings = [
         f"  {kind} {name} = {value}"
         for kind, part in zip(kinds, parts, strict=True)
         for name, value in part.items()
     ]
-    return [*text.decode(errors="replace").splitlines(), "compiled with", *rows]
+    return [*text.decode(errors="replace").splitlines(), "compiled with", *settings]
 
 
 def _lines(
@@ -205,9 +205,9 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
         for before, hunk in itertools.pairwise([range(0), *hunks]):
             if hunk.start > before.stop:
                 yield _gap(diff, range(before.stop, hunk.start))
-            found = [diff.line(index) for index in hunk]
-            shown += [line.text for line in found]
-            yield from _side_by_side(found, view) if view.side_by_side else _unified(found, view)
+            hunk_lines = [diff.line(index) for index in hunk]
+            shown += [line.text for line in hunk_lines]
+            yield from _side_by_side(hunk_lines, view) if view.side_by_side else _unified(hunk_lines, view)
         if hunks and hunks[-1].stop < len(diff.rows):
             yield _gap(diff, range(hunks[-1].stop, len(diff.rows)))
     if not view.raw:
@@ -231,8 +231,8 @@ def _gap(diff: StageDiff, left_out: range) -> Text:
     return Text(f"{'':13}{diff.left_out(left_out)}", style="dim")
 
 
-def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
-    for line in found:
+def _unified(lines: Sequence[DiffLine], view: View) -> Iterator[Text]:
+    for line in lines:
         text = Text(f"{_number(line.base_number)} {_number(line.head_number)} ", style="dim")
         text.append(f"{line.kind.value} ", style=_STYLE[line.kind])
         yield text.append_text(_content(line, view))
@@ -251,15 +251,15 @@ def _content(line: DiffLine, view: View) -> Text:
     return text
 
 
-def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
+def _side_by_side(lines: Sequence[DiffLine], view: View) -> Iterator[Text]:
     """Runs of removed and added lines stand next to each other."""
-    for is_edit, run in groupby(found, lambda line: line.kind in (Kind.REMOVED, Kind.ADDED)):
-        rows = list(run)
+    for is_edit, run in groupby(lines, lambda line: line.kind in (Kind.REMOVED, Kind.ADDED)):
+        same_kind = list(run)
         if not is_edit:
-            pairs: Iterable[tuple[DiffLine | None, DiffLine | None]] = zip(rows, rows, strict=True)
+            pairs: Iterable[tuple[DiffLine | None, DiffLine | None]] = zip(same_kind, same_kind, strict=True)
         else:
-            removed = [row for row in rows if row.kind is Kind.REMOVED]
-            pairs = zip_longest(removed, [row for row in rows if row.kind is Kind.ADDED])
+            removed = [each for each in same_kind if each.kind is Kind.REMOVED]
+            pairs = zip_longest(removed, [each for each in same_kind if each.kind is Kind.ADDED])
         for left, right in pairs:
             yield from _pair(left, right, view)
 

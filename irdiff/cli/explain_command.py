@@ -108,11 +108,11 @@ def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None,
         folder = saved or Path(name)
         if not saved:
             explanation.save(story.given.folder, run, case, folder)
-        row = next(row for row in explanation.reproduction(run, case) if row.side == side)
-        if not (folder / row.file).exists():
-            raise RunFolderError(f"the run folder holds no {row.file.partition('.')[2]} of {side}")
-        click.echo(escape.terminal(row.command(python)), err=True)
-        return row.run(python, folder, config)
+        alone = next(alone for alone in explanation.reproduction(run, case) if alone.side == side)
+        if not (folder / alone.file).exists():
+            raise RunFolderError(f"the run folder holds no {alone.file.partition('.')[2]} of {side}")
+        click.echo(escape.terminal(alone.command(python)), err=True)
+        return alone.run(python, folder, config)
 
 
 def _attributed(
@@ -130,9 +130,9 @@ def _attributed(
 
 
 def _write_lit(
-    path: Path, story: CaseStory, sides: Sides[Side] | None, found: Attribution | None, config: Config
+    path: Path, story: CaseStory, sides: Sides[Side] | None, attribution: Attribution | None, config: Config
 ) -> None:
-    if sides is None or found is None or found.step is None:
+    if sides is None or attribution is None or attribution.step is None:
         raise UsageError(
             f"{escape.terminal(story.case.id)}: no MLIR pass is responsible, so there is none to test",
             hint="choose a case whose origin names a pass: irdiff report RUN",
@@ -141,7 +141,7 @@ def _write_lit(
 
     with screen.status_line() as say:
         subject = explanation.to_replay(story.given.run, story.case, sides)
-        test = lit_test.generate(subject, found.step, config, say)
+        test = lit_test.generate(subject, attribution.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
 
@@ -161,12 +161,12 @@ class CaseStory:
 
     def section(self, title: str, lines: Iterable[str]) -> None:
         """Nothing at all where there are no lines."""
-        rows = list(lines)
-        if rows:
+        shown = list(lines)
+        if shown:
             self.console.print()
             self.say(title, "bold")
-        for row in rows:
-            self.say(row)
+        for text in shown:
+            self.say(text)
 
     def show(
         self, attribution: Attribution | None, sides: Sides[Side] | None, config: Config, corpora: Sides[Path]
@@ -184,10 +184,14 @@ class CaseStory:
         alone = [change for change in changes if not change.is_known_to_both]
         self.section("options that only one side's release knows", map(str, alone))
         timings = self.given.timing
-        rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
-        if not any(row.measurement for row in rows):
+        timings_of_case = (
+            [timing for timing in timings.cases if timing.case == self.case.id] if timings else []
+        )
+        if not any(timing.measurement for timing in timings_of_case):
             self.section("time, not measured", expected_times.of_case(self.case))
-        self.section("timing", (f"{row.gpu}: {timing_summary.in_words(row)}" for row in rows))
+        self.section(
+            "timing", (f"{timing.gpu}: {timing_summary.in_words(timing)}" for timing in timings_of_case)
+        )
         self.section("each side alone, from the IR that enters that stage", self._alone(sides))
 
     def _facts(self) -> None:
@@ -217,11 +221,11 @@ class CaseStory:
                 self.say(f"also: {text}", "dim")
             for line in witnesses.of(case):
                 self.say(line)
-        row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
-        if row:
-            count = len(row.group.members)
+        group = next((group for group in group_names.named(run) if group.group.id == case.group), None)
+        if group:
+            count = len(group.group.members)
             place = f"one of {count} cases in group" if count > 1 else "the only case in group"
-            self.say(f"{place} {row.number} ({row.short}): {row.group.title.replace('`', '')}", "dim")
+            self.say(f"{place} {group.number} ({group.short}): {group.group.title.replace('`', '')}", "dim")
         if case.error:
             self.say(case.error, "red")
         head = case.failures.head
@@ -241,8 +245,8 @@ class CaseStory:
         in_pass = f", pass {origin.pass_name}" if origin.pass_name else ""
         self.say(f"origin:  {origin.stage}{in_pass}", "bold")
         if attribution and attribution.step and attribution.step.argument:
-            known = attribution.step.options
-            self.say(f"         {attribution.step.argument}" + (f" {{{known}}}" if known else ""))
+            options = attribution.step.options
+            self.say(f"         {attribution.step.argument}" + (f" {{{options}}}" if options else ""))
         if origin.charged:
             self.say("charged: " + ", ".join(component.value for component in origin.charged))
         if origin.masked:
@@ -274,31 +278,31 @@ class CaseStory:
                 self.say(f"… the rest: {commands.diff(self.given.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
-        title, rows = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
+        title, places = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
         if stage == Stage.LAUNCH:
             changed = [file.path for file in self.given.run.reach.files] if self.given.run.reach else []
             title = "lines that launch it"
-            rows = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
-        lines = list(dict.fromkeys(rows))
+            places = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
+        lines = list(dict.fromkeys(places))
         more = [f"… and {len(lines) - _MAX_SOURCE_LINES} more"] if len(lines) > _MAX_SOURCE_LINES else []
         self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
         """What was seen next to the edit. Machine code is compared here as a disassembler shows it."""
-        yield from (row.words for row in self.case.findings)
+        yield from (finding.words for finding in self.case.findings)
         stages, artifacts = self.case.stages, self.case.artifacts.base
         kind = next((kind for kind in WITHOUT_TEXT.values() if kind.artifact in artifacts), None)
         if kind is None or stages.get(kind.status) is not StageStatus.CHANGED:
             return
         try:
             texts = disassembly.disassembled(self.given.folder, self.case, config)
-            found = equivalent(kind.status, texts.base, texts.head)
+            equality = equivalent(kind.status, texts.base, texts.head)
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
             return
-        if found.equal:
+        if equality.equal:
             yield "machine code: the disassembly is the same"
-        yield from (f"machine code: {row.words}" for row in found.findings)
+        yield from (f"machine code: {finding.words}" for finding in equality.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
         """What can be done with the files that the run folder has; nothing where it has none."""
@@ -307,14 +311,16 @@ class CaseStory:
             return
         by_tools = explanation.tool_commands(self.given.run, self.given.folder, self.case)
         yield from by_tools
-        rows = [row for row in explanation.reproduction(self.given.run, self.case) if row.file in files]
-        for row in () if by_tools else rows:
-            python = sides.of(row.side).toolchain.python if sides else "PYTHON"
-            yield f"{row.side}: {row.command(python)}"
+        commands_of_sides = [
+            alone for alone in explanation.reproduction(self.given.run, self.case) if alone.file in files
+        ]
+        for alone in () if by_tools else commands_of_sides:
+            python = sides.of(alone.side).toolchain.python if sides else "PYTHON"
+            yield f"{alone.side}: {alone.command(python)}"
         words = commands.explain(self.given.call, self.case.id)
         yield f"files:    {words} --save DIR"
         if not by_tools:
-            yield f"run here: {words} --exec {rows[-1].side}"
+            yield f"run here: {words} --exec {commands_of_sides[-1].side}"
 
 
 def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:

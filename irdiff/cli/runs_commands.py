@@ -55,48 +55,48 @@ def runs_group(
         with run_argument.opened(opened, config) as given:
             report_command.open_page(report_command.part_of(given.run, given.call), given, config)
         return
-    rows = run_list.listed(config.runs)
+    listed = run_list.listed(config.runs)
     if json_path:
-        options.write_json(json_path, [_run_json(row, run_list.outline(row)) for row in rows])
-    elif not rows:
+        options.write_json(json_path, [_run_json(run, run_list.outline(run)) for run in listed])
+    elif not listed:
         click.echo("there is no run yet; make one: irdiff compare triton==3.8.0 triton==3.9.0")
     else:
-        screen.print_table(_COLUMNS, [_cells(row, run_list.outline(row), config) for row in rows[:limit]])
-        if len(rows) > limit:
-            click.echo(f"… and {len(rows) - limit} older ones: --limit {len(rows)} shows all")
-        call = run_list.call_of(rows[0].path, config.runs)
+        screen.print_table(_COLUMNS, [_cells(run, run_list.outline(run), config) for run in listed[:limit]])
+        if len(listed) > limit:
+            click.echo(f"… and {len(listed) - limit} older ones: --limit {len(listed)} shows all")
+        call = run_list.call_of(listed[0].path, config.runs)
         click.echo(f"show one: {commands.command('report', call)}")
 
 
-def _cells(row: ListedRun, found: Outline | str, config: Config) -> list[Text]:
-    name = Text(escape.terminal(run_list.call_of(row.path, config.runs)), style="bold")
-    written = datetime.datetime.fromtimestamp(row.written).astimezone().strftime("%Y-%m-%d %H:%M")
-    if isinstance(found, str):
-        words: tuple[object, ...] = (escape.terminal(found, limit=80), "", "", "", "", "")
+def _cells(run: ListedRun, outline: Outline | str, config: Config) -> list[Text]:
+    name = Text(escape.terminal(run_list.call_of(run.path, config.runs)), style="bold")
+    written = datetime.datetime.fromtimestamp(run.written).astimezone().strftime("%Y-%m-%d %H:%M")
+    if isinstance(outline, str):
+        words: tuple[object, ...] = (escape.terminal(outline, limit=80), "", "", "", "", "")
     else:
-        verdicts = found.summary.verdicts
-        sides = (escape.terminal(phrases.side(side), limit=60) for side in (found.base, found.head))
-        counts = (verdicts.get(Verdict.CHANGED, 0), verdicts.get(Verdict.BROKEN, 0), len(found.groups))
-        words = (*sides, found.summary.cases, *counts)
-    return [name, *(Text(str(word)) for word in (written, *words, _size(row.size_bytes)))]
+        verdicts = outline.summary.verdicts
+        sides = (escape.terminal(phrases.side(side), limit=60) for side in (outline.base, outline.head))
+        counts = (verdicts.get(Verdict.CHANGED, 0), verdicts.get(Verdict.BROKEN, 0), len(outline.groups))
+        words = (*sides, outline.summary.cases, *counts)
+    return [name, *(Text(str(word)) for word in (written, *words, _size(run.size_bytes)))]
 
 
 def _size(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:.1f} MB"
 
 
-def _run_json(row: ListedRun, found: Outline | str) -> dict[str, Any]:
-    named = {"name": row.name, "path": str(row.path), "size_bytes": row.size_bytes}
-    if isinstance(found, str):
-        return {**named, "problem": found}
+def _run_json(run: ListedRun, outline: Outline | str) -> dict[str, Any]:
+    named = {"name": run.name, "path": str(run.path), "size_bytes": run.size_bytes}
+    if isinstance(outline, str):
+        return {**named, "problem": outline}
     return {
         **named,
-        "created": found.created,
-        "base": found.base.spec,
-        "head": found.head.spec,
-        "cases": found.summary.cases,
-        "groups": len(found.groups),
-        "verdicts": found.summary.verdicts,
+        "created": outline.created,
+        "base": outline.base.spec,
+        "head": outline.head.spec,
+        "cases": outline.summary.cases,
+        "groups": len(outline.groups),
+        "verdicts": outline.summary.verdicts,
     }
 
 
@@ -123,15 +123,15 @@ def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_
     """Remove runs that are neither among the newest --keep nor younger than --older-than."""
     if keep is None and age_s is None:
         raise UsageError("say which runs are old", hint="as in --keep 20, or --older-than 30d")
-    rows = run_list.listed(config.runs)
+    listed = run_list.listed(config.runs)
     bound = datetime.datetime.now(datetime.UTC).timestamp() - (age_s or 0.0)
-    old = [row for row in rows[keep or 0 :] if age_s is None or row.written < bound]
-    for row in old:
+    old = [run for run in listed[keep or 0 :] if age_s is None or run.written < bound]
+    for run in old:
         if not dry_run:
-            run_place.remove(row.path)
-        click.echo(f"{'would remove' if dry_run else 'removed'} {escape.terminal(row.name)}")
-    freed = _size(sum(row.size_bytes for row in old))
-    click.echo(f"{len(old)} {'to remove' if dry_run else 'removed'} ({freed}), {len(rows) - len(old)} kept")
+            run_place.remove(run.path)
+        click.echo(f"{'would remove' if dry_run else 'removed'} {escape.terminal(run.name)}")
+    freed = _size(sum(run.size_bytes for run in old))
+    click.echo(f"{len(old)} {'to remove' if dry_run else 'removed'} ({freed}), {len(listed) - len(old)} kept")
 
 
 # what is new between two runs
@@ -154,28 +154,28 @@ def diff_runs_command(
     cases, or other lines of a case differ.
     """
     with run_argument.opened(old, config) as before, run_argument.opened(new, config) as after:
-        found = run_changes.between(before.run, after.run)
+        changes = run_changes.between(before.run, after.run)
     if json_path:
-        options.write_json(json_path, _changes_json(found))
+        options.write_json(json_path, _changes_json(changes))
     if str(json_path) != "-":
-        screen.print_lines(Console(), _lines(found, before, after, limit or _SHOWN_CHANGES))
-    return ExitCode.ANSWER_IS_NO if exit_code and not found.is_empty else ExitCode.DONE
+        screen.print_lines(Console(), _lines(changes, before, after, limit or _SHOWN_CHANGES))
+    return ExitCode.ANSWER_IS_NO if exit_code and not changes.is_empty else ExitCode.DONE
 
 
-def _lines(found: RunChanges, old: GivenRun, new: GivenRun, limit: int) -> Iterator[Text]:
-    yield Text(escape.terminal(found.counts.sentence(old.call)), style="bold")
+def _lines(changes: RunChanges, old: GivenRun, new: GivenRun, limit: int) -> Iterator[Text]:
+    yield Text(escape.terminal(changes.counts.sentence(old.call)), style="bold")
     for name, one in (("old", old), ("new", new)):
         yield Text(escape.terminal(f"{name} {one.call}: {headline.of(one.run)}"), style="dim")
-    for note in found.notes:
+    for note in changes.notes:
         yield Text(f"note: {escape.terminal(note)}", style="yellow")
-    before, after = ({row.group.id: row for row in group_names.named(one.run)} for one in (old, new))
+    before, after = ({group.group.id: group for group in group_names.named(one.run)} for one in (old, new))
     parts = {
-        "new groups": [_group(group, after) for group in found.new],
-        "gone groups": [_group(group, before) for group in found.gone],
-        "changed groups": [_changed(row, after) for row in found.changed],
-        "cases with another verdict, edit or facts": list(map(str, found.cases)),
-        "cases that only the old run looked at": found.only_old,
-        "cases that only the new run looked at": found.only_new,
+        "new groups": [_group(group, after) for group in changes.new],
+        "gone groups": [_group(group, before) for group in changes.gone],
+        "changed groups": [_changed(group, after) for group in changes.changed],
+        "cases with another verdict, edit or facts": list(map(str, changes.cases)),
+        "cases that only the old run looked at": changes.only_old,
+        "cases that only the new run looked at": changes.only_new,
     }
     for title, lines in parts.items():
         if lines:
@@ -183,45 +183,45 @@ def _lines(found: RunChanges, old: GivenRun, new: GivenRun, limit: int) -> Itera
         yield from (Text(escape.terminal(f"  {line}")) for line in lines[:limit])
         if len(lines) > limit:
             yield Text(f"  … and {len(lines) - limit} more: --limit {len(lines)} shows all", style="dim")
-    shown = [*found.new, *(row.new for row in found.changed)]
+    shown = [*changes.new, *(group.new for group in changes.changed)]
     if shown:
         command = commands.explain(new.call, after[shown[0].id].short)
         yield Text(f"\n{escape.terminal(command)}", style="dim")
 
 
 def _group(group: ChangeGroup, names: Mapping[str, NamedGroup]) -> str:
-    row = names[group.id]
+    named = names[group.id]
     title = group.title.replace("`", "")
-    return f"{row.number:>3} {row.short}  {title}  ({counted(len(group.members), 'case')})"
+    return f"{named.number:>3} {named.short}  {title}  ({counted(len(group.members), 'case')})"
 
 
-def _changed(row: ChangedGroup, names: Mapping[str, NamedGroup]) -> str:
-    parts = ((row.joined, "more"), (row.left, "fewer"), (row.edited, "with other lines"))
+def _changed(group: ChangedGroup, names: Mapping[str, NamedGroup]) -> str:
+    parts = ((group.joined, "more"), (group.left, "fewer"), (group.edited, "with other lines"))
     words = [f"{len(cases)} {word}" for cases, word in parts if cases]
-    return f"{_group(row.new, names)}: {', '.join(words)}"
+    return f"{_group(group.new, names)}: {', '.join(words)}"
 
 
-def _changes_json(found: RunChanges) -> dict[str, Any]:
+def _changes_json(changes: RunChanges) -> dict[str, Any]:
     return {
         "schema": "irdiff-run-changes/1",
-        "new": [group.id for group in found.new],
-        "gone": [group.id for group in found.gone],
+        "new": [group.id for group in changes.new],
+        "gone": [group.id for group in changes.gone],
         "changed": [
-            {"group": row.new.id, "joined": row.joined, "left": row.left, "edited": row.edited}
-            for row in found.changed
+            {"group": each.new.id, "joined": each.joined, "left": each.left, "edited": each.edited}
+            for each in changes.changed
         ],
         "cases": [
             {
-                "case": row.new.id,
-                "verdicts": [row.old.verdict, row.new.verdict],
-                "edits": [row.old.edit, row.new.edit],
-                "facts": [{"path": f.path, "old": f.base, "new": f.head} for f in row.facts],
+                "case": each.new.id,
+                "verdicts": [each.old.verdict, each.new.verdict],
+                "edits": [each.old.edit, each.new.edit],
+                "facts": [{"path": f.path, "old": f.base, "new": f.head} for f in each.facts],
             }
-            for row in found.cases
+            for each in changes.cases
         ],
-        "only_old": found.only_old,
-        "only_new": found.only_new,
-        "notes": found.notes,
+        "only_old": changes.only_old,
+        "only_new": changes.only_new,
+        "notes": changes.notes,
     }
 
 
@@ -257,7 +257,9 @@ def merged(folders: Sequence[Path], out: Path, *, partial: bool) -> Run:
         store = Store(Path(scratch))
         digests = set()
         for folder, run in zip(folders, runs, strict=True):
-            names = {row.digest for case in run.cases for side in case.artifacts for row in side.values()}
+            names = {
+                artifact.digest for case in run.cases for side in case.artifacts for artifact in side.values()
+            }
             contents = (run_folder.artifact(folder, name) for name in names)
             digests |= {store.put(content) for content in contents if content is not None}
         run_folder.write(out, joined, store, digests)

@@ -92,11 +92,11 @@ def time_command(
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:
-            found = timing.simulate(timing_file.read_samples(simulate), protocol)
+            results = timing.simulate(timing_file.read_samples(simulate), protocol)
         elif take is not None:
-            found = _taken(given, take, config)
+            results = _taken(given, take, config)
         else:
-            asked = TimingOptions(
+            chosen = TimingOptions(
                 patterns=cases,
                 every=every,
                 protocol=protocol,
@@ -104,12 +104,12 @@ def time_command(
                 say=lambda line: log.print(line, markup=False),
                 bundle_of=(lambda case: session.parse(case)[0]) if versions else None,
             )
-            found = _timed(given, asked)
+            results = _timed(given, chosen)
     if json_path is not None:
-        options.write_output(json_path, timing_file.dump(found))
+        options.write_output(json_path, timing_file.dump(results))
     if str(json_path) != "-":
-        show(found, Console(highlight=False))
-    return int(exit_code(found))
+        show(results, Console(highlight=False))
+    return int(exit_code(results))
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
     yield GivenRun(folder=folder, call=call, is_archive=False)
 
 
-def _timed(given: GivenRun, asked: TimingOptions) -> TimingResults:
+def _timed(given: GivenRun, chosen: TimingOptions) -> TimingResults:
     folder = shlex.quote(str(given.folder))
     elsewhere = (
         "  to time it on another host, where no compiler and no corpus is needed:\n"
@@ -138,7 +138,7 @@ def _timed(given: GivenRun, asked: TimingOptions) -> TimingResults:
         f"    {commands.command('time', given.call, '--take', 'timed.zip')}   # here"
     )
     try:
-        return timing.time_run(given.folder, asked)
+        return timing.time_run(given.folder, chosen)
     except (NoGpuError, GpuProcessError) as error:
         raise type(error)(error.what, hint=f"{error.hint}\n{elsewhere}") from error
 
@@ -156,19 +156,19 @@ def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
                 f"{text} is no copy of {given.call}: its timings are of other binaries",
                 hint="give the folder, or a zip of it, that `irdiff time` wrote on the GPU host",
             )
-        found = timing_file.join(given.folder, [other.folder])
-    if found is None:
+        results = timing_file.join(given.folder, [other.folder])
+    if results is None:
         raise UsageError(f"{text} has no timings", hint="run `irdiff time` on it, on a host with a GPU")
-    return found
+    return results
 
 
-def exit_code(found: TimingResults) -> ExitCode:
+def exit_code(results: TimingResults) -> ExitCode:
     """Gives 4 where a case that a GPU here could run was not launched, or not by every process because a GPU
     was lost. Faults and differences are findings, and change nothing.
     """
-    left_out = any(row.outputs.status is OutputStatus.NOT_LAUNCHED for row in found.cases)
-    lost = any(gpu.stopped for gpu in found.gpus)
-    lost = lost or any(not row.reason.startswith(NO_SUCH_GPU) for row in found.not_timed)
+    left_out = any(case.outputs.status is OutputStatus.NOT_LAUNCHED for case in results.cases)
+    lost = any(gpu.stopped for gpu in results.gpus)
+    lost = lost or any(not case.reason.startswith(NO_SUCH_GPU) for case in results.not_timed)
     return ExitCode.NOT_COMPARED if left_out or lost else ExitCode.DONE
 
 
@@ -182,52 +182,59 @@ _COLUMNS = (
 )
 
 
-def show(found: TimingResults, console: Console) -> None:
+def show(results: TimingResults, console: Console) -> None:
     """An id is never cut: it is there to be copied."""
-    rows = [[Text(cell) for cell in _cells(row)] for row in sorted(found.cases, key=_rank)]
+    rows = [[Text(cell) for cell in _cells(case)] for case in sorted(results.cases, key=_rank)]
     if rows:
         width = console.width if console.is_terminal else None
         screen.print_lines(console, tables.lines(_COLUMNS, rows, width))
-    screen.print_lines(console, map(Text, _summary(found)))
+    screen.print_lines(console, map(Text, _summary(results)))
 
 
-def _rank(row: CaseTiming) -> tuple[int, float]:
-    if row.outputs.status in BAD_OUTPUTS:
+def _rank(case: CaseTiming) -> tuple[int, float]:
+    if case.outputs.status in BAD_OUTPUTS:
         return (0, 0.0)
-    return (1, -row.measurement.ratio) if row.measurement else (2, 0.0)
+    return (1, -case.measurement.ratio) if case.measurement else (2, 0.0)
 
 
-def _cells(row: CaseTiming) -> tuple[str, ...]:
-    outputs, found = timing_summary.outputs_in_words(row.outputs), row.measurement
-    if found is None:
-        word = "faulted" if row.outputs.status in FAULTS else "not measured"
-        return (row.case, word, "", "", "", "", "", outputs)
+def _cells(case: CaseTiming) -> tuple[str, ...]:
+    outputs, measured = timing_summary.outputs_in_words(case.outputs), case.measurement
+    if measured is None:
+        word = "faulted" if case.outputs.status in FAULTS else "not measured"
+        return (case.case, word, "", "", "", "", "", outputs)
     change, low, high = (
-        f"{100 * (ratio - 1):+.2f}" for ratio in (found.ratio, found.ratio_low, found.ratio_high)
+        f"{100 * (ratio - 1):+.2f}" for ratio in (measured.ratio, measured.ratio_low, measured.ratio_high)
     )
-    figures = (f"{change} %", f"{low} to {high} %", f"{100 * found.noise_floor:.2f} %")
-    return (row.case, found.speed, *figures, f"{found.base_us:.2f}", f"{found.head_us:.2f}", outputs)
+    figures = (f"{change} %", f"{low} to {high} %", f"{100 * measured.noise_floor:.2f} %")
+    return (
+        case.case,
+        measured.speed,
+        *figures,
+        f"{measured.base_us:.2f}",
+        f"{measured.head_us:.2f}",
+        outputs,
+    )
 
 
-def _summary(found: TimingResults) -> Iterator[str]:
+def _summary(results: TimingResults) -> Iterator[str]:
     """What of all was found, wrong results and faults, and why there is no verdict."""
-    summary = timing_summary.of_results(found)
+    summary = timing_summary.of_results(results)
     yield ""
     yield summary.headline
-    yield from (f"{row.case_id}: {row.words}" for row in summary.wrong)
-    for row in found.cases:
-        if row.measurement and row.measurement.why:
-            yield f"{row.case}: {row.measurement.speed}: {row.measurement.why}"
-        elif not row.measurement and row.note and row.outputs.status not in BAD_OUTPUTS:
-            yield f"{row.case}: not measured: {row.note}"
-    for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
+    yield from (f"{case.case_id}: {case.words}" for case in summary.wrong)
+    for case in results.cases:
+        if case.measurement and case.measurement.why:
+            yield f"{case.case}: {case.measurement.speed}: {case.measurement.why}"
+        elif not case.measurement and case.note and case.outputs.status not in BAD_OUTPUTS:
+            yield f"{case.case}: not measured: {case.note}"
+    for reason, count in Counter(case.reason.split(":")[0] for case in results.not_timed).items():
         yield f"{counted(count, 'case')} not timed: {reason}"
-    for gpu in found.gpus:
+    for gpu in results.gpus:
         name = f"{gpu.name} ({gpu.uuid})"
         if gpu.stopped:
             yield f"{name}: {gpu.stopped}"
         share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
         yield f"{name}: {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it"
         if not gpu.trustworthy:
-            why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
+            why = ", ".join([*gpu.throttled, *(f"shared with {process}" for process in gpu.other_processes)])
             yield f"  NOT A PASS: the GPU was not fit to measure on: {why}"

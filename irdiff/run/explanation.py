@@ -94,8 +94,10 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
-        found = Attributor(EditReader(ArtifactComparator(store, llvm.reprint)), replayer).attribute(subject)
-        return with_llvm_pass(found, subject, replayer)
+        attribution = Attributor(EditReader(ArtifactComparator(store, llvm.reprint)), replayer).attribute(
+            subject
+        )
+        return with_llvm_pass(attribution, subject, replayer)
 
 
 def to_replay(run: Run, case: Case, sides: Sides[Side]) -> CaseToReplay:
@@ -108,7 +110,7 @@ def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
     """Where the files of each side's kernels lie: those of its revision, or of the corpus that both had."""
     shared = corpus or config.shipped / "corpus"
     revisions = Sides(base=run.base, head=run.head)
-    return revisions.map(lambda row: kernel_sources.root_of(row.corpus, config) or shared)
+    return revisions.map(lambda revision: kernel_sources.root_of(revision.corpus, config) or shared)
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
@@ -131,15 +133,15 @@ def launching_lines(kernel: str, root: Path, changed: Sequence[str]) -> list[str
     """
     launches = re.compile(rf"\b{re.escape(kernel)}\s*\[")
     for paths in ([root / path for path in changed], sorted(root.rglob("*.py"))):
-        found = [
+        lines = [
             f"{path.relative_to(root)}:{number}: {line.strip()}"
             for path in paths
             if path.suffix == ".py" and path.is_file()
             for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
             if launches.search(line)
         ]
-        if found:
-            return found
+        if lines:
+            return lines
     return []
 
 
@@ -195,7 +197,7 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     target = next(target for target in run.targets if target.name == case.target)
     kind = backends.of(target.backend).BINARY
     wanted = stage if stage in TEXTS or kind is None else kind.artifact
-    rows = []
+    sides = []
     for side, revision in (("base", run.base), ("head", run.head)):
         name = f"{side}.{before}"
         backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
@@ -206,8 +208,8 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
         )
         chosen = settings.split(revision.spec)[1]
         variables = {name: value for name, value in chosen.items() if name.isupper()}
-        rows.append(Alone(side=side, file=name, code=code, variables=variables))
-    return rows
+        sides.append(Alone(side=side, file=name, code=code, variables=variables))
+    return sides
 
 
 def held(folder: Path, run: Run, case: Case) -> dict[str, bytes]:
@@ -215,11 +217,11 @@ def held(folder: Path, run: Run, case: Case) -> dict[str, bytes]:
     damaged run. A side that was not launched, or ended before that stage, has none.
     """
     files: dict[str, bytes] = {}
-    for row in reproduction(run, case):
-        artifact = case.artifacts.of(row.side).get(row.file.partition(".")[2])
+    for alone in reproduction(run, case):
+        artifact = case.artifacts.of(alone.side).get(alone.file.partition(".")[2])
         content = run_folder.artifact(folder, artifact.digest) if artifact else None
         if content is not None:
-            files[row.file] = content
+            files[alone.file] = content
     return files
 
 
@@ -231,7 +233,7 @@ def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
     """
     files = {out / name: content for name, content in held(folder, run, case).items()}
     if not files:
-        names = " or ".join(row.file for row in reproduction(run, case))
+        names = " or ".join(alone.file for alone in reproduction(run, case))
         raise RunFolderError(
             f"the run folder holds no {names} of this case, so there is nothing to save or to compile",
             hint="choose a case whose code changed",
@@ -254,13 +256,13 @@ def tool_commands(run: Run, folder: Path, case: Case) -> list[str]:
 
     A text that an LLVM cannot read was respelled for it: the notes of the run say how.
     """
-    rows = []
+    commands = []
     for name, revision in (("base", run.base), ("head", run.head)):
         key = case.launches.of(name)
         if key and tools.is_tool(revision.spec) and case.artifacts.of(name):
             words = _tool_words(run, folder, case, name, run.launches[key])
-            rows.append(f"{name}: {shlex.join(words)}")
-    return rows
+            commands.append(f"{name}: {shlex.join(words)}")
+    return commands
 
 
 def _tool_words(run: Run, folder: Path, case: Case, name: str, launch: Launch) -> list[str]:

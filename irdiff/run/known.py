@@ -67,8 +67,8 @@ def _left(group: ChangeGroup, cases: Mapping[str, Case]) -> ChangeGroup | None:
     members = tuple(member for member in group.members if member in cases)
     if group.representative in cases or not members:
         return replace(group, members=members) if members else None
-    rows = {member: row for member in members if (row := cases[member].summary)}
-    example = max(rows, key=lambda member: report_classes.gravity(rows[member]), default=members[0])
+    summaries = {member: summary for member in members if (summary := cases[member].summary)}
+    example = max(summaries, key=lambda member: report_classes.gravity(summaries[member]), default=members[0])
     left = replace(group, members=members, representative=example)
-    row = rows.get(example)
-    return replace(left, severity=row.severity, reasons=row.reasons) if row else left
+    summary = summaries.get(example)
+    return replace(left, severity=summary.severity, reasons=summary.reasons) if summary else left

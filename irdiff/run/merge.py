@@ -55,12 +55,13 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         environment=_environment(runs),
         summary=radius.summarize(cases, targets),
         cases=cases,
-        launches=dict(sorted({key: row for run in runs for key, row in run.launches.items()}.items())),
+        launches=dict(sorted({key: each for run in runs for key, each in run.launches.items()}.items())),
         groups=_groups(runs, {case.id: case for case in cases}),
         reach=_reach([run.reach for run in runs if run.reach]),
         edited_lines=_edited_lines([run.edited_lines for run in runs if run.edited_lines]),
         runtime=tuple(
-            same[0] for same in _by_key((row for run in runs for row in run.runtime), lambda row: row.path)
+            same[0]
+            for same in _by_key((each for run in runs for each in run.runtime), lambda each: each.path)
         ),
         notes=tuple(notes),
         unexamined=tuple(dict.fromkeys(clause for run in runs for clause in run.unexamined)),
@@ -74,12 +75,12 @@ def _options(runs: Sequence[Run]) -> Options:
     return replace(
         every[0],
         cases=_cases_of(runs),
-        tiers=tuple(dict.fromkeys(tier for row in every for tier in row.tiers)),
-        stages=tuple(dict.fromkeys(stage for row in every for stage in row.stages)),
-        use_cache=any(row.use_cache for row in every),
-        recheck=all(row.recheck for row in every),
-        attribute=all(row.attribute for row in every),
-        configs=min((row.configs for row in every if row.configs is not None), default=None),
+        tiers=tuple(dict.fromkeys(tier for options in every for tier in options.tiers)),
+        stages=tuple(dict.fromkeys(stage for options in every for stage in options.stages)),
+        use_cache=any(options.use_cache for options in every),
+        recheck=all(options.recheck for options in every),
+        attribute=all(options.attribute for options in every),
+        configs=min((options.configs for options in every if options.configs is not None), default=None),
     )
 
 
@@ -88,8 +89,8 @@ def _cases_of(runs: Sequence[Run]) -> tuple[str, ...]:
     chosen = {run.options.cases for run in runs}
     if len(chosen) == 1:
         return chosen.pop()
-    rows = [run.options.cases or tuple(f"@{target.name}" for target in run.targets) for run in runs]
-    return tuple(dict.fromkeys(pattern for row in rows for pattern in row))
+    patterns = [run.options.cases or tuple(f"@{target.name}" for target in run.targets) for run in runs]
+    return tuple(dict.fromkeys(pattern for of_run in patterns for pattern in of_run))
 
 
 def _check_same(first: Run, other: Run) -> None:
@@ -101,20 +102,20 @@ def _check_same(first: Run, other: Run) -> None:
 
 
 def _cases(runs: Sequence[Run]) -> tuple[Case, ...]:
-    found: dict[str, Case] = {}
+    by_id: dict[str, Case] = {}
     for case in (case for run in runs for case in run.cases):
-        if case.id in found:
+        if case.id in by_id:
             raise UsageError(f"case {case.id[:200]!a} is in two of the runs", hint="give each shard once")
-        found[case.id] = case
-    return tuple(found[case_id] for case_id in sorted(found))
+        by_id[case.id] = case
+    return tuple(by_id[case_id] for case_id in sorted(by_id))
 
 
 def _targets(runs: Sequence[Run]) -> tuple[Target, ...]:
-    found: dict[str, Target] = {}
+    by_name: dict[str, Target] = {}
     for target in (target for run in runs for target in run.targets):
-        if found.setdefault(target.name, target) != target:
+        if by_name.setdefault(target.name, target) != target:
             raise UsageError(f"target {target.name[:100]!a} is not the same in all runs")
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 def _environment(runs: Sequence[Run]) -> dict[str, str]:
@@ -142,7 +143,7 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
     members = tuple(sorted(member for part in parts for member in part.members))
-    causes = [(cases[member], row.causes) for member in members if (row := cases[member].summary)]
+    causes = [(cases[member], summary.causes) for member in members if (summary := cases[member].summary)]
     return replace(
         shortest,
         title=titles.of_group(causes) if len(causes) == len(members) else shortest.title,
@@ -186,17 +187,20 @@ def _edited_lines(parts: Sequence[EditedLines]) -> EditedLines | None:
 
 
 def _edited_source(same: Sequence[EditedSource]) -> EditedSource:
-    rows = _by_key((line for source in same for line in source.lines), lambda line: line.number)
+    by_line = _by_key((line for source in same for line in source.lines), lambda line: line.number)
     return replace(
-        same[0], lines=tuple(replace(row[0], cases=sum(line.cases for line in row)) for row in rows)
+        same[0],
+        lines=tuple(
+            replace(same_line[0], cases=sum(line.cases for line in same_line)) for same_line in by_line
+        ),
     )
 
 
-def _by_key(rows: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
-    found: dict[object, list[T]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return list(found.values())
+def _by_key(values: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
+    by_key: dict[object, list[T]] = {}
+    for value in values:
+        by_key.setdefault(key(value), []).append(value)
+    return list(by_key.values())
 
 
 # shards
