@@ -138,7 +138,7 @@ def test_a_program_shows_what_is_computed_before_a_launch(author):
         "program/run:run",
         "program/run:small",
     }
-    assert "of each autotuning list 1 configs are compared (--configs)" in " ".join(found.run["notes"])
+    assert "only the first config of each autotuner was compared (--configs)" in " ".join(found.run["notes"])
     assert not (author.repo / "program").exists() and not git(author.repo, "status", "--porcelain")
 
 
