@@ -226,6 +226,8 @@ class CaseStory:
             count = len(group.group.members)
             place = f"one of {count} cases in group" if count > 1 else "the only case in group"
             self.say(f"{place} {group.number} ({group.short}): {group.group.title.replace('`', '')}", "dim")
+        if (calls := explanation.calls(self.given.folder, case)) > 1:
+            self.say(f"launched {calls} times with this kernel; figures of work are of the first call", "dim")
         if case.error:
             self.say(case.error, "red")
         head = case.failures.head

@@ -37,6 +37,7 @@ from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _AFRESH = "TRITON_ALWAYS_COMPILE"
+_CALL = re.compile(r"^call \d+$", re.MULTILINE)
 
 
 def sides_again(run: Run, case: Case, corpus: Path | None, config: Config) -> Sides[Side]:
@@ -104,6 +105,13 @@ def to_replay(run: Run, case: Case, sides: Sides[Side]) -> CaseToReplay:
     target = next(target for target in run.targets if target.name == case.target)
     launches = case.launches.map(lambda key: run.launches.get(key or ""))
     return CaseToReplay(case=case, sides=sides, launches=launches, target=target)
+
+
+def calls(folder: Path, case: Case) -> int:
+    """Counts the calls that share the case's compiled kernel: each has a heading in the launch's text."""
+    launch = case.artifacts.head.get(Stage.LAUNCH) or case.artifacts.base.get(Stage.LAUNCH)
+    text = run_folder.artifact(folder, launch.digest) if launch else None
+    return len(_CALL.findall(text.decode(errors="replace"))) if text else 0
 
 
 def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
