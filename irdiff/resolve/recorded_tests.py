@@ -137,7 +137,7 @@ class Collection:
 
 
 def collected(session: TestSession, target: Target, config: Config) -> Collection:
-    """Raises ToolchainError where pytest does not start, UsageError where it finds nothing."""
+    """Raises ToolchainError where pytest does not start."""
     folder = _folder(session, target, (), config)
     if not (folder / _DONE).exists():
         _started(folder)
@@ -146,14 +146,22 @@ def collected(session: TestSession, target: Target, config: Config) -> Collectio
     rows = list(_lines(folder / _COLLECTED))
     errors = {row["file"]: row["error"] for row in rows if "error" in row}
     names = _by_identity({row["test"]: row["identity"] for row in rows if "test" in row})
-    if not names:
-        said = next(iter(errors.values()), "it found none").strip().splitlines()[-1]
-        raise UsageError(
-            f"{session.toolchain.spec}: pytest collects no test of {' '.join(session.paths)}: {said}",
-            hint="name files or folders of tests from the repository's root: --tests tests/test_norm.py; "
-            "packages that they import: --with torch --with numpy",
-        )
     return Collection(names=names, errors=errors)
+
+
+def no_tests(session: TestSession, collection: Collection) -> UsageError:
+    side = session.toolchain.spec
+    if collection.errors:
+        file, error = next(iter(collection.errors.items()))
+        said = error.strip().splitlines()[-1].removeprefix("E ").strip()
+        return UsageError(
+            f"{side}: pytest cannot collect {file}: {said}",
+            hint="name the packages that the tests import: --with torch --with numpy",
+        )
+    return UsageError(
+        f"{side}: pytest finds no test in {' '.join(session.paths) or 'the repository'}",
+        hint="name files or folders of tests from the repository's root: --tests tests/test_norm.py",
+    )
 
 
 def _by_identity(identities: Mapping[str, str]) -> Mapping[str, str]:

@@ -114,6 +114,8 @@ def _cases(
         sessions.map(lambda session: recorded_tests.collected(session, target, config))
     )
     every = {identity for collection in collections for identity in collection.names}
+    if not every:
+        raise recorded_tests.no_tests(sessions.head, collections.head)
     chosen = set(recorded_tests.sample(every, sample))
     say(f"{target.name}: running {len(chosen):,} of {len(every):,} tests without a GPU")
     recordings = sessions.zip(collections).map(

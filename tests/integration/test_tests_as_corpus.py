@@ -16,6 +16,7 @@ toolchain = "triton==3.9.0"
 packages = ["cloudpickle", "numpy", "pytest", "torch==2.13.0"]
 """
 TESTS = text_of("pytest/test_ops.py")
+NEW = "from test_ops import launch_scale\n\n\ndef test_new():\n    launch_scale()\n"
 SUMS = """
 import torch
 import triton
@@ -169,3 +170,31 @@ def test_the_place_of_a_toolchain_is_no_part_of_the_code_that_a_test_looks_at(
     done = irdiff("compare", newest.spec, head, *words, "--out", str(tmp_path / "run"), cwd=repository)
     assert done.run is not None, done.stderr
     assert statuses(tmp_path / "run") == {"test_sums": ("unchanged", "")}
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("nowhere.py", "pytest finds no test in nowhere.py"),
+        (
+            "tests/test_absent.py",
+            "pytest cannot collect tests/test_absent.py: ModuleNotFoundError: No module",
+        ),
+    ],
+)
+def test_tests_that_are_not_there_are_told_from_those_whose_packages_are_not(irdiff, repository, path, said):
+    write(repository, {"tests/test_absent.py": "import no_such_package\n"})
+    commit(repository, "Absent")
+    done = irdiff("compare", "HEAD~1", "HEAD", "--tests", path, cwd=repository)
+    assert (done.code, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.wide
+def test_a_file_of_tests_that_base_lacks_is_run(irdiff, repository, tmp_path):
+    write(repository, {"tests/test_new.py": NEW})
+    commit(repository, "New")
+    words = ("--tests", "tests/test_new.py", "--no-recheck", "--no-attribute")
+    done = irdiff("compare", "HEAD~1", "HEAD", *words, "--out", str(tmp_path / "run"), cwd=repository)
+    assert done.verdicts() == {"added": 1}, done.stderr
+    ((name, (status, _)),) = statuses(tmp_path / "run").items()
+    assert (name, status) == ("test_new", "changed")
