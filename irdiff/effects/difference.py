@@ -55,6 +55,8 @@ class Differences:
         """The accesses at other addresses: what they do and where, and by which constants."""
         self._is_place_unclear = False
         """Whether a predicate, address, condition or number of accesses is not shown."""
+        self._is_copy_unclear = False
+        """Whether where a copy in the background goes is not shown: then other waits may be enough."""
         self._is_control_unclear = False
         self._gone: Counter[tuple[Act, str]] = Counter()
         self._new: Counter[tuple[Act, str]] = Counter()
@@ -213,7 +215,7 @@ class Differences:
     def _of_facet(self, facet: _Facet) -> Iterator[Difference]:
         if facet.kind is HazardKind.ORDER and facet.events:
             fewer = synchronization.counts(
-                self._values, self._witnesses, *facet.events, (facet.base, facet.head)
+                self._sides, self._witnesses, *facet.events, (facet.base, facet.head)
             )
             if fewer:
                 yield fewer
@@ -247,6 +249,7 @@ class Differences:
             yield Hazard(kind=facet.kind, what=facet.what, witness=witness, detail=self._detail(root))
             return
         self._is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
+        self._is_copy_unclear |= is_place and any(map(_is_of_copies, facet.events or ()))
         self._is_control_unclear |= facet.kind is HazardKind.CONTROL
         is_equal = all(each.likeness is Likeness.EQUAL for each in roots)
         why = "equal in every sample, not proved equal" if is_equal else "not proved equal"
@@ -439,8 +442,10 @@ class Differences:
         is_lost = not self._is_control_unclear and self._is_write_lost()
 
         def is_doubted(each: Difference) -> bool:
-            if not isinstance(each, Hazard) or each.kind is HazardKind.ORDER:
+            if not isinstance(each, Hazard):
                 return False
+            if each.kind is HazardKind.ORDER:
+                return self._is_copy_unclear and "wait_group" in each.what
             if each in self._lost_writes and is_lost:
                 return False
             return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
@@ -473,6 +478,11 @@ class Differences:
 
 _SHAPE = re.compile(r"\bm\d+n\d+k\d+\b|_\d+x\d+x\d+_?")
 _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
+
+
+def _is_of_copies(event: Event) -> bool:
+    """Whether it copies in the background, or may read what such a copy has written."""
+    return event.effect.act is Act.COPY or event.effect.space == "shared"
 
 
 def _writes(act: Act) -> bool:

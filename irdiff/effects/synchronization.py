@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irdiff.effects import memory_order, order, separation
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import is_harmless
-from irdiff.effects.values import Values
 from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown
@@ -59,7 +58,11 @@ class Synchronization:
         ours, theirs = self._groups(self._base), self._groups(self._head)
         is_alone = not theirs - ours and {*(ours - theirs)} == {separation.kind_of(event)}
         lost = self._separation.lost(event) if is_alone else None
-        if lost and lost.pair:
+        # who read what a copy wrote has waited for it, by whatever wait: then the place may be written again
+        is_read_between = "wait" in event.operation.word and all(
+            each.effect.act is Act.COPY for each in (lost.pair if lost and lost.pair else ())
+        )
+        if lost and lost.pair and not is_read_between:
             return self._missed(event, lost.pair)
         witness = self._witnesses.alone(event, is_gone=True)
         return NotShown(reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness)
@@ -209,14 +212,29 @@ def of_states(one: Event, other: Event) -> _Difference:
 
 
 def counts(
-    values: Values, witnesses: Witnesses, one: Event, other: Event, pair: tuple[int, int]
+    sides: Sequence[NumberedFunction],
+    witnesses: Witnesses,
+    one: Event,
+    other: Event,
+    pair: tuple[int, int],
 ) -> _Difference | None:
     """A wait that leaves more unfinished, or fewer; None for what is no such wait."""
-    numbers = [values.value_of(each) for each in pair]
+    numbers = [sides[0].values.value_of(each) for each in pair]
     if one.effect.act is not Act.SYNC or not _WAITS_FOR.search(one.operation.word) or None in numbers:
         return None
     before, after = (int(each or 0) for each in numbers)
     if after < before:
         return Harmless(what=f"{noun(other)} waits for more")
     what = f"leaves {after} groups unfinished at a {noun(other)}, where base leaves {before}"
-    return Hazard(kind=HazardKind.ORDER, what=what, witness=witnesses.of(one, other))
+    witness = witnesses.of(one, other)
+    if len({_groups_of_kind(side, one) for side in sides}) > 1:  # of more groups, more may be left
+        return NotShown(reason="there are other groups, and waits for them", detail=what, witness=witness)
+    return Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+
+
+def _groups_of_kind(side: NumberedFunction, wait: Event) -> tuple[int, int]:
+    """How many groups of what a wait is for are made, and how many waits for them there are."""
+    kind = wait.operation.word.partition("wait_group")[0]
+    words = [each.operation.word for block in side.blocks for each in block.events]
+    own = [word for word in words if word.startswith(kind)]
+    return sum("commit_group" in word for word in own), sum("wait_group" in word for word in own)
