@@ -32,6 +32,7 @@ from . import (
     storages,
     stub_driver,
 )
+from .server import die_with_parent
 from .texts import sha256
 
 _MOST_REASON = 300
@@ -119,6 +120,7 @@ class TestRecorder:
     def _run_in_child(self, item):
         code = 70
         try:
+            die_with_parent()
             signal.alarm(self.options.timeout)
             resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, resource.RLIM_INFINITY))
             code = 0 if self._record(item) else _NEEDS_CODE

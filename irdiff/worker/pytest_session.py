@@ -16,6 +16,7 @@ import os
 import sys
 
 from . import extra_packages, gpu_libraries, noted, settings, staged_compile
+from .server import die_with_parent
 
 _LEAST_PART = 50
 """Tests for which a file is collected once more."""
@@ -210,6 +211,7 @@ def _in_child(work):
     """Does it, and ends this process."""
     code = 70
     try:
+        die_with_parent()
         work()
         code = 0
     finally:
