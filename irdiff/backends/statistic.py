@@ -58,7 +58,7 @@ class Statistic:
 
     def of(self, facts: Mapping[str, Fact]) -> float | None:
         """Its value on one side; None where the facts do not say."""
-        found = [value for name in self.facts if isinstance(value := facts.get(name), (int, float))]
+        found = [value for name in self.facts if isinstance(value := value_of(name, facts), (int, float))]
         return float(sum(found)) if found else None
 
     def is_denied(self, base: float, head: float) -> bool:

@@ -102,18 +102,12 @@ def _by_target(row: Statistic, cases: Sequence[ComparedCase]) -> str:
 
 def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
     """Of the cases in which it is known on both sides, and which have it on one."""
-    found = [(row.of(base), row.of(head), base, head) for base, head in rows]
-    values = [
-        (_value(row, base), _value(row, head))
-        for before, after, base, head in found
-        if (before, after) != (None, None)
+    found = [
+        (row.of(base), row.of(head))
+        for base, head in rows
+        if any(name in {**base, **head} for name in row.facts)
     ]
-    return [(before, after) for before, after in values if before is not None and after is not None]
-
-
-def _value(row: Statistic, facts: Mapping[str, Fact]) -> float | None:
-    """Its value on one side, 0 for an operation that a counted text does not have."""
-    return row.of({name: value for name in row.facts if (value := value_of(name, facts)) is not None})
+    return [(before, after) for before, after in found if before is not None and after is not None]
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:

@@ -194,7 +194,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
     if any(line.short_title.risky for line in shown.groups):
-        yield _said(f"N/M: the risk is in N of M cases; why it is one: {shown.why}", _DIM)
+        yield _said(f"N/M: so in N of M cases; why: {shown.why}", _DIM)
 
 
 def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
