@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import scipy.stats
+
 from irdiff.cost import LaunchTime, expected, machine, of_launch
 from irdiff.model import Expected, Sides, Verdict
 
@@ -156,6 +158,50 @@ def judge(measured_file: str, counts_file: str) -> None:
         ] + [row for row in _told(pairs[left_out], 1, likely) if row[0] in _DIRECTIONS]
     _print(pairs, told)
     _baselines(pairs)
+    _orders(pairs)
+
+
+def _orders(pairs):
+    """How well figures order the counted cases by their measured time. Nothing in them is fitted."""
+    cases = [case for rows in pairs.values() for case in rows if not case.row["not counted"]]
+    truths = [case.truth for case in cases]
+    for name in ("simulated time", "latency of one warp", "instructions executed", *_BASELINES):
+        scores = [_score(case, name) for case in cases]
+        areas = [
+            _area([(score, truth > math.log(1 + least)) for score, truth in zip(scores, truths, strict=True)])
+            for least in (0.01, 0.02, 0.03)
+        ]
+        words = ", ".join(f"{area:.2f}" for area in areas)
+        first = sorted(zip(scores, truths, strict=True), reverse=True)[: len(cases) // 4]
+        found, slow = (
+            sum(truth > math.log(1.03) for truth in each) for each in ([t for _, t in first], truths)
+        )
+        correlation = scipy.stats.spearmanr(scores, truths).statistic
+        print(
+            f"order by {name}: AUC for slower by 1, 2, 3 % {words}; rank correlation "
+            f"{correlation:+.2f}; the first quarter has {found} of {slow} slower by 3 %"
+        )
+
+
+def _score(case, name):
+    if name == "simulated time":
+        base, head = (
+            max(float(case.row[f"{side} scheduled_us"]), float(case.row[f"{side} memory_us"]))
+            for side in ("base", "head")
+        )
+        return math.log(head / base) if base and head else 0.0
+    if name == "latency of one warp":
+        base, head = (float(case.row[f"{side} {name}"]) for side in ("base", "head"))
+        return math.log(head / base) if base and head else 0.0
+    return _plain(case, name)
+
+
+def _area(scored):
+    """Area under the ROC curve: how often a slower case has the greater score, ties counted half."""
+    ranks = scipy.stats.rankdata([score for score, _ in scored])
+    slower = [rank for rank, (_, is_slower) in zip(ranks, scored, strict=True) if is_slower]
+    others = len(scored) - len(slower)
+    return (sum(slower) - len(slower) * (len(slower) + 1) / 2) / (len(slower) * others)
 
 
 def _told(cases, scale, likely):
