@@ -167,41 +167,50 @@ def _orders(pairs):
     truths = [case.truth for case in cases]
     for name in ("simulated time", "latency of one warp", "instructions executed", *_BASELINES):
         scores = [_score(case, name) for case in cases]
-        areas = [
-            _area([(score, truth > math.log(1 + least)) for score, truth in zip(scores, truths, strict=True)])
-            for least in (0.01, 0.02, 0.03)
-        ]
-        words = ", ".join(f"{area:.2f}" for area in areas)
-        first = sorted(zip(scores, truths, strict=True), reverse=True)[: len(cases) // 4]
-        found, slow = (
-            sum(truth > math.log(1.03) for truth in each) for each in ([t for _, t in first], truths)
-        )
+        areas = ", ".join(f"{_area(scores, truths, percent):.2f}" for percent in (1, 2, 3))
         correlation = scipy.stats.spearmanr(scores, truths).statistic
+        slow = [_slower(truth, 3) for truth in truths]
         print(
-            f"order by {name}: AUC for slower by 1, 2, 3 % {words}; rank correlation "
-            f"{correlation:+.2f}; the first quarter has {found} of {slow} slower by 3 %"
+            f"order by {name}: AUC for slower by 1, 2, 3 % {areas}; rank correlation {correlation:+.2f}; the "
+            f"first quarter has {_in_first_quarter(scores, slow):.0f} of {sum(slow)} slower by 3 %"
         )
+
+
+def _slower(truth, percent):
+    return truth > math.log(1 + percent / 100)
 
 
 def _score(case, name):
-    if name == "simulated time":
-        base, head = (
-            max(float(case.row[f"{side} scheduled_us"]), float(case.row[f"{side} memory_us"]))
-            for side in ("base", "head")
-        )
-        return math.log(head / base) if base and head else 0.0
-    if name == "latency of one warp":
-        base, head = (float(case.row[f"{side} {name}"]) for side in ("base", "head"))
-        return math.log(head / base) if base and head else 0.0
-    return _plain(case, name)
+    def of(side):
+        if name == "simulated time":
+            return max(float(case.row[f"{side} scheduled_us"]), float(case.row[f"{side} memory_us"]))
+        return float(case.row[f"{side} {name}"])
+
+    if name not in ("simulated time", "latency of one warp"):
+        return _plain(case, name)
+    return math.log(of("head") / of("base")) if of("base") and of("head") else 0.0
 
 
-def _area(scored):
+def _area(scores, truths, percent):
     """Area under the ROC curve: how often a slower case has the greater score, ties counted half."""
-    ranks = scipy.stats.rankdata([score for score, _ in scored])
-    slower = [rank for rank, (_, is_slower) in zip(ranks, scored, strict=True) if is_slower]
-    others = len(scored) - len(slower)
-    return (sum(slower) - len(slower) * (len(slower) + 1) / 2) / (len(slower) * others)
+    sides = {True: [], False: []}
+    for score, truth in zip(scores, truths, strict=True):
+        sides[_slower(truth, percent)].append(score)
+    pairs = len(sides[True]) * len(sides[False])
+    return scipy.stats.mannwhitneyu(sides[True], sides[False]).statistic / pairs
+
+
+def _in_first_quarter(scores, slow):
+    """How many slow ones are in the first quarter by score, on average over the orders of equal scores."""
+    room = len(scores) // 4
+    least = sorted(scores, reverse=True)[room - 1]
+    equal = sum(score == least for score in scores)
+    share = (room - sum(score > least for score in scores)) / equal
+    return sum(
+        1 if score > least else share
+        for score, is_slow in zip(scores, slow, strict=True)
+        if is_slow and score >= least
+    )
 
 
 def _told(cases, scale, likely):
