@@ -64,6 +64,8 @@ class Differences:
         """The spaces in which a write has another place or predicate."""
         self.uses: set[Likeness] = set()
         """What samples say of the values that differ where effects or branches use them."""
+        self._of_waits: set[Difference] = set()
+        """What waits for groups of copies or matrix instructions make differ."""
         self._lost_writes: set[Difference] = set()
         """Of global memory, by one side alone: no load makes up for these."""
 
@@ -114,7 +116,7 @@ class Differences:
             if not (one and other):
                 alone.append((one, other))
             elif id(one) not in exchanged:
-                yield from self._of_names(one, other)
+                yield from self._noted(self._of_names(one, other), one)
                 facets += self._facets(one, other)
         for number, before, after in conditions:
             if before is not None and after is not None:
@@ -125,15 +127,22 @@ class Differences:
                 yield NotShown(reason="a block ends otherwise")
         for facet in facets:
             self.uses.add(self._roots.tried(facet.base, facet.head))
-            yield from self._of_facet(facet)
+            yield from self._noted(self._of_facet(facet), *(facet.events or ())[:1])
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
             event = one or other
             assert event
             if event.effect.act in (Act.SYNC, Act.STATES):
-                yield from sync.gone(event) if one else sync.new(event)
+                yield from self._noted(sync.gone(event) if one else sync.new(event), event)
             else:
                 yield self._alone(event, is_gone=bool(one))
+
+    def _noted(self, differences: Iterable[Difference], *events: Event) -> Iterator[Difference]:
+        """Remembers what a wait for groups makes differ."""
+        for each in differences:
+            if any(map(synchronization.is_group_wait, events)):
+                self._of_waits.add(each)
+            yield each
 
     # one pair
 
@@ -445,7 +454,7 @@ class Differences:
             if not isinstance(each, Hazard):
                 return False
             if each.kind is HazardKind.ORDER:
-                return self._is_copy_unclear and "wait_group" in each.what
+                return self._is_copy_unclear and each in self._of_waits
             if each in self._lost_writes and is_lost:
                 return False
             return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear

@@ -58,12 +58,13 @@ class Synchronization:
         ours, theirs = self._groups(self._base), self._groups(self._head)
         is_alone = not theirs - ours and {*(ours - theirs)} == {separation.kind_of(event)}
         lost = self._separation.lost(event) if is_alone else None
+        pair = lost.pair if lost else None
         # who read what a copy wrote has waited for it, by whatever wait: then the place may be written again
-        is_read_between = "wait" in event.operation.word and all(
-            each.effect.act is Act.COPY for each in (lost.pair if lost and lost.pair else ())
-        )
-        if lost and lost.pair and not is_read_between:
-            return self._missed(event, lost.pair)
+        is_wait_of_copies = "wait" in event.operation.word and {each.effect.act for each in pair or ()} == {
+            Act.COPY
+        }
+        if pair and not is_wait_of_copies:
+            return self._missed(event, pair)
         witness = self._witnesses.alone(event, is_gone=True)
         return NotShown(reason=f"{noun(event)} is gone, and groups are waited for otherwise", witness=witness)
 
@@ -202,6 +203,10 @@ def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
         if memory_order.unordered(ours) == memory_order.unordered(theirs):
             return Harmless(what=f"accesses are ordered more: {words}")
     return NotShown(reason="another synchronization", detail=words, witness=witness)
+
+
+def is_group_wait(event: Event) -> bool:
+    return "wait_group" in event.operation.word
 
 
 def of_states(one: Event, other: Event) -> _Difference:
