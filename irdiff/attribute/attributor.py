@@ -198,8 +198,11 @@ class _CaseAttribution:
         """
         compilers = {side.toolchain.digest for side in self.subject.sides}
         launched = {launch and launch.launched.digest for launch in self.subject.launches}
-        has_tool = any(side.substitute for side in self.subject.sides)
-        return len(compilers) == 1 and len(launched) == 1 and not has_tool
+        return len(compilers) == 1 and len(launched) == 1 and not self._has_tool
+
+    @property
+    def _has_tool(self) -> bool:
+        return any(side.substitute for side in self.subject.sides)
 
     def _frontend(self) -> Charge:
         differing = [f.detail for f in self.case.findings if f.kind is FindingKind.SPECIALIZATION_DIFFERS]
@@ -220,8 +223,7 @@ class _CaseAttribution:
         if stage in _BY_PASSES:
             return self._by_passes(stage)
         # Of a tool's call nothing is recorded, so it is not made again here.
-        has_tool = any(side.substitute for side in self.subject.sides)
-        if has_tool:
+        if self._has_tool:
             return COMPONENTS[stage], ""
         replayed = self._both(stage, Dump.NONE)
         return _component(stage, *replayed), settings_change(*replayed)

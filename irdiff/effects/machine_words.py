@@ -10,11 +10,8 @@ operations: then their texts are read (`effects.sass`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
-from irdiff.backends import elf
 from irdiff.backends.nvidia import encodings
-from irdiff.backends.nvidia.encodings import WORD_BYTES
 
 _OTHERS: dict[str, tuple[int, ...]] = {
     "MOV": (0x002,), "P2R": (0x003,), "R2P": (0x004,), "CS2R": (0x005,), "VOTE": (0x006,), "SEL": (0x007,),
@@ -50,14 +47,8 @@ Kind = tuple[int, int, tuple[bool, ...]]
 
 def kinds(binary: bytes) -> Counter[Kind]:
     """How many words of each kind the code of a cubin has. Raises NormalizeError."""
-    return Counter(_kind(word) for word in _words(binary) if _counts(word))
-
-
-def _words(binary: bytes) -> Iterator[int]:
-    for section in elf.read(binary, "cubin").sections:
-        if section.name.startswith(".text.") and section.content:
-            code = section.content[: len(section.content) // WORD_BYTES * WORD_BYTES]
-            yield from (word for word, _ in encodings.words(code))
+    words = (word for _, code in encodings.codes(binary) for word, _ in encodings.words(code))
+    return Counter(_kind(word) for word in words if _counts(word))
 
 
 def _counts(word: int) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from irdiff.work import coalescing
 from irdiff.work.accesses import Memory
-from irdiff.work.control_flow import TooManySteps
+from irdiff.work.control_flow import ControlFlow, TooManySteps
 from irdiff.work.deciding import Deciding
 from irdiff.work.execute import Executor
 from irdiff.work.launch_facts import LaunchFacts
@@ -75,6 +75,11 @@ def execute(
         code=function.instructions, function=function, deciding=deciding, state=state, tally=tally,
         memory=memory, repeater=Repeater(state, tally, memory),
     )  # fmt: skip
+    return executed_by(executor, most_steps)
+
+
+def executed_by(executor: ControlFlow[Any], most_steps: tuple[int, int]) -> Executed:
+    """Raises NotCounted, EndlessLoop. `most_steps`: as of `execute`."""
     executor.most_steps, executor.most_steps_alike = most_steps
     try:
         executor.run()
@@ -82,7 +87,7 @@ def execute(
     except TooManySteps:
         ended = False
     return Executed(
-        tally=tally,
+        tally=executor.tally,
         open_loops=tuple(executor.open_loops.values()),
         steps=executor.steps,
         ended=ended,

@@ -8,23 +8,33 @@ are for the scheduler (stalls, scoreboards, register reuse) and change no text b
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from functools import lru_cache
 
 from irdiff.backends import elf
 from irdiff.errors import NormalizeError
 
 WORD_BYTES = 16
+_CODE = ".text."
 CONTROL_BIT = 105
 CONTROL_BITS = 21
 _CONTROL = ((1 << CONTROL_BITS) - 1) << CONTROL_BIT
 _REST = (1 << 8 * WORD_BYTES) - 1 - _CONTROL
 
 
-def code_of(binary: bytes, kernel: str) -> bytes:
-    """The section that holds a kernel. Raises NormalizeError where there is none."""
+def codes(binary: bytes) -> Iterator[tuple[str, bytes]]:
+    """The kernels and functions of a cubin, each with its code. Raises NormalizeError."""
     for section in elf.read(binary, "cubin").sections:
-        if section.name == f".text.{kernel}" and section.content:
-            return section.content[: len(section.content) // WORD_BYTES * WORD_BYTES]
+        if section.name.startswith(_CODE) and section.content:
+            whole_words = len(section.content) // WORD_BYTES * WORD_BYTES
+            yield section.name.removeprefix(_CODE), section.content[:whole_words]
+
+
+def code_of(binary: bytes, kernel: str) -> bytes:
+    """The code of one kernel. Raises NormalizeError where there is none."""
+    for name, code in codes(binary):
+        if name == kernel:
+            return code
     raise NormalizeError(f"the binary has no code of a kernel {kernel!r}")
 
 

@@ -15,11 +15,10 @@ from irdiff.work.amd.code import WaveInstruction
 from irdiff.work.amd.lanes import EXEC, LANES, MASK, SCALAR, TRUE, U32, VECTOR, WaveRegisters
 from irdiff.work.amd.memory import ARGUMENTS_ADDRESS, WaveMemory
 from irdiff.work.amd.wave_executor import WaveExecutor
-from irdiff.work.control_flow import TooManySteps
 from irdiff.work.launch_facts import LaunchFacts
 from irdiff.work.memory_costs import CostTally
 from irdiff.work.patterns import AccessPatterns
-from irdiff.work.programs import Executed, Place
+from irdiff.work.programs import Executed, Place, executed_by
 from irdiff.work.repeating import Repeater
 from irdiff.work.state import WarpState
 
@@ -49,15 +48,7 @@ def execute(
         code=code, state=state, tally=tally, memory=memory, repeater=Repeater(state, tally, memory),
         registers=registers,
     )  # fmt: skip
-    executor.most_steps, executor.most_steps_alike = most_steps
-    try:
-        executor.run()
-        ended = True
-    except TooManySteps:
-        ended = False
-    return Executed(
-        tally=tally, open_loops=tuple(executor.open_loops.values()), steps=executor.steps, ended=ended
-    )
+    return executed_by(executor, most_steps)
 
 
 def _start(

@@ -158,7 +158,7 @@ def _field(value: Array, spec: Array, is_signed: bool) -> Array:
     return _low(bits)
 
 
-_LOGIC: dict[str, Callable[[Ternary, Ternary], Ternary]] = {
+_LOGIC: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
@@ -168,16 +168,7 @@ _LOGIC: dict[str, Callable[[Ternary, Ternary], Ternary]] = {
     "nor": lambda a, b: ~(a | b),
     "xnor": lambda a, b: ~(a ^ b),
 }
-_LOGIC_OF_WORDS: dict[str, Callable[[Any, Any], Any]] = {
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-    "andn2": lambda a, b: a & ~b,
-    "orn2": lambda a, b: a | ~b,
-    "nand": lambda a, b: ~(a & b),
-    "nor": lambda a, b: ~(a | b),
-    "xnor": lambda a, b: ~(a ^ b),
-}
+"""Of words, and of masks whose lanes are known or not."""
 
 
 def _joined(registers: WaveRegisters, name: str, one: Value, other: Value) -> Value:
@@ -210,7 +201,7 @@ def _logic64(name: str) -> Action:
         (a, known_a), (b, known_b) = registers.fetch64(left), registers.fetch64(right)
         value: Value = UNKNOWN
         if a is not None and b is not None:
-            value = _LOGIC_OF_WORDS[name](a, b), both(known_a, known_b)
+            value = _LOGIC[name](a, b), both(known_a, known_b)
         registers.write64(target, value)
         registers.write_scc(UNKNOWN if value[0] is None else (value[0] != 0, value[1]))
 
@@ -311,7 +302,7 @@ ACTIONS: dict[str, Action] = {
     "s_addk_i32": add_short,
     "s_mulk_i32": add_short,
     **dict.fromkeys(("s_add_u32", "s_add_i32", "s_addc_u32", "s_sub_u32", "s_sub_i32", "s_subb_u32"), add),
-    **{f"s_{name}_b32": _binary(of, True) for name, of in _LOGIC_OF_WORDS.items()},
+    **{f"s_{name}_b32": _binary(of, True) for name, of in _LOGIC.items()},
     **{f"s_{name}_b64": _logic64(name) for name in _LOGIC},
     **{f"s_{name}_saveexec_b64": _saveexec(name) for name in _LOGIC},
     "s_not_b32": _unary(lambda a: ~a, True),
