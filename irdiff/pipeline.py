@@ -23,6 +23,7 @@ from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
+from irdiff.backends import machine_code_text
 from irdiff.backends.stages import check_compared
 from irdiff.capture import (
     capturing,
@@ -37,7 +38,7 @@ from irdiff.capture import (
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.capture.selection import Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import machine_code_text, radius, runtime
+from irdiff.compare import radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.comparer import compare as compare_code
@@ -430,7 +431,7 @@ def opened(
                 packages=machine_code_text.newest_last(*(side.toolchain for side in asked.sides)),
             ),
             check=check if chosen.recheck else None,
-            counter=LaunchCounter(store=store, nvdisasm=disassembler_of(asked.sides), report=report),
+            counter=LaunchCounter(store=store, disassembler=disassembler_of(asked.sides), report=report),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )

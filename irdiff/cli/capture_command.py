@@ -18,7 +18,7 @@ from irdiff.cli.test_arguments import TestArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.report import commands
-from irdiff.resolve import corpus_archive, extra_packages, kernel_repository, pins, toolchains
+from irdiff.resolve import corpus_archive, extra_packages, kernel_repository, pins, targets, toolchains
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
 
@@ -31,7 +31,9 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
 @click.option("--toolchain", "spec", help="Run the program with this Triton: triton==3.9.0.")
 @click.option("--python", metavar="PYTHON", help="The program's Python; default: the active one, or .venv's.")
 @options.packages_option
-@click.option("--target", "target_name", default="sm_90", help="The target to record for if there is no GPU.")
+@click.option(
+    "--target", "target_name", default=targets.FIRST, help="The target to record for if there is no GPU."
+)
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
 @test_arguments.chosen
 @options.gathered("selection", CaseArguments, options.targets_folder_option)

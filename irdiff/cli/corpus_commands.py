@@ -25,7 +25,7 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import CaptureFailure, Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
-from irdiff.resolve import corpus_archive, packs
+from irdiff.resolve import corpus_archive, packs, targets
 from irdiff.resolve.corpus import PACKS
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
@@ -100,7 +100,7 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
 @options.configured
 def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Config) -> None:
     """Show all that was captured of LAUNCH (family/workload:label), as JSON."""
-    names = selection.target_names or ("sm_90",)
+    names = selection.target_names or (targets.FIRST,)
     launches = _launches(spec, replace(selection, cases=(launch,), target_names=names), config)
     if not launches:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
@@ -197,7 +197,7 @@ def check_command(*, selection: CaseArguments, spec: str, json_path: Path | None
 @options.gathered("selection", CaseArguments, options.corpus_option, options.pack_option)
 @click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
 @click.option("--part", default="1/1", help="2/8: the second, tenth, … launch alone.")
-@click.option("--target", default="sm_90", help="Which target this machine's GPU is.")
+@click.option("--target", default=targets.FIRST, help="Which target this machine's GPU is.")
 @click.option("--python", default=sys.executable, help="An interpreter that has torch and triton.")
 @options.markdown_option
 @options.configured

@@ -11,7 +11,6 @@ import click
 from rich.text import Text
 
 from irdiff import case_ids
-from irdiff.backends import nvidia
 from irdiff.backends.stages import WITHOUT_TEXT
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
@@ -125,7 +124,7 @@ def _counted(
 
 def _texts(case: Case, stage: str, given: GivenRun, config: Config) -> Sides[str] | None:
     if stage in WITHOUT_TEXT:
-        is_there = all(nvidia.CUBIN in side for side in case.artifacts)
+        is_there = all(WITHOUT_TEXT[stage].artifact in side for side in case.artifacts)
         return disassembly.disassembled(given.folder, case, config) if is_there else None
     base, head = (stage_diff.read_text(given.folder, case, side, stage) for side in ("base", "head"))
     return None if base is None or head is None else Sides(base=base, head=head)

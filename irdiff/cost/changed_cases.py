@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irdiff import backends
-from irdiff.backends import amd, nvidia
-from irdiff.backends.nvidia import encodings
-from irdiff.compare import machine_code_text
+from irdiff import backends, work
+from irdiff.backends import machine_code_text
 from irdiff.cost import launch_time, machine
 from irdiff.cost.expected import expected_time
 from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import NotCountedWork, Work, facts_of
-from irdiff.errors import IrdiffError
+from irdiff.execution.compiled_launch import CompiledLaunch
+from irdiff.execution.machine import CodeReader
 from irdiff.model import (
     ComparedCase,
     Expected,
@@ -32,9 +32,7 @@ from irdiff.model import (
 from irdiff.parallel import Progress, Report
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
-from irdiff.work import counting
-from irdiff.work.compiled_launch import CompiledLaunch
-from irdiff.work.disassembler import Disassembler
+from irdiff.work import Readers
 
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
@@ -80,7 +78,7 @@ Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
 
 
 def disassembler_of(sides: Sides[Side]) -> Path | None:
-    """The nvdisasm of head's toolchain, else base's; None where none has one."""
+    """Head's, else base's; None where none has one."""
     found = machine_code_text.programs(side.toolchain.root for side in sides)
     return found[-1] if found else None
 
@@ -88,7 +86,7 @@ def disassembler_of(sides: Sides[Side]) -> Path | None:
 @dataclass(frozen=True, kw_only=True)
 class LaunchCounter:
     store: Store
-    nvdisasm: Path | None
+    disassembler: Path | None
     report: Report
 
     def count(
@@ -117,64 +115,64 @@ class LaunchCounter:
         kind, key = backends.of(target.backend).BINARY, case.launches.of(side)
         artifacts = case.artifacts.of(side)
         launch = launches.get(key) if key else None
-        if target.backend not in (nvidia.NAME, amd.NAME) or kind is None or launch is None:
+        reader = self._readers.get(target.backend)
+        if reader is None or kind is None or launch is None:
             return None
         binary, text = artifacts.get(kind.artifact), artifacts.get(kind.assembly)
         if binary is None:
             return None
-        if reason := self._not_counted(launch, target):
+        if reason := _not_counted(reader, launch, target):
             return NotCountedWork(reason=reason)
         content = self.store.get(binary.digest)
-        is_text = isinstance(target.arch, str)
-        assembly = self.store.get(text.digest) if is_text and text else b""
+        assembly = self.store.get(text.digest) if reader.reads_assembly and text else b""
         if content is None or assembly is None:
             return NotCountedWork(reason="its machine code is not in the store any more")
         metadata = case.metadata.of(side)
         blocks = int(case.facts.of(side).get(_BLOCKS) or 1)
         memo = self.store.memo(STEP, [binary.digest, launch.key, metadata, blocks, dict(target.facts)])
         compiled = CompiledLaunch(
-            launch=launch, metadata=metadata, binary=content, arch=target.arch,
+            launch=launch, metadata=metadata, binary=content, backend=target.backend, arch=target.arch,
             assembly=assembly.decode("utf-8", "replace"),
         )  # fmt: skip
         return LaunchToCount(memo=memo, compiled=compiled, blocks_at_once=blocks, target=target)
 
-    def _not_counted(self, launch: Launch, target: Target) -> str:
-        """Why the launch cannot be counted, whatever its code is; empty where it can."""
-        if launch.unseen:
-            return f"the launch cannot be read: {', and '.join(launch.unseen)}"
-        if not counting.is_counted(target.arch):
-            return f"machine code of {target.name} is not counted yet"
-        needs_disassembler = isinstance(target.arch, int)
-        return "no installed toolchain has nvdisasm" if needs_disassembler and not self.nvdisasm else ""
+    @cached_property
+    def _readers(self) -> Readers:
+        return work.readers(self.disassembler)
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
         """Counts one launch; before, the new instructions of all are disassembled together."""
-        disassembler = Disassembler(self.nvdisasm or Path())
         new = [each for each in launches if isinstance(each, LaunchToCount) and each.memo.get() is None]
-        for arch in {launch.compiled.arch for launch in new}:
-            if isinstance(arch, int):
-                disassembler.prepare(arch, _codes(new, arch))
+        for backend, reader in self._readers.items():
+            reader.prepare([each.compiled for each in new if each.target.backend == backend])
 
         def count(launch: LaunchToCount) -> CountedSide | NotCountedWork:
             if (kept := launch.memo.get()) is not None:
                 return kept
-            counted = _counted(launch, disassembler)
+            counted = _counted(launch, self._readers)
             launch.memo.keep(counted)
             return counted
 
         return count
 
 
-def _counted(launch: LaunchToCount, disassembler: Disassembler) -> CountedSide | NotCountedWork:
-    counted = counting.count(launch.compiled, disassembler)
+def _not_counted(reader: CodeReader, launch: Launch, target: Target) -> str:
+    """Why the launch cannot be counted, whatever its code is; empty where it can."""
+    if launch.unseen:
+        return f"the launch cannot be read: {', and '.join(launch.unseen)}"
+    if not reader.is_counted(target.arch):
+        return f"machine code of {target.name} is not counted yet"
+    return reader.refusal
+
+
+def _counted(launch: LaunchToCount, readers: Readers) -> CountedSide | NotCountedWork:
+    counted = work.count(launch.compiled, readers)
     if isinstance(counted, NotCountedWork):
         return counted
     rates = machine.rates(launch.target)
-    if rates is None or counted.function is None:
+    if rates is None:
         return CountedSide(work=counted.work, time=None)
-    time = launch_time.of_launch(
-        counted, counted.function, launch.compiled.launch, launch.blocks_at_once, rates
-    )
+    time = launch_time.of_launch(counted, launch.compiled.launch, launch.blocks_at_once, rates)
     return CountedSide(work=counted.work, time=time)
 
 
@@ -202,17 +200,6 @@ def _expected(sides: Sides[CountedSide | NotCountedWork | None]) -> ExpectedTime
     reasons = [side.reason for side in sides if isinstance(side, NotCountedWork)]
     why = f"not counted: {reasons[0]}" if reasons else "not counted on this target"
     return ExpectedTime(expected=Expected.UNKNOWN, why=why)
-
-
-def _codes(launches_to_count: Sequence[LaunchToCount], arch: int) -> list[bytes]:
-    found = []
-    for launch in launches_to_count:
-        if launch.compiled.arch == arch:
-            try:
-                found.append(encodings.code_of(launch.compiled.binary, launch.compiled.kernel))
-            except IrdiffError:  # counting it says so
-                continue
-    return found
 
 
 def _figures(work: Work | NotCountedWork | None) -> Mapping[str, Fact]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff.cost import profile, simulate, trace
-from irdiff.cost.machine import QUARTERS, Machine, Op, Rates
+from irdiff.cost.machine import QUARTERS, Machine, Op, Rates, timed_code
 from irdiff.model import Launch
 from irdiff.work import CountedLaunch
-from irdiff.work.sass import SassFunction
 
 _FEW_WAVES = 8
 _BITS = 8
@@ -35,18 +34,22 @@ class LaunchTime:
     average warp `stall cycles`, `waits on scoreboards`, `waits on global loads`, `latency of one warp`."""
 
 
-def of_launch(
-    counted: CountedLaunch, function: SassFunction, launch: Launch, blocks_at_once: int, rates: Rates
-) -> LaunchTime:
-    """`blocks_at_once`: that a multiprocessor holds, by its resources."""
+def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates: Rates) -> LaunchTime | None:
+    """`blocks_at_once`: that a multiprocessor holds, by its resources.
+
+    None for code whose time has no model.
+    """
+    code = timed_code(counted.code)
+    if code is None:
+        return None
     work, executed = counted.work, profile.of_counted(counted)
     grid, warps = work.programs, max(1, work.warps // work.programs)
     held = max(1, min(blocks_at_once, -(-grid // rates.multiprocessors)))
     moved = executed.total("sectors") * 32 + executed.total("tma_bytes")
     needed = argument_bytes(launch)
     machine = Machine(rates, executed, warps=warps * held, cold=min(1.0, needed / moved) if moved else 1.0)
-    ops = machine.ops(function)
-    steps = trace.steps(function, executed.executed)
+    ops = machine.ops(code)
+    steps = trace.steps(code, executed.executed)
     simulated = max(1.0, _simulated(ops, steps, held, warps))
     full, rest = divmod(grid, rates.multiprocessors * held)
     waves = float(full)

@@ -7,13 +7,14 @@ Hopper report, and none was fitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from irdiff.cost.profile import Profile
+from irdiff.ir.blocks import CodeInstruction
+from irdiff.ir.sass.instructions import SassInstruction
 from irdiff.model import Target
-from irdiff.work.sass import SassFunction, SassInstruction
 
 QUARTERS = 4
 """Schedulers of a multiprocessor."""
@@ -80,6 +81,12 @@ def rates(target: Target) -> Rates | None:
     )  # fmt: skip
 
 
+def timed_code(code: Sequence[CodeInstruction]) -> Sequence[SassInstruction] | None:
+    """The code as SASS, which alone has a model of its time; None for any other."""
+    sass = [ins for ins in code if isinstance(ins, SassInstruction)]
+    return sass if len(sass) == len(code) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """An instruction as the simulated scheduler sees it; cycles of one scheduler's share of the pipes."""
@@ -127,8 +134,8 @@ class Machine:
         self._load = latencies.l2 + cold * (latencies.dram - latencies.l2)
         self._share = min(QUARTERS, max(1, warps))
 
-    def ops(self, function: SassFunction) -> list[Op]:
-        return [self._op(ins) for ins in function.instructions]
+    def ops(self, code: Sequence[SassInstruction]) -> list[Op]:
+        return [self._op(ins) for ins in code]
 
     def _each(self, name: str, place: int) -> float:
         return self._profile.each(name, place)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from irdiff.work.sass import SassFunction
+from irdiff.ir.blocks import CodeInstruction
 
 FILLING, STEADY = 3, 2
 """Simulated iterations of a loop: those that fill its pipeline, and those that stand for the rest."""
@@ -34,15 +34,15 @@ class TraceStep:
     """How many passes over the instruction this one stands for."""
 
 
-def loops(function: SassFunction, executed: Any) -> TracedLoop:
+def loops(code: Sequence[CodeInstruction], executed: Any) -> TracedLoop:
     """Raises nothing; a backward branch that never ran is no loop."""
-    count = len(function.instructions)
+    count = len(code)
     whole = TracedLoop(head=0, tail=count - 1, runs=1.0)
     tails: dict[int, int] = {}
-    for ins in function.instructions:
+    for ins in code:
         if (
-            ins.opcode == "BRA"
-            and ins.target is not None
+            ins.target is not None
+            and not ins.form.leads.calls
             and ins.target < ins.place
             and executed[ins.place] > 0
         ):
@@ -66,8 +66,8 @@ def _place(parent: TracedLoop, loop: TracedLoop) -> None:
         parent.inner.append(loop)
 
 
-def steps(function: SassFunction, executed: Any) -> list[TraceStep]:
-    whole = loops(function, executed)
+def steps(code: Sequence[CodeInstruction], executed: Any) -> list[TraceStep]:
+    whole = loops(code, executed)
     for filling, steady in ((FILLING, STEADY), (2, 1), (1, 1), (0, 1)):
         result = []
         for step in _of(whole, executed, 1.0, 1.0, filling, steady):

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from irdiff import process
-from irdiff.backends import nvidia
-from irdiff.compare import machine_code_text
+from irdiff.backends import machine_code_text
+from irdiff.backends.stages import WITHOUT_TEXT
 from irdiff.config import Config
 from irdiff.diffs import visible
 from irdiff.errors import RunFolderError, ToolchainError
@@ -25,20 +25,21 @@ def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
 
 
 def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
-    artifact = case.artifacts.of(side).get(nvidia.CUBIN)
+    held = case.artifacts.of(side)
+    artifact = next((held[kind.artifact] for kind in WITHOUT_TEXT.values() if kind.artifact in held), None)
     content = run_folder.artifact(folder, artifact.digest) if artifact else None
     if content is None:
         raise RunFolderError(
-            f"the run folder holds no cubin of {side} for {visible.clean(case.id)}",
-            hint="equal PTX counts as equal machine code: see --stage ptx",
+            f"the run folder holds no machine code of {side} for {visible.clean(case.id)}",
+            hint="equal assembly counts as equal machine code: see --stage ptx",
         )
     program = _disassembler(config)
     try:
         return machine_code_text.disassembled(program, content)
     except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
         raise ToolchainError(
-            f"nvdisasm cannot read the cubin of {side}: {visible.clean(error)}",
-            hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
+            f"the disassembler cannot read the machine code of {side}: {visible.clean(error)}",
+            hint="a newer toolchain has a newer one: irdiff toolchain list",
         ) from error
 
 

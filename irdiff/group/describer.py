@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from irdiff.attribute.edit_reader import EditReader
+from irdiff.backends.machine_code_text import MachineCodeText
 from irdiff.compare.artifact_comparator import DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
-from irdiff.compare.machine_code_text import MachineCodeText
 from irdiff.effects import cases as effects_of
 from irdiff.group.grouping import NO_LAUNCHES, Description, Judged, describe
 from irdiff.model import GROUPED_VERDICTS, ComparedCase, Effects, Launch, Sides

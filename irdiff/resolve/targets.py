@@ -16,6 +16,8 @@ from irdiff.model import Target
 from irdiff.resolve import toml_file
 
 DEFAULT = ("sm_90", "sm_100", "gfx942", "gfx950")
+FIRST = DEFAULT[0]
+"""Where one target is enough."""
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Figure = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 

@@ -12,17 +12,16 @@ from typing import Any
 
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
-from irdiff.work import grid
-from irdiff.work.compiled_launch import CompiledLaunch
-from irdiff.work.control_flow import NotCounted
-from irdiff.work.disassembler import Disassembler
-from irdiff.work.grid import Place
-from irdiff.work.launch_facts import BANK_LAYOUTS
-from irdiff.work.machines import RunnableLaunch, Warps, Waves
-from irdiff.work.memory_costs import COLUMNS
-from irdiff.work.patterns import AccessPatterns
-from irdiff.work.repeating import EndlessLoop
-from irdiff.work.sass import SassFunction
+from irdiff.execution import grid
+from irdiff.execution.compiled_launch import CompiledLaunch
+from irdiff.execution.control_flow import NotCounted
+from irdiff.execution.grid import Place
+from irdiff.execution.machine import RunnableLaunch
+from irdiff.execution.memory_costs import COLUMNS
+from irdiff.execution.patterns import AccessPatterns
+from irdiff.execution.repeating import EndlessLoop
+from irdiff.ir.blocks import CodeInstruction
+from irdiff.work.machines import Readers
 
 _LANES = 16_384
 """Lanes that are executed at once."""
@@ -46,8 +45,7 @@ class CountedLaunch:
     """The work of a launch, and what each of its instructions did."""
 
     work: Work
-    function: SassFunction | None
-    """None on AMD."""
+    code: Sequence[CodeInstruction]
     sure: Mapping[str, Any]
     """`executed`, `requests`, `sectors`, `wavefronts`, … (`accesses.COLUMNS`) → an array of float64 with the
     count of each instruction, all warps of the grid together."""
@@ -55,22 +53,10 @@ class CountedLaunch:
     """What may happen besides, where data decide."""
 
 
-_COUNTED_ISAS = frozenset({"gfx942", "gfx950"})
-"""Of AMD: those of the CDNA 3 and 4 guides. Others differ in their waits, their waves and their encodings."""
-
-
-def is_counted(arch: int | str) -> bool:
-    """Whether machine code of an architecture can be executed here."""
-    return arch in (BANK_LAYOUTS if isinstance(arch, int) else _COUNTED_ISAS)
-
-
-def count(compiled: CompiledLaunch, disassembler: Disassembler) -> CountedLaunch | NotCountedWork:
+def count(compiled: CompiledLaunch, readers: Readers) -> CountedLaunch | NotCountedWork:
     """Everything that the launch executes."""
     try:
-        if isinstance(compiled.arch, str):
-            return count_on(Waves(compiled.machine, compiled.facts))
-        function = disassembler.read(compiled.arch, compiled.binary, compiled.kernel)
-        return count_on(Warps(function, compiled.facts))
+        return count_on(readers[compiled.backend].read(compiled))
     except IrdiffError as error:
         return NotCountedWork(reason=error.what)
 
@@ -101,8 +87,7 @@ def count_on(machine: RunnableLaunch) -> CountedLaunch | NotCountedWork:
         return NotCountedWork(reason=f"too long: its {programs:,} programs differ, and show no pattern")
     sure, beyond = (dict(zip(COLUMNS, table, strict=True)) for table in found.total)
     work = machine.work(found, tuple(runs.notes), runs.shapes)
-    function = machine.function if isinstance(machine, Warps) else None
-    return CountedLaunch(work=work, function=function, sure=sure, beyond=beyond)
+    return CountedLaunch(work=work, code=machine.code, sure=sure, beyond=beyond)
 
 
 class _Runs:

@@ -8,7 +8,6 @@ has, then each with thresholds that the other pairs choose, and plain baselines 
 """
 
 import collections
-import contextlib
 import csv
 import dataclasses
 import math
@@ -44,14 +43,13 @@ def count(folder: str, pair: str, nvdisasm: str) -> None:
 
     run = run_folder.load(Path(folder))
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
-    disassembler = work.Disassembler(Path(nvdisasm))
     changed = [case for case in changed if machine.rates(_target(case.target))]
-    for target in {case.target for case in changed}:
-        codes = _codes([case for case in changed if case.target == target], run, Path(folder))
-        disassembler.prepare(int(_target(target).arch), codes)
+    readers = work.readers(Path(nvdisasm))
+    compiled = {case.id: _compiled(case, run, Path(folder)) for case in changed}
+    readers["cuda"].prepare([each for sides in compiled.values() for each in sides if each])
     print(*COLUMNS, sep="\t")
     for case in changed:
-        row = _counted(case, run, Path(folder), disassembler)
+        row = _counted(case, compiled[case.id], readers)
         print(pair, case.id, *(row.get(name, "") for name in COLUMNS[2:]), sep="\t", flush=True)
 
 
@@ -61,52 +59,44 @@ def _target(name):
     return targets.load(Path(__file__).parents[2] / "targets" / f"{name}.toml")
 
 
-def _codes(cases, run, folder):
-    """The machine code of both sides: all words go through nvdisasm together."""
-    from irdiff.backends.nvidia import encodings
-    from irdiff.errors import IrdiffError
-    from irdiff.run import run_folder
-
-    found = []
-    for case in cases:
-        for side in ("base", "head"):
-            artifact, launch = (
-                case.artifacts.of(side).get("cubin"),
-                run.launches.get(case.launches.of(side) or ""),
-            )
-            if artifact is None or launch is None:
-                continue
-            binary, name = run_folder.artifact(folder, artifact.digest), case.metadata.of(side).get("name")
-            with contextlib.suppress(IrdiffError):  # counting it says so
-                found.append(encodings.code_of(binary, str(name)))
-    return found
-
-
-def _counted(case, run, folder, disassembler):
+def _compiled(case, run, folder):
+    """The launches of both sides; None for one without a binary."""
     from irdiff import work
     from irdiff.run import run_folder
+
+    target = _target(case.target)
+
+    def of(side):
+        artifact, launch = (
+            case.artifacts.of(side).get("cubin"),
+            run.launches.get(case.launches.of(side) or ""),
+        )
+        if artifact is None or launch is None:
+            return None
+        return work.CompiledLaunch(
+            launch=launch, metadata=case.metadata.of(side), backend=target.backend, arch=target.arch,
+            binary=run_folder.artifact(folder, artifact.digest),
+        )  # fmt: skip
+
+    return of("base"), of("head")
+
+
+def _counted(case, launches, readers):
+    from irdiff import work
 
     target = _target(case.target)
     rates, row = machine.rates(target), {}
     for name, fact in _BASELINES.items():
         before, after = (float(facts.get(fact) or 1) for facts in case.facts)
         row[f"head / base {name}"] = f"{after / before:.5f}"
-    for side in ("base", "head"):
-        artifact, launch = (
-            case.artifacts.of(side).get("cubin"),
-            run.launches.get(case.launches.of(side) or ""),
-        )
-        if artifact is None or launch is None:
+    for side, compiled in zip(("base", "head"), launches, strict=True):
+        if compiled is None:
             return row | {"not counted": "no binary"}
-        compiled = work.CompiledLaunch(
-            launch=launch, metadata=case.metadata.of(side), arch=int(target.arch),
-            binary=run_folder.artifact(folder, artifact.digest),
-        )  # fmt: skip
-        counted = work.count(compiled, disassembler)
+        counted = work.count(compiled, readers)
         if isinstance(counted, work.NotCountedWork):
             return row | {"not counted": counted.reason}
         blocks = int(case.facts.of(side).get("blocks_per_multiprocessor") or 1)
-        row |= side_of(side, of_launch(counted, counted.function, launch, blocks, rates))
+        row |= side_of(side, of_launch(counted, compiled.launch, blocks, rates))
         row["is least"] = row.get("is least") or counted.work.is_least or ""
     return row
 

@@ -13,9 +13,7 @@ import time
 from pathlib import Path
 
 from irdiff import work
-from irdiff.backends.nvidia import encodings
 from irdiff.counted_work import Amount, NotCountedWork, Work
-from irdiff.errors import IrdiffError
 from irdiff.run import run_folder
 
 FIGURES = {
@@ -36,16 +34,16 @@ def _bytes(counted: Work, *spaces: str) -> Amount:
 
 def main(runs: str, target: str, other: str, nvdisasm: str, *options: str) -> int:
     side = options[1] if options else "head"
-    disassembler = work.Disassembler(Path(nvdisasm))
+    readers = work.readers(Path(nvdisasm))
     counted: dict[str, dict[str, Work | NotCountedWork]] = {}
     seconds: collections.Counter[str] = collections.Counter()
     launches = [each for folder in runs.split(",") for each in _launches(Path(folder), side)]
     for name in (target, other):
         chosen = {case: compiled for case, compiled in launches if case.endswith(f"@{name}")}
-        if name.startswith("sm_"):
-            disassembler.prepare(int(name[3:]), _codes(chosen.values()))
+        for backend, reader in readers.items():
+            reader.prepare([each for each in chosen.values() if each.backend == backend])
         begin = time.process_time()
-        works = {case: work.count(compiled, disassembler) for case, compiled in chosen.items()}
+        works = {case: work.count(compiled, readers) for case, compiled in chosen.items()}
         seconds[name] = time.process_time() - begin
         counted[name] = {
             case.rpartition("@")[0]: each if isinstance(each, NotCountedWork) else each.work
@@ -67,7 +65,7 @@ def main(runs: str, target: str, other: str, nvdisasm: str, *options: str) -> in
 
 def _launches(folder: Path, side: str):
     run = run_folder.load(folder)
-    arches = {each.name: each.arch for each in run.targets}
+    targets = {each.name: each for each in run.targets}
     for case in run.cases:
         key, artifacts = case.launches.of(side), case.artifacts.of(side)
         name = next((name for name in ("cubin", "hsaco") if name in artifacts), None)
@@ -76,18 +74,8 @@ def _launches(folder: Path, side: str):
             text = run_folder.artifact(folder, artifacts["amdgcn"].digest) if name == "hsaco" else b""
             yield case.id, work.CompiledLaunch(
                 launch=run.launches[key], metadata=case.metadata.of(side), binary=binary,
-                arch=arches[case.target], assembly=text.decode(),
+                backend=targets[case.target].backend, arch=targets[case.target].arch, assembly=text.decode(),
             )  # fmt: skip
-
-
-def _codes(launches):
-    found = []
-    for compiled in launches:
-        try:
-            found.append(encodings.code_of(compiled.binary, compiled.kernel))
-        except IrdiffError:  # counting it says so
-            continue
-    return found
 
 
 def _print(ours, theirs) -> None:

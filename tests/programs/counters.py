@@ -278,7 +278,7 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
     agree: collections.Counter[str] = collections.Counter()
     within: collections.Counter[str] = collections.Counter()
     seconds, lines = [], list(csv.DictReader(Path(file).read_text().splitlines(), delimiter="\t"))
-    disassembler = work.Disassembler(Path(nvdisasm))
+    readers = work.readers(Path(nvdisasm))
     for line in lines:
         case = cases[line["case"]]
         launch, metadata = run.launches[case.launches.head], case.metadata.head
@@ -287,9 +287,11 @@ def compare(run_folder_path: str, file: str, nvdisasm: str) -> None:
             print(f"{case.id}: the run has another binary than was profiled")
             continue
         binary = run_folder.artifact(folder, artifact.digest)
-        compiled = work.CompiledLaunch(launch=launch, metadata=metadata, binary=binary, arch=90)
+        compiled = work.CompiledLaunch(
+            launch=launch, metadata=metadata, binary=binary, backend="cuda", arch=90
+        )
         begin = time.process_time()
-        counted = work.count(compiled, disassembler)
+        counted = work.count(compiled, readers)
         seconds.append(time.process_time() - begin)
         if isinstance(counted, work.NotCountedWork):
             print(f"{case.id}: not counted: {counted.reason}")

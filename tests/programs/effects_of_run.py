@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from irdiff.compare.machine_code_text import MachineCodeText
+from irdiff.backends.machine_code_text import MachineCodeText
 from irdiff.effects import cases
 from irdiff.model import Verdict
 from irdiff.run import run_folder

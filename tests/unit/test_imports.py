@@ -16,7 +16,7 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "ir",
-    "backends", "texts", "counted_work",
+    "backends", "execution", "texts", "counted_work",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
@@ -24,10 +24,11 @@ STEPS = [
     "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids", "counted_work"}
-PURE = {"ir", "texts", "backends", "effects", "group", "work", "cost"}
+PURE = {"ir", "texts", "backends", "execution", "effects", "group", "work", "cost"}
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py",
-    "work/disassembler.py", "cost/changed_cases.py",
+    "backends/nvidia/disassembler.py", "backends/nvidia/execution/warps.py", "backends/machine_code_text.py",
+    "work/machines.py", "cost/changed_cases.py",
 }  # fmt: skip
 """LLVM may die of a text, so it is asked in another process; nvdisasm is another program; descriptions are
 kept in the store."""

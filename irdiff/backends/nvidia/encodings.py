@@ -13,8 +13,8 @@ from functools import lru_cache
 
 from irdiff.backends import elf
 from irdiff.errors import NormalizeError
+from irdiff.ir.sass.instructions import WORD_BYTES
 
-WORD_BYTES = 16
 _CODE = ".text."
 CONTROL_BIT = 105
 CONTROL_BITS = 21

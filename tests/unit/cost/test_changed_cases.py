@@ -131,7 +131,7 @@ TARGETS = (
 
 @pytest.fixture
 def counter(tmp_path):
-    return LaunchCounter(store=Store(tmp_path), nvdisasm=None, report=lambda _: None)
+    return LaunchCounter(store=Store(tmp_path), disassembler=None, report=lambda _: None)
 
 
 def with_cubin(name, verdict=Verdict.CHANGED):
@@ -178,7 +178,7 @@ def test_head_is_counted_only_where_base_was(counter):
     changed = with_cubin(case)
     cubin = Artifact(stage="cubin", digest=digest, size_bytes=9)
     changed = replace(changed, artifacts=Sides(base={"cubin": cubin}, head={"cubin": cubin}))
-    counter = replace(counter, nvdisasm=Path("/no/nvdisasm"))
+    counter = replace(counter, disassembler=Path("/no/nvdisasm"))
     work = counter.count([changed], {launch(case).key: launch(case)}, TARGETS)[case].work
     assert isinstance(work.base, NotCountedWork)
     assert work.head == NotCountedWork(reason="there is nothing to compare it with")

@@ -5,11 +5,12 @@ import struct
 
 import numpy as np
 
+from irdiff.backends.nvidia.execution.warps import Warps
 from irdiff.counted_work import NotCountedWork
-from irdiff.work import counting, sass
-from irdiff.work.launch_facts import LaunchFacts
-from irdiff.work.machines import Warps
-from irdiff.work.sass import SassFunction
+from irdiff.execution.launch_facts import LaunchFacts
+from irdiff.ir.sass import instructions
+from irdiff.ir.sass.instructions import SassFunction
+from irdiff.work import counting
 
 PARAMETERS = 0x210
 
@@ -27,7 +28,7 @@ def function_of(lines: str, name: str = "k") -> SassFunction:
     def relative(place: int, text: str) -> str:
         return re.sub(r"`\((.*?)\)", lambda label: f".{(labels[label.group(1)] - place) * 16:+#x}", text)
 
-    return sass.read(name, [(relative(place, text), 0) for place, text in enumerate(texts)])
+    return instructions.read(name, [(relative(place, text), 0) for place, text in enumerate(texts)])
 
 
 def facts(*parameters: int, grid=(1, 1, 1), warps=1, cluster=1, regions=()) -> LaunchFacts:

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irdiff.backends.amd import machine_tables
+from irdiff.backends.amd.execution.code import instructions
+from irdiff.backends.amd.execution.lanes import EXEC, MASK, TRUE, WaveRegisters
+from irdiff.backends.amd.execution.scalar import ACTIONS as SCALAR
+from irdiff.backends.amd.execution.vector import ACTIONS as VECTOR
+from irdiff.backends.amd.execution.waves import Waves
 from irdiff.counted_work import Amount, NotCountedWork, Work, facts_of
 from irdiff.errors import NormalizeError
+from irdiff.execution.launch_facts import KnownContent, LaunchFacts
+from irdiff.execution.state import LaneState
 from irdiff.ir.amdgcn import machine_code
 from irdiff.model import Sides, Verdict
 from irdiff.report import work_table
 from irdiff.work import counting
-from irdiff.work.amd import instructions
-from irdiff.work.amd.lanes import EXEC, MASK, TRUE, WaveRegisters
-from irdiff.work.amd.scalar import ACTIONS as SCALAR
-from irdiff.work.amd.vector import ACTIONS as VECTOR
-from irdiff.work.launch_facts import KnownContent, LaunchFacts
-from irdiff.work.machines import Waves
-from irdiff.work.state import WarpState
 from tests.unit.runs import case
 
 X, Y = 0x7F00_1000_0000, 0x7F10_1000_0000
@@ -378,7 +378,7 @@ M = 2**32 - 1
 
 def executed(text, words, scc=None):
     """The target's words and SCC after one instruction on v1, v2, … and s1, s2, …"""
-    registers = WaveRegisters(WarpState(programs=1, warps=1, constants={}, special={}, lanes=64))
+    registers = WaveRegisters(LaneState(programs=1, warps=1, constants={}, lanes=64))
     registers.state.registers[MASK][EXEC] = TRUE, None
     (each,) = instructions(machine_code.read(assembly(text), "k"))
     for number, word in enumerate(words, 1):

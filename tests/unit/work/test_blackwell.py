@@ -3,8 +3,8 @@
 import pytest
 
 from irdiff.counted_work import Amount, NotCountedWork
-from irdiff.work import sass
-from irdiff.work.tensor_memory import moved_bytes, shape
+from irdiff.ir.sass import instructions
+from irdiff.ir.sass.tensor_memory import moved_bytes, shape
 from tests.unit.work.kernels import counted, facts
 from tests.unit.work.test_integer import executed
 
@@ -72,7 +72,7 @@ def test_a_shape_in_no_known_register_is_at_most_the_largest():
     [("LDTM.x128 R4, tmem[UR5]", 32 * 128 * 4), ("LDTM.16dp256bit.x2 R4, tmem[UR5]", 16 * 32 * 2)],
 )
 def test_how_much_a_warp_moves(text, size):
-    assert moved_bytes(sass.form_of(text)) == size
+    assert moved_bytes(instructions.form_of(text)) == size
 
 
 def test_extremes_that_write_predicates_too():

@@ -5,7 +5,7 @@ import pytest
 
 from irdiff.counted_work import Amount, NotCountedWork
 from irdiff.errors import NormalizeError
-from irdiff.work.launch_facts import KnownContent
+from irdiff.execution.launch_facts import KnownContent
 from tests.unit.work.kernels import counted, facts, function_of
 
 X, Y = 0x7F00_1000_0000, 0x7F10_1000_0000

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from irdiff.backends.nvidia.disassembler import MAX_CODE_BYTES, Disassembler
 from irdiff.errors import NormalizeError
-from irdiff.work.disassembler import MAX_CODE_BYTES, Disassembler
 from tests.elf_files import elf_file
 
 FAKE = """#!{python}

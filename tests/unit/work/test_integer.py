@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irdiff.work.integer import COMPUTED
-from irdiff.work.state import WarpState
+from irdiff.backends.nvidia.execution.integer import COMPUTED
+from irdiff.backends.nvidia.execution.warp_state import WarpState
 from tests.unit.work.kernels import function_of
 
 WORDS = st.integers(0, 2**32 - 1) | st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 1])
