@@ -15,9 +15,9 @@ from rich.text import Text
 from irdiff.backends.stages import BY_SUFFIX, COMPARED, ORDER, WITHOUT_TEXT, in_stage_order
 from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare.line_alignment import Kind
 from irdiff.config import Config
 from irdiff.diffs import disassembly, stage_diff
-from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.errors import RunFolderError, UsageError
 from irdiff.findings import Finding

@@ -17,9 +17,9 @@ from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
 from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
+from irdiff.compare.line_alignment import Kind
 from irdiff.config import Config
 from irdiff.diffs import disassembly, launch_changes, stage_diff
-from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Sides, StageStatus, Verdict

@@ -1,21 +1,21 @@
-"""The canonical edit of a case: removed and added lines. Pure.
+"""The canonical edit of a case: the removed and added lines that a reader of its diff is shown. Pure.
 
-Lines are aligned with value and register numbers blanked, for a new line renumbers all that follow. Where
-nothing but numbers differs, the edit is the lines whose operands differ.
+Where nothing but names differs, such as registers of machine code, the edit is the lines with other ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby
 
-from irdiff.compare import alignment
+from irdiff.compare import line_alignment
+from irdiff.compare.line_alignment import DiffRow, Kind
 from irdiff.ir import Ir
+from irdiff.model import Sides
 from irdiff.texts import ir_of
 
-_BLANKED_TOGETHER = 1000
 _SYNCHRONIZES = re.compile(r"fence|barrier|\bbar\b|membar")
 _WORKS = re.compile(
     r"dot|mma|mfma|copy|cp\.async|local_(?:load|store)|descriptor_(?:load|store)|tt\.(?:load|store|atomic)"
@@ -76,40 +76,46 @@ class _SideLines:
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     """The edit that turns the canonical lines of base into those of head."""
     ir = ir_of(stage)
-    pairs = alignment.matching(_blanked_all(ir, base), _blanked_all(ir, head))
-    ours = _SideLines(sign="-", lines=base, depths=ir.depths(base))
-    theirs = _SideLines(sign="+", lines=head, depths=ir.depths(head))
-    lines: list[EditLine] = []
-    if len(pairs) == len(base) == len(head):
-        for i, (one, other) in enumerate(zip(base, head, strict=True)):
-            if one != other:
-                lines += _hunk(ir, ours, theirs, range(i, i + 1), range(i, i + 1))
-    i = j = 0
-    for a, b in [*pairs, (len(base), len(head))]:
-        if i < a or j < b:
-            lines += _hunk(ir, ours, theirs, range(i, a), range(j, b))
-        i, j = a + 1, b + 1
-    return Edit(stage=stage, lines=tuple(lines))
+    sides = Sides(
+        base=_SideLines(sign="-", lines=base, depths=ir.depths(base)),
+        head=_SideLines(sign="+", lines=head, depths=ir.depths(head)),
+    )
+    rows = line_alignment.align(stage, base, head).rows
+
+    def is_edit(row: DiffRow) -> bool:
+        return row.kind in (Kind.REMOVED, Kind.ADDED)
+
+    def differs(row: DiffRow) -> bool:
+        return row.base is None or row.head is None or base[row.base] != head[row.head]
+
+    is_shown = is_edit if any(map(is_edit, rows)) else differs
+    hunks = (list(hunk) for shown, hunk in groupby(rows, key=is_shown) if shown)
+    return Edit(stage=stage, lines=tuple(line for hunk in hunks for line in _hunk(ir, sides, hunk)))
 
 
-def _hunk(ir: Ir, base: _SideLines, head: _SideLines, removed: range, added: range) -> Iterator[EditLine]:
+def _hunk(ir: Ir, sides: Sides[_SideLines], rows: Sequence[DiffRow]) -> Iterator[EditLine]:
     """The lines of one place, each with the next one of the other side that has the same operation."""
+    removed = [row.base for row in rows if row.base is not None]
+    added = [row.head for row in rows if row.head is not None]
     waiting: dict[str, list[int]] = {}
     for j in added:
-        waiting.setdefault(ir.parse(head.lines[j]).operation, []).append(j)
+        waiting.setdefault(ir.parse(sides.head.lines[j]).operation, []).append(j)
     partners: dict[int, int] = {}
     for i in removed:
-        if rows := waiting.get(ir.parse(base.lines[i]).operation):
-            partners[i] = rows.pop(0)
+        if alike := waiting.get(ir.parse(sides.base.lines[i]).operation):
+            partners[i] = alike.pop(0)
     back = {j: i for i, j in partners.items()}
-    for side, other, numbers, found in ((base, head, removed, partners), (head, base, added, back)):
+    for side, other, numbers, partner_of in (
+        (sides.base, sides.head, removed, partners),
+        (sides.head, sides.base, added, back),
+    ):
         for number in numbers:
             yield EditLine(
                 sign=side.sign,
                 text=side.lines[number],
                 number=number,
                 depth=side.depths[number],
-                partner=other.lines[found[number]] if number in found else None,
+                partner=other.lines[partner_of[number]] if number in partner_of else None,
                 ahead=_ahead(ir, side.lines, number),
             )
 
@@ -119,11 +125,3 @@ def _ahead(ir: Ir, lines: Sequence[str], number: int) -> str:
         return ""
     names = (ir.parse(line).operation for line in lines[number + 1 : number + 1 + _LOOKED_AHEAD])
     return next((name for name in names if _WORKS.search(name)), "")
-
-
-def _blanked_all(ir: Ir, lines: Iterable[str]) -> Iterator[str]:
-    """Every line blanked. Many lines are blanked at once: no pattern crosses the end of a line."""
-    rest = iter(lines)
-    while some := list(islice(rest, _BLANKED_TOGETHER)):
-        together = ir.blank("\n".join(some)).split("\n")
-        yield from together if len(together) == len(some) else map(ir.blank, some)

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 
 from irdiff.backends.stages import ASSEMBLIES
+from irdiff.compare.line_alignment import Kind
 from irdiff.diffs import launch_changes, stage_diff
-from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, Run, StageStatus
 

@@ -14,8 +14,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
+from irdiff.compare.line_alignment import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.diffs import visible
-from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
 from irdiff.ir.mlir.lines import closing
 from irdiff.ir.opcode_classes import UNTELLING

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.backends.stages import WITHOUT_TEXT, in_stage_order
+from irdiff.compare.line_alignment import Kind
 from irdiff.diffs import stage_diff
-from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, StageStatus
 from irdiff.report import commands, escape

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irdiff.compare import abstraction, alignment, edits
+from irdiff.compare.line_alignment import Kind, align
 from irdiff.diffs import launch_changes, stage_diff
-from irdiff.diffs.renumbering import Kind, align
 from irdiff.model import Sides, Verdict
 from irdiff.texts import ir_of
 from tests.texts import text_of

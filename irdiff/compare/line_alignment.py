@@ -2,7 +2,7 @@
 
 One inserted operation renumbers every value after it, so a plain line diff of IR shows hundreds of lines
 where one was added. Here lines are matched by what they do and by what their operands do, some steps up
-(`_keys`); a matched pair counts as the same only where one renaming of values, followed from the first
+(`_rounds`); a matched pair counts as the same only where one renaming of values, followed from the first
 line on, turns base's line into head's. Nothing that differs in more than such a renaming is hidden.
 
 Machine code has registers, not values: a pair that differs in registers alone is `RENAMED`, which a
@@ -12,6 +12,7 @@ reader may fold away but which is never called the same.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,11 +56,10 @@ class Aligned:
 
 def align(stage: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     """Rows in order; runs of removed lines come before the added lines that replace them."""
-    left, right = _Text(stage, base), _Text(stage, head)
-    interned: dict[object, int] = {}
-    rounds = list(zip(_keys(left, interned), _keys(right, interned), strict=True))
+    shapes: dict[str, int] = {}
+    left, right = _Text(stage, base, shapes), _Text(stage, head, shapes)
     renaming = _Renaming(left, right)
-    rows = _rows(left, right, _match(rounds), renaming)
+    rows = _rows(left, right, _match(_rounds(left, right)), renaming)
     for row in rows:  # for showing alone: which lines are the same is settled by now
         if row.kind is Kind.REMOVED and row.base is not None and row.partner is not None:
             renaming.bind_definitions(row.base, row.partner)
@@ -76,50 +76,69 @@ def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str
 class _Text:
     """Lines split into what is compared and the names in them."""
 
-    def __init__(self, stage: str, lines: Sequence[str]) -> None:
-        ir = ir_of(stage)
+    def __init__(self, stage: str, lines: Sequence[str], shapes: dict[str, int]) -> None:
+        """`shapes`: a number for each line without its names, shared by both sides."""
+        self.ir = ir_of(stage)
         self.lines = lines
-        self.machine = ir.HAS_REGISTERS
-        self.shapes = [ir.NAMES.sub("\0", line) for line in lines]
-        self.names = [ir.NAMES.findall(line) for line in lines]
+        self.machine = self.ir.HAS_REGISTERS
+        self.shapes = [shapes.setdefault(self.shape(line), len(shapes)) for line in lines]
+        self.names = [tuple(map(sys.intern, self.ir.NAMES.findall(line))) for line in lines]
         self.defined: dict[str, int] = {}
         for index, names in enumerate(self.names):
             for name in names:
                 self.defined.setdefault(name, index)
 
+    def shape(self, line: str) -> str:
+        return self.ir.NAMES.sub("\0", line)
+
+    def words(self, index: int) -> Counter[str]:
+        return Counter(_WORD.findall(self.shape(self.lines[index])))
+
     def defined_at(self, index: int) -> list[str]:
         return [name for name in dict.fromkeys(self.names[index]) if self.defined[name] == index]
 
+    def operands(self, index: int, keys: Sequence[int]) -> Iterator[int]:
+        places = (self.defined[name] for name in self.names[index])
+        return (-1 if place == index else keys[place] for place in places)
 
-def _keys(text: _Text, interned: dict[object, int]) -> list[list[int]]:
-    """For each depth a number a line: equal where lines do the same with operands that do the same.
 
-    Depth is how many steps up operands are followed; machine code is matched as it stands first.
+_Keys = tuple[Sequence[int], Sequence[int]]
+"""A number for each line of both sides: equal where lines do the same with operands that do the same."""
+
+
+def _rounds(left: _Text, right: _Text) -> list[_Keys]:
+    """The keys to match by, the strictest first: by how many steps up operands are followed.
+
+    Machine code is matched as it stands first.
     """
-    plain = [interned.setdefault((0, shape), len(interned)) for shape in text.shapes]
-    if text.machine:
-        return [[interned.setdefault(line, len(interned)) for line in text.lines], plain]
-    by_depth = [plain]
-    for depth in range(1, max(_DEPTHS) + 1):
-        above = by_depth[-1]
-        by_depth.append(
-            [
-                interned.setdefault((depth, plain[index], *_operands(text, index, above)), len(interned))
-                for index in range(len(text.lines))
-            ]
-        )
+    plain = left.shapes, right.shapes
+    if left.machine:
+        numbers: dict[str, int] = {}
+        whole = [[numbers.setdefault(line, len(numbers)) for line in text.lines] for text in (left, right)]
+        return [(whole[0], whole[1]), plain]
+    by_depth: dict[int, _Keys] = {0: plain}
+    keys: _Keys = plain
+    for depth in range(1, _DEPTHS[0] + 1):
+        keys = by_depth[depth] = _one_step_further(left, right, keys)
     return [by_depth[depth] for depth in _DEPTHS]
 
 
-def _operands(text: _Text, index: int, keys: Sequence[int]) -> list[int]:
-    places = [text.defined[name] for name in text.names[index]]
-    return [-1 if place == index else keys[place] for place in places]
+def _one_step_further(left: _Text, right: _Text, above: _Keys) -> _Keys:
+    numbers: dict[object, int] = {}
+
+    def of(text: _Text, keys: Sequence[int]) -> list[int]:
+        return [
+            numbers.setdefault((shape, *text.operands(index, keys)), len(numbers))
+            for index, shape in enumerate(text.shapes)
+        ]
+
+    return of(left, above[0]), of(right, above[1])
 
 
 # matching
 
 
-def _match(rounds: Sequence[tuple[list[int], list[int]]]) -> list[tuple[int, int]]:
+def _match(rounds: Sequence[_Keys]) -> list[tuple[int, int]]:
     gaps = [(0, len(rounds[0][0]), 0, len(rounds[0][1]))]
     matched: list[tuple[int, int]] = []
     for base, head in rounds:
@@ -171,8 +190,8 @@ def _partnered(removed: list[DiffRow], added: list[DiffRow], left: _Text, right:
         pairs = [(index, index) for index in range(len(removed))]
     else:
         words = [
-            [Counter(_WORD.findall(left.shapes[row.base])) for row in removed if row.base is not None],
-            [Counter(_WORD.findall(right.shapes[row.head])) for row in added if row.head is not None],
+            [left.words(row.base) for row in removed if row.base is not None],
+            [right.words(row.head) for row in added if row.head is not None],
         ]
         pairs = _alike(*words) if len(removed) * len(added) <= _MOST_PAIRS else []
     became = {i: added[j].head for i, j in pairs}
