@@ -286,6 +286,8 @@ class _Interception:
             noted.caveat(f"{words}: such a launch is not compared")
         self.sink.append(captured)
         if grid is not None:
+            noted.has_launched = True
+            storages.launched()
             launching.launched(captured)
 
     def take_compiled(self, function, bound, grid, compile_now, sources):
@@ -297,6 +299,7 @@ class _Interception:
         except Reached as reached:
             if reached.made is not None:
                 reached.made.sources = sorted({*reached.made.sources, *sources})
+            storages.launched()
             self.sink.append(Captured(function, bound, {}, evaluate_grid(grid, bound), reached))
 
     def tune(self, tuner, *args, **kwargs):

@@ -47,6 +47,7 @@ class Entry:
 
 
 _entry = Entry(" before the entry")
+_launches = 0
 _fakes: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 """{address: fake storage}"""
 _of_torch: weakref.WeakSet = weakref.WeakSet()
@@ -65,6 +66,10 @@ class StorageOrigin:
         self._fill = fill
         self.device = device
         """`cpu` where the program made it there and never moved it; empty where that is not known."""
+        self.launches_before: int | None = _launches
+        """How many kernels were launched before it was made; None where its content comes from others
+        (`torch_reach`).
+        """
 
     @property
     def words(self):
@@ -104,6 +109,17 @@ def begin_entry(values):
     _entry = Entry()
     for value in values:
         _entry.inputs.setdefault(place_of(value).origin, len(_entry.inputs) + 1)
+
+
+def launched():
+    """A kernel is launched: it may write to any storage that is there."""
+    global _launches
+    _launches += 1
+
+
+def launches():
+    """How many kernels were launched so far, in this process and those that it was forked from."""
+    return _launches
 
 
 def add_fake(storage, address):

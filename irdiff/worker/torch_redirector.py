@@ -12,7 +12,16 @@ import threading
 import torch
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
-from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_storages
+from . import (
+    noted,
+    storages,
+    stub_driver,
+    torch_autocast,
+    torch_cuda,
+    torch_operators,
+    torch_reach,
+    torch_storages,
+)
 
 _MOST_READ = 1 << 12
 """Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
@@ -38,6 +47,9 @@ _READS = {
     torch.Tensor.__float__,
     torch.Tensor.__index__,
     torch.Tensor.__array__,
+    torch.Tensor.__contains__,
+    torch.Tensor.is_nonzero,
+    torch.is_nonzero,
 }
 _SHAPED_BY_VALUES = {
     getattr(owner, name)
@@ -51,8 +63,6 @@ _ANSWERED_TO_HOST = {
     torch.Tensor.numpy,
     torch.Tensor.__repr__,
     torch.Tensor.__format__,
-    torch.Tensor.__contains__,
-    torch.Tensor.is_nonzero,
     *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
 }
 """What the host waits for besides, since it needs values."""
@@ -110,7 +120,9 @@ class _Redirector(TorchFunctionMode):
             return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
         if function in _MADE_UP:
             return _MADE_UP[function]
-        if reads:
+        given, launches_before = (args, kwargs), storages.launches()
+        was_out = noted.has_launched and torch_reach.is_out(given)
+        if reads and not was_out:
             noted.value_read()
         device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
         if "device" in kwargs:
@@ -120,18 +132,22 @@ class _Redirector(TorchFunctionMode):
         if kwargs.pop("pin_memory", False):
             device = torch_storages.PINNED
         result = torch_autocast.call(function, args, kwargs)
+        if function in _UNWRITTEN:
+            _write(result)
+        torch_storages.note(function, args, kwargs, result, device)
+        if noted.has_launched:
+            torch_reach.note(given, was_out and storages.launches() == launches_before, result)
         if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
             from . import computed_arrays  # not without numpy
 
             return computed_arrays.of(result)
-        if function in _UNWRITTEN:
-            _write(result)
-        torch_storages.note(function, args, kwargs, result, device)
         return result
 
 
 def _is_masked(function, args):
     """Whether an index of a tensor picks elements by a tensor of truth values."""
+    if function is torch.where:
+        return len(args) == 1  # else it picks values, and none of them shapes its result
     if function is not torch.Tensor.__getitem__:
         return False
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)

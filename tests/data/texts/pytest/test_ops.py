@@ -84,6 +84,69 @@ def test_reads_an_array():
         launch_add()
 
 
+def test_reads_what_no_kernel_reaches():
+    launch_scale()
+    bits = torch.log2(torch.tensor(32.0, device="cuda"))
+    table = torch.arange(8, device="cuda")
+    table[2:4] = bits.to(table.dtype)
+    if int(bits) == 5 and table[torch.tensor([2, 3])].tolist() == [5, 5]:
+        launch_add()
+
+
+def into_new(out):
+    new = torch.zeros(256, device="cuda")
+    return new, out
+
+
+def assigned(out):
+    new, out = into_new(out)
+    new[1:] = out[1:]
+    return new
+
+
+def added(out):
+    new, out = into_new(out)
+    torch._foreach_add_([new], [out])
+    return new
+
+
+def through_numpy(out):
+    new, out = into_new(out)
+    np.copyto(new.numpy(), np.asarray(out.cpu().numpy()))
+    return new
+
+
+def of_numpy(out):
+    return torch.from_numpy(np.asarray(out.cpu().numpy()))
+
+
+def launched_again(_):
+    new = torch.zeros(256, device="cuda")
+    scale[(1,)](new, new, 2.0, BLOCK=256)
+    return new
+
+
+def differentiated(out):
+    weight = torch.ones(256, device="cuda", requires_grad=True)
+    (weight * out).sum().backward()
+    return weight.grad
+
+
+HIDDEN = [assigned, added, through_numpy, of_numpy, launched_again, differentiated]
+
+
+@pytest.mark.parametrize("hide", HIDDEN)
+def test_reads_what_a_kernel_reaches(hide):
+    if hide(launch_scale())[2].item() == 2:
+        launch_add()
+
+
+@pytest.mark.parametrize("read", [lambda out: 2 in out, lambda out: torch.where(out)[0].numel() == 256])
+def test_reads_without_a_name(read):
+    if read(launch_scale()):
+        launch_add()
+
+
 def test_reads_code():
     _, _, kernel = launch_add()
     ptx = kernel.asm["ptx"]
