@@ -14,6 +14,8 @@ from irdiff.ir.program import PRIVATE, Act
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
+_NAMES_SHARED = re.compile(r"(?:(mbarrier|tcgen05\.commit)|tcgen05\.alloc)\b.*\.shared\b")
+"""What works on an `mbarrier` of 8 bytes, or writes an address of 4 bytes."""
 _COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
 
 
@@ -80,16 +82,19 @@ def _extent(values: Values, event: Event) -> Extent | None:
     name = event.operation.name
     is_copy = re.match(r"cp\.async\.c\w\.shared\.global", name)
     size = 16 if "matrix" in name else event.effect.size  # a thread names a row of `ldmatrix`
+    if names := _NAMES_SHARED.match(name):
+        size = 8 if names[1] else 4
     if is_copy:
         size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
-    if not size or not event.address or (event.effect.space != "shared" and not is_copy):
+    if not size or not event.address or (event.effect.space != "shared" and not is_copy and not names):
         return None
     address = event.address[0]
-    constant, terms = values.linear(32, address)
+    width = 64 if values.keys[address][:2] == ("sum", 64) else 32  # a register, some bytes further
+    constant, terms = values.linear(width, address)
     symbols = [atom for atom, times in terms if times == 1 and values.keys[atom][0] == "text"]
     for symbol in symbols:
-        address = values.add(32, address, symbol, -1)
-    varying = values.bits(values.add(32, address, values.constant(constant, 32), -1))
+        address = values.add(width, address, symbol, -1)
+    varying = values.bits(values.add(width, address, values.constant(constant), -1))
     if len(symbols) > 1 or constant < 0 or varying < 0 or varying >> 31:
         return None
     return Extent(symbols[0] if symbols else -1, constant, varying, size)

@@ -35,6 +35,9 @@ _IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.(?:reduce\.)?async\.(?:c[ag]|
 _SIGNALS = re.compile(r"cp\.async\.bulk(?!.*bulk_group)|tcgen05\.(?:mma|cp)")
 """What ends with an `mbarrier`: not a copy to global memory, which a thread waits for by its group."""
 _ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
+_PREPARES = re.compile(r"mbarrier\.(?:init|inval)|tcgen05\.(?:alloc|relinquish_alloc_permit)")
+_PREPARES_OR_TELLS = re.compile(rf"{_PREPARES.pattern}|mbarrier\.arrive|tcgen05\.commit")
+_COPIES = re.compile(r"cp\.async\.c[ag]\.shared\.global")
 _OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
 _BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
 _MAX_ACCESSES = 700
@@ -112,7 +115,11 @@ class Separation:
             gone, mixed = worse(other, own), worse(other, all_)
             for one in (number for number, bit in bits.items() if (gone | mixed) & bit):
                 pair = ours[one], ours[other]
-                if any(map(is_own, pair)) or self._is_waited_for_by_all(*pair):
+                if (
+                    any(map(is_own, pair))
+                    or self._is_waited_for_by_all(*pair)
+                    or _have_no_part(values, *pair)
+                ):
                     continue
                 if gone & bits[one] and _may_race(values, *pair, barrier.operation.name):
                     (found if _overlap(values, *pair) else maybe).append(pair)
@@ -392,6 +399,21 @@ def _may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
     if only_read or (acts == (Act.MATRIX, Act.MATRIX) and _word(one) == _word(other)):
         return False
     return bool(_spaces(one) & _spaces(other)) and not order.never_meet(values, one, other)
+
+
+def _have_no_part(values: Values, one: Event, other: Event) -> bool:
+    """Whether nothing passes between two, one of which is a plain access.
+
+    What prepares an `mbarrier` or tensor memory only touches what it names. What tells an `mbarrier` tells of
+    what is before it: whoever hears of it may come before or after an access behind it.
+    """
+    names = _PREPARES, _PREPARES_OR_TELLS
+    for access, sync, pattern in zip((one, other), (other, one), names, strict=True):
+        is_plain = access.effect.act in (Act.LOAD, Act.STORE) or _COPIES.match(access.operation.name)
+        if is_plain and pattern.match(sync.operation.name) and not access.operation.keeps_order:
+            is_elsewhere = access.effect.space == "global" or not sync.effect.address
+            return is_elsewhere or order.never_meet(values, sync, access)
+    return False
 
 
 def _overlap(values: Values, one: Event, other: Event) -> bool:
