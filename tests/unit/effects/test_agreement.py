@@ -75,6 +75,7 @@ def of_case(metadata=({}, {}), machine_code=None, held=b"no cubin"):
             Meaning.NOT_SHOWN,
             "global_scratch_size 64 → 0",
         ),
+        (({}, {"global_scratch_size": 0, "global_scratch_align": 1}), Meaning.SAME, None),
         (
             ({"num_warps": 4}, {"num_warps": 8}),
             Meaning.HAZARD,
