@@ -47,6 +47,7 @@ class Differences:
         self._sides = self._base, self._head = base, head
         self._values = base.values
         self._witnesses = witnesses
+        self._threads = predicates.Threads(base)
         self.shared = base.values_of & head.values_of
         self._roots = Roots(base, head, self.shared, {})
         self._samples = Samples(self._values, self.shared, {})
@@ -117,7 +118,12 @@ class Differences:
                 alone.append((one, other))
             elif id(one) not in exchanged:
                 yield from self._noted(self._of_names(one, other), one)
-                facets += self._facets(one, other)
+                if self._has_same_stores(one, other):
+                    yield Harmless(
+                        what=f"{noun(one)} is made by other threads of several that store the same"
+                    )
+                else:
+                    facets += self._facets(one, other)
         for number, before, after in conditions:
             if before is not None and after is not None:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
@@ -182,13 +188,22 @@ class Differences:
             witness=witness,
         )
 
+    def _has_same_stores(self, one: Event, other: Event) -> bool:
+        """Whether two stores differ in their predicates alone, and those do not matter."""
+        parts = [(each.operation.name, each.lanes, each.address, each.operands) for each in (one, other)]
+        base, head = self._guards(one, other)
+        return base != head and parts[0] == parts[1] and self._threads.are_equal(base, head, one)
+
+    def _guards(self, *events: Event) -> list[int]:
+        always = self._values.node("const", 1)
+        return [always if each.guard is None else each.guard for each in events]
+
     def _facets(self, one: Event, other: Event) -> Iterator[_Facet]:
         name, both = noun(one), (one, other)
         is_lanes = one.effect.act is Act.LANES
-        guards = [(one.guard, other.guard), (one.lanes, other.lanes)]
-        for before, after in guards:
+        always = self._values.node("const", 1)
+        for before, after in ((one.guard, other.guard), (one.lanes, other.lanes)):
             if before != after:
-                always = self._values.node("const", 1)
                 base, head = (always if each is None else each for each in (before, after))
                 what = f"makes {_a(name)} " + (
                     "without a predicate" if after is None else "under another predicate"
@@ -285,9 +300,7 @@ class Differences:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
         if facet.events:
             event = facet.events[0]
-            is_chosen = facet.is_guard and predicates.choose_threads(
-                self._base, facet.base, facet.head, event
-            )
+            is_chosen = facet.is_guard and self._threads.choose(facet.base, facet.head, event)
             if is_chosen or self._has_other_lanes(event):
                 return False
         keys = [self._values.keys[each] for each in (facet.base, facet.head)]

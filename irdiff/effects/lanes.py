@@ -1,21 +1,25 @@
-"""Which values are the same in several lanes of a warp: it does not matter which of these stores them. Pure.
+"""Of which bits of a thread's number a value may depend: threads that differ in others have the same. Pure.
 
-A value is described by the bits of the lane's number that it may depend on. A butterfly that combines a value
-with that of the lane whose number differs in one bit, by an operation that commutes, gives both the same. A
-store under the predicate that those bits are 0 then writes what all lanes would.
+A butterfly that combines a value with that of the lane whose number differs in one bit, by an operation that
+commutes, gives both the same. Loads of one address give all threads the same, if none races with a store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import functools
+import operator
+import re
+from collections.abc import Iterable
 
-from irdiff.effects.nodes import WITH_WIDTH, used_bits
+from irdiff.effects.nodes import operands_of, used_bits
+from irdiff.effects.uniform import PER_THREAD
 from irdiff.effects.values import Values
 
-_ALL = 31
-_LANE = frozenset({"%tid.x", "%laneid"})
+_ALL = 1023
+_NUMBERS = {"%tid.x": _ALL, "%laneid": 31}
 _SAME = frozenset({"const", "parameter", "undefined"})
-_OF_ONE_LANE = "elect.", "llvm.nvvm.elect."
+_LOAD = re.compile(r"ld\.(?:shared|global|const)(?:\.nc)?\.[bsuf]\d")
+"""One that reads what is there, and for which all threads stand in the same place."""
 
 
 class Lanes:
@@ -23,46 +27,15 @@ class Lanes:
         self._values = values
         self._known: list[int] = []
 
-    def relevant(self, guard: int, stored: Collection[int]) -> int | None:
-        """The predicate of a store of these values without lanes that write the same; None: all may write."""
-        key = self._values.keys[guard]
-        if key[0] == "and":
-            one, other = (self.relevant(part, (*stored, *key[2:])) for part in key[2:])
-            for left, part in ((one, key[3]), (other, key[2])):
-                if left is None:
-                    return self.relevant(part, stored)
-        bits = self._zero_bits(guard)
-        if bits and not any(self.varies(each) & bits for each in stored if each != guard):
-            return None
-        return guard
-
-    def _zero_bits(self, guard: int) -> int:
-        """The bits of the lane that a predicate wants to be 0, where it wants nothing else."""
-        key = self._values.keys[guard]
-        if key[0] != "eq":
-            return 0
-        zero, form = sorted(
-            (self._values.keys[each] for each in key[2:]), key=lambda each: each[0] != "const"
-        )
-        if zero != ("const", 0) or form[0] != "bits" or form[1] or len(form[2]) > 1:
-            return 0
-        ((atom, places), mask), *_ = form[2]
-        return self._lane_bits(atom, places, mask)
-
-    def _lane_bits(self, atom: int, places: int, mask: int) -> int:
-        found = used_bits(places, mask)
-        return found if self._is_lane(atom) and not found & ~_ALL else 0
-
-    def _is_lane(self, number: int) -> bool:
-        key = self._values.keys[number]
-        return key[0] == "text" and key[1] in _LANE
-
     def varies(self, number: int) -> int:
-        """The bits of the lane's number that a value may depend on."""
+        """The bits of the thread's number in its block; all where that is not known."""
         # operands first, which have lower numbers: a sum of a thousand terms is as deep as it is long
         while len(self._known) <= number:
             self._known.append(self._of(len(self._known)))
         return self._known[number]
+
+    def vary(self, numbers: Iterable[int]) -> int:
+        return functools.reduce(operator.or_, map(self.varies, numbers), 0)
 
     def _bits(self, operand: int) -> int:
         return self._known[operand] if operand < len(self._known) else _ALL
@@ -71,11 +44,13 @@ class Lanes:
         key, values = self._values.keys[number], self._values
         match key:
             case "text", name:
-                return _ALL if name in _LANE else 0
+                return _NUMBERS.get(name, _ALL if PER_THREAD.search(name) else 0)
             case "bits", _, terms:
                 found = 0
                 for (atom, places), mask in terms:
-                    found |= used_bits(places, mask) & _ALL if self._is_lane(atom) else self._bits(atom)
+                    own = self._bits(atom)
+                    is_number = values.keys[atom][0] == "text" and values.keys[atom][1] in _NUMBERS
+                    found |= used_bits(places, mask) & own if is_number else own
                 return found
             case "sum", _, _, terms:
                 return self._any(atom for atom, _ in terms)
@@ -84,11 +59,14 @@ class Lanes:
                 return self._bits(made[0] if made else value)
             case name, *_ if name in _SAME:
                 return 0
+            case "event", name, guard, like, _ if _LOAD.match(name):
+                *_, address, others = values.keys[like]
+                return self._any([*address, *others, *([] if guard is None else [guard])])
             case (("join" | "event" | "waited for" | "like"), *_):
                 return _ALL
-            case name, *_ if name.startswith(_OF_ONE_LANE):
+            case name, *_ if PER_THREAD.search(name):
                 return _ALL
-        operands = key[1 + (key[0] in WITH_WIDTH) :]
+        operands = operands_of(key)
         made_by = values.made_by.get(number)
         is_whole = made_by is not None and (made_by.associates or (made_by.commutes and len(operands) == 2))
         for other in operands if is_whole else ():

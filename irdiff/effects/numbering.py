@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from irdiff.effects.blocks import EXEC
 from irdiff.effects.functions import compute
-from irdiff.effects.lanes import Lanes
 from irdiff.effects.values import Values
 from irdiff.effects.wait_states import WaitStates
 from irdiff.ir.program import (
@@ -100,7 +99,6 @@ class NumberedFunction:
         """Where a value is computed first."""
         self.pending: dict[int, frozenset[int]] = {}
         """By value, as of `Instruction`."""
-        self.lanes = Lanes(values)
         self._asynchronous = function.asynchronous
         self._entered: list[_State | None] = [None] * len(graph)
         self._out: list[_State] = [{}] * len(graph)
@@ -343,8 +341,6 @@ class _Block:
             values.moved(width, self._read(part, read), offset) for part, offset in effect.address
         )
         operands = _ordered(operation, tuple([self._read(operand, read) for operand in operation.operands]))
-        if guard is not None and effect.act is Act.STORE and effect.space == "shared":
-            guard = self._function.lanes.relevant(guard, (*address, *operands))
         lanes = self._state[EXEC] if operation.masked else None
         assert not isinstance(lanes, _MaskedValue)
         like = values.node("like", self._number, operation.name, guard, lanes, address, operands)

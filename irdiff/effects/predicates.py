@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
+from irdiff.effects import order, separation
+from irdiff.effects.lanes import Lanes
 from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.uniform import Uniform
 from irdiff.effects.values import Values
 from irdiff.ir.program import Act
+
+_LANES = 31
+"""The bits of a thread's number that are those of its lane."""
 
 
 def are_opposite(values: Values, base: int, head: int) -> bool:
@@ -18,31 +24,90 @@ def are_opposite(values: Values, base: int, head: int) -> bool:
     return len({(key[0] == "eq") != (whole[0] == "not") for key, whole in zip(bare, keys, strict=True)}) == 2
 
 
-def choose_threads(side: NumberedFunction, base: int, head: int, event: Event) -> bool:
-    """Whether only which thread of several does the same work differs.
+class Threads:
+    """Of a function: which of its threads may do the same work."""
 
-    As many have to, or one that is elected; or all lanes store the same.
-    """
-    values = side.values
-    always = values.node("const", 1)
-    ours, theirs = (_parts(values, each) - {always} for each in (base, head))
-    if not all(_is_of_thread(values, each) for each in ours ^ theirs):
-        return False
-    if event.effect.act is Act.STORE and not _varies(side, (*event.address, *event.operands)):
+    def __init__(self, side: NumberedFunction) -> None:
+        self._side, self._values, self._lanes = side, side.values, Lanes(side.values)
+
+    def choose(self, base: int, head: int, event: Event) -> bool:
+        """Whether only which thread of several does the same work differs.
+
+        As many have to, or one that is elected; or the others store the same.
+        """
+        values = self._values
+        ours, theirs = (_parts(values, each) for each in (base, head))
+        if not all(_is_of_thread(values, each) for each in ours ^ theirs):
+            return False
+        if event.effect.act is Act.STORE and not self._bits(event) & _LANES:
+            return True
+        sides = ours - theirs, theirs - ours
+        counts = {_count(values, own) for own in sides}
+        is_as_often = all(sides) and (len(counts) == 1 or None in counts)
+        return is_as_often or self._store_the_same(base, head, event)
+
+    def are_equal(self, base: int, head: int, event: Event) -> bool:
+        """Whether a store is the same under either predicate, whichever of the threads makes it.
+
+        Barriers have to stand between it and what else its threads do to these bytes, and all threads to come
+        where it stands.
+        """
+        return (
+            self._store_the_same(base, head, event)
+            and Uniform(self._side).is_reached_by_all(event)
+            and all(self._is_kept_apart(event, step) for step in (1, -1))
+        )
+
+    def _store_the_same(self, base: int, head: int, event: Event) -> bool:
+        """What is stored, and where, follows from some bits of the thread's number: for each value of these,
+        some thread stores under both predicates, or none does under either.
+        """
+        if event.effect.act is not Act.STORE or event.operation.keeps_order:
+            return False
+        ours, theirs = (_parts(self._values, each) for each in (base, head))
+        bits = self._bits(event) | self._lanes.vary(ours & theirs)
+        classes = [self._classes(own, bits) for own in (ours - theirs, theirs - ours)]
+        return None not in classes and classes[0] == classes[1]
+
+    def _bits(self, event: Event) -> int:
+        return self._lanes.vary((*event.address, *event.operands))
+
+    def _classes(self, parts: Collection[int], bits: int) -> set[int] | None:
+        """Some bits of the numbers of the threads in which all parts are true."""
+        rows = [self._values.in_threads(each) for each in (*parts, self._values.node("const", 1))]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
+            return None
+        return {n & bits for n, truths in enumerate(zip(*known, strict=True)) if all(truths)}
+
+    def _is_kept_apart(self, event: Event, step: int) -> bool:
+        """Whether each way from it ends at a barrier of all threads before an access of the same bytes."""
+        graph, blocks = self._side.graph, self._side.blocks
+        start = next(n for n, block in enumerate(blocks) if event in block.events)
+        place = blocks[start].events.index(event)
+        own = blocks[start].events
+        waiting, seen = [(start, own[place + 1 :] if step > 0 else own[:place][::-1])], set[int]()
+        while waiting:
+            number, events = waiting.pop()
+            for each in events:
+                if separation.is_of_all(self._values, each):
+                    break
+                if order.meet(self._values, event, each):
+                    return False
+            else:
+                node = graph[number]
+                new = {*(node.targets if step > 0 else node.sources)} - seen
+                seen |= new
+                waiting += [(other, blocks[other].events[::step]) for other in new]
         return True
-    sides = ours - theirs, theirs - ours
-    counts = {_count(values, own) for own in sides}
-    return all(sides) and (len(counts) == 1 or None in counts)
-
-
-def _varies(side: NumberedFunction, numbers: Iterable[int]) -> bool:
-    return any(map(side.lanes.varies, numbers))
 
 
 def _parts(values: Values, number: int) -> set[int]:
     """What a predicate is the conjunction of."""
     key = values.keys[number]
-    return _parts(values, key[2]) | _parts(values, key[3]) if key[0] == "and" else {number}
+    if key[0] == "and":
+        return _parts(values, key[2]) | _parts(values, key[3])
+    return {number} if values.value_of(number) != 1 else set()
 
 
 def _is_of_thread(values: Values, number: int) -> bool:

@@ -359,6 +359,12 @@ def is_own(event: Event) -> bool:
     return _OWN.match(event.operation.name) is not None
 
 
+def is_of_all(values: Values, event: Event) -> bool:
+    """Whether it is a barrier that all threads of a block come to."""
+    is_plain = event.guard is None and [values.value_of(each) for each in event.operands] == [0]
+    return is_plain and _OF_ALL.match(event.operation.name) is not None
+
+
 def kind_of(barrier: Event) -> tuple[object, ...]:
     """What separates accesses alike: a barrier of all threads has several names."""
     name = "bar.sync" if _OF_ALL.match(barrier.operation.name) else barrier.operation.name

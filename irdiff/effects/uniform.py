@@ -22,7 +22,7 @@ threads reach it that it waits for."""
 _OF_THREADS = re.compile(r"bar\b|barrier\b|s_barrier|llvm\..*barrier")
 _OPAQUE = frozenset({"waited for", "like"})
 _NAMED = frozenset({"text", "undefined"})
-_PER_THREAD = re.compile(
+PER_THREAD = re.compile(
     r"%tid|%laneid|%warpid|%lanemask|workitem|elect|mbcnt|lane|clock|globaltimer|ballot|smid"
 )
 _MAX_NODES = 20_000
@@ -91,7 +91,7 @@ class Uniform:
             if len(seen) > _MAX_NODES:
                 return True
             key = self._side.values.keys[number]
-            if key[0] in _OPAQUE or _PER_THREAD.search(f"{key[0]} {key[-1] if key[0] in _NAMED else ''}"):
+            if key[0] in _OPAQUE or PER_THREAD.search(f"{key[0]} {key[-1] if key[0] in _NAMED else ''}"):
                 return True
             if key[0] == "join":
                 if number not in self._entering:
