@@ -489,10 +489,8 @@ class Differences:
         """Whether what differs in one access may be made up for by another of that memory."""
         if any(space == other for _, space in self._gone for _, other in self._new):
             return True
-        places = self._moved.keys() | self._gone.keys() | self._new.keys()
-        both = {
-            space for _, space in places if len({_writes(act) for act, other in places if other == space}) > 1
-        }
+        places = {*map(_in_memory, (*self._moved, *self._gone, *self._new))}
+        both = {space for is_written, space in places if (not is_written, space) in places}
         one = {pair for pairs_ in self._moved.values() for pair in pairs_}
         is_shift = both == {"global"} and len(one) == 1 and None not in one  # elements do not change places
         return bool(both) and not is_shift
@@ -505,6 +503,12 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 def _is_of_copies(event: Event) -> bool:
     """Whether it copies in the background, or may read what such a copy has written."""
     return event.effect.act is Act.COPY or event.effect.space == "shared"
+
+
+def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
+    """Whether it writes, and where: a copy has shared memory at one end, and a matrix instruction reads it."""
+    act, space = place
+    return _writes(act) and act is not Act.MATRIX, space or "shared"
 
 
 def _writes(act: Act) -> bool:
