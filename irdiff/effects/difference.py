@@ -506,7 +506,7 @@ def _is_of_copies(event: Event) -> bool:
 
 
 def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
-    """Whether it writes, and where: a copy has shared memory at one end, and a matrix instruction reads it."""
+    """Whether it writes, and where: a copy has shared memory at one end, a matrix instruction reads it."""
     act, space = place
     return _writes(act) and act is not Act.MATRIX, space or "shared"
 

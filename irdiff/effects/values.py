@@ -518,8 +518,15 @@ class Values:
             return one if known or one == other else other
         key = self.keys[condition]
         if key[0] == "not":
-            return self.node("select", key[1], other, one)
-        return self.node("select", condition, one, other)
+            return self.select(key[1], other, one)
+        one, other = (self._chosen(condition, each, n) for n, each in enumerate((one, other)))
+        return one if one == other else self.node("select", condition, one, other)
+
+    def _chosen(self, condition: int, value: int, place: int) -> int:
+        """What a value is where a condition is known to be true (place 0) or not (1)."""
+        while self.keys[value][:2] == ("select", condition):
+            value = int(self.keys[value][2 + place])
+        return value
 
     def compare(self, kind: str, width: int, left: int, right: int) -> int:
         """`slt`, `ult`, `eq`, …: as `lt` or `eq`, and whether it is not so."""
