@@ -22,6 +22,7 @@ from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compile.launch_requests import LaunchRequests
 from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
+from irdiff.store import disk_space
 from irdiff.store.memo import Memo, MemoStep
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import read_result
@@ -249,6 +250,7 @@ def _is_readable(path: Path) -> bool:
 def _reason(stderr: Path) -> str:
     """The compiler's first diagnostic, or the last line that it printed."""
     said = diagnosis.of_file(stderr)
+    disk_space.raise_if_named(said.excerpt, stderr.parent)
     last = said.excerpt.rpartition("\n")[2]
     return said.text or last[:_MESSAGE_CHARACTERS] or "it died without a word"
 

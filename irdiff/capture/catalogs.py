@@ -22,7 +22,7 @@ from irdiff.capture.catalog import Catalog
 from irdiff.capture.selection import Selection
 from irdiff.model import CaptureFailure, Failure, FailureKind, Target
 from irdiff.stages import Stage
-from irdiff.store import Store, sha256
+from irdiff.store import Store, disk_space, sha256
 from irdiff.store.memo import MemoStep
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.diagnosis import Diagnosis
@@ -100,6 +100,8 @@ class Capturer:
             if result and outcome in ("captured", "unsupported"):
                 said = diagnosis.of_file(folder / "stderr")
                 rows = result.get("failures", ())
+                if rows:
+                    disk_space.check(folder)
                 root = f"{request['root']}/"  # of a copy of the repository, in the cache
                 failures = [
                     _failure(

@@ -8,7 +8,6 @@ names that a run has, so that a file which came in between stays where it is.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -19,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from irdiff.errors import StoreError, UsageError
+from irdiff.store.disk_space import NO_SPACE
 
 _HINT = "name a folder that is not there yet: --out DIR"
 _TRIED_BYTES = 64 << 10
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARKER = re.compile(rb'\s*\{\s*"schema":\s*"irdiff-run/\d+"')
 _FILES = re.compile(
     r"run\.json|timing\.json|failure\.json|timing-samples\.jsonl\.zst|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
@@ -77,7 +76,7 @@ def try_to_write(path: Path) -> None:
         with tempfile.NamedTemporaryFile(dir=above, prefix=".part-") as file:
             file.write(bytes(_TRIED_BYTES))
     except OSError as error:
-        if error.errno not in _NO_SPACE:
+        if error.errno not in NO_SPACE:
             raise
         raise StoreError(
             f"{path} cannot be written: {error.strerror}",

@@ -14,7 +14,7 @@ from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.stages import Stage
-from irdiff.store import key_of, sha256
+from irdiff.store import disk_space, key_of, sha256
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
 
@@ -27,6 +27,7 @@ _UNKNOWN_ARCHITECTURE = (
     "is not a recognized processor",  # LLVM
     "unknown target",
 )
+_RESULT = "result.json"
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 """Variables that say where things lie: what is found there is known by its content."""
 
@@ -54,7 +55,10 @@ class Requests:
         *,
         randomized: bool = False,
     ) -> EndedChild:
-        """Serves one request, which leaves its results in `folder`; `row` may have its own time limit."""
+        """Serves one request, which leaves its results in `folder`; `row` may have its own time limit.
+
+        Raises StoreError where the disk has no space for the results.
+        """
         limits = self.config.limits
         request = {
             "timeout_s": limits.timeout_s,
@@ -71,17 +75,24 @@ class Requests:
             if ended.worker_died:  # another case may have killed it: again, while no other is asked again
                 with self._alone:
                     ended = ask()
+            if not (folder / _RESULT).exists() or disk_space.is_nearly_used_up(folder):
+                disk_space.check(folder)  # what could not be written says nothing of the kernel
             return ended
 
     def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
-        """Why a request gave no result, or what its result says went wrong."""
-        return _failure_of(ended, result, folder, self.config)
+        """Why a request gave no result, or what its result says went wrong.
+
+        Raises StoreError where that is a disk without space.
+        """
+        failure = _failure_of(ended, result, folder, self.config)
+        disk_space.raise_if_named(f"{failure.message}\n{failure.stderr}", folder)
+        return failure
 
 
 def read_result(folder: Path) -> dict[str, Any] | None:
     """`result.json`; None where the child died before it was written."""
     try:
-        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+        result: dict[str, Any] = json.loads((folder / _RESULT).read_text())
     except FileNotFoundError:
         return None
     return result

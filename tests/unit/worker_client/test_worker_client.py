@@ -1,5 +1,6 @@
 """What is said of a request that gave no result: the first reason, whatever a compiler prints before and after."""
 
+import resource
 import signal
 from operator import itemgetter
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import config
+from irdiff.errors import StoreError
 from irdiff.model import FailureKind
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests
@@ -62,6 +64,27 @@ def test_a_case_whose_worker_died_is_asked_once_more(tmp_path, deaths):
     workers = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: next(ends)))
     ended = Requests(config.load(cache=tmp_path), workers).ask(None, None, {}, tmp_path)
     assert ended.worker_died is deaths[-1] and next(ends, None) is None
+
+
+@pytest.fixture
+def full_disk():
+    """A limit of the size of files stands for it: every write past it fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_ends_the_comparison_and_is_no_failure_of_a_kernel(requests, tmp_path, full_disk):
+    """The child could write neither its result nor why."""
+    ended = EndedChild(signal=0, timed_out=False, worker_died=False)
+    workers = SimpleNamespace(get=lambda *_, **__: SimpleNamespace(request=lambda _: ended))
+    with pytest.raises(StoreError, match="File too large"):
+        Requests(config.load(cache=tmp_path), workers).ask(None, None, {}, tmp_path)
+    (tmp_path / "stderr").write_text("ptxas fatal: No space left on device\n")
+    with pytest.raises(StoreError, match=r"No space left on device: .* MB are free on /") as raised:
+        requests.failure(ended, None, tmp_path)
+    assert "IRDIFF_CACHE" in raised.value.hint
 
 
 @pytest.mark.slow
