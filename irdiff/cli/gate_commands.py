@@ -50,7 +50,7 @@ _ACCEPTED = "irdiff-accepted.toml"
     metavar="NAME",
     help="Accept a change group, a case, a rule's findings, or `review`: all groups that wait for one.",
 )
-@click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
+@click.option("--renew", is_flag=True, help="Accept the same changes again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
 @click.option("--issue", default="", metavar="URL", help="Where it is mended; needed to accept a rule.")
@@ -118,10 +118,10 @@ def gate_command(
 
 
 def _counted(entries: tuple[Accepted, ...]) -> str:
-    """`3 edits, 1 other finding`."""
-    edits = counted(len({edit for entry in entries for edit in entry.edits.items()}), "edit")
+    """`3 changed cases, 1 other finding`."""
+    cases = counted(len({change for entry in entries for change in entry.changes.items()}), "changed case")
     others = sum(len(entry.subjects) for entry in entries)
-    return f"{edits}, {counted(others, 'other finding')}" if others else edits
+    return f"{cases}, {counted(others, 'other finding')}" if others else cases
 
 
 def _evaluated(
@@ -153,7 +153,7 @@ def _usual_policy() -> Path:
     if here.is_file():
         return here
     click.echo(f"irdiff: there is no {POLICY} here; the rules are irdiff's own", err=True)
-    click.echo(f"  next, to change them, or to accept an edit: cp {_shipped()} .", err=True)
+    click.echo(f"  next, to change them, or to accept a change group: cp {_shipped()} .", err=True)
     return _shipped()
 
 

@@ -1,9 +1,9 @@
 """The acceptance file: findings that a person takes on, until a day, kept under version control.
 
-An entry holds for the concrete edits of some cases between two toolchains. Or it holds, under an issue, for
-one rule on some cases, targets or files, however they change. A change group is for reading: it joins edits
-that differ in constants, types and positions. So an entry lists the edits that the group had in one run, and
-another edit of the same case, another case of the group and another toolchain have to be looked at again.
+An entry holds for the concrete changes of some cases between two toolchains. Or it holds, under an issue, for
+one rule on some cases, targets or files, however they change. A change group is for reading: it joins changes
+that differ in constants, types and positions. So an entry lists the digest of each case's change in one run.
+Another change of the same case, another case of the group and another toolchain have to be looked at again.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from irdiff.gate.policy import Patterns
 from irdiff.model import Run
 from irdiff.resolve import toml_file
 
-SCHEMA = "irdiff-accepted/3"
-_EARLIER = "irdiff-accepted/2"
+SCHEMA = "irdiff-accepted/4"
+_EARLIER = ("irdiff-accepted/2", "irdiff-accepted/3")
 MAX_BYTES = 16 << 20
-"""A hundred times the edits of a release, each in one line."""
+"""A hundred times the changed cases of a release, each in one line."""
 _STRICT = ConfigDict(extra="forbid")
 _HEADING = f"""\
 # What was looked at and accepted: `irdiff gate RUN --accept NAME` adds entries.
-# An entry holds until the end of its last day: for its edits between its two toolchains, or for one rule.
+# An entry holds until the end of its last day: for its changes between its two toolchains, or for one rule.
 schema = "{SCHEMA}"
 """
-_OF_EDITS = ("group", "base", "base_toolchain", "head", "head_toolchain", "normalizer")
+_OF_CHANGES = ("group", "base", "base_toolchain", "head", "head_toolchain", "normalizer")
 
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 OptionalDigest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
@@ -55,27 +55,27 @@ class Accepted:
     """With `cases` it narrows them; alone it settles findings of a target as a whole."""
     files: Patterns = ()
     group: Annotated[str, Field(max_length=200)] = ""
-    """The change group that the edits were read in, or the rule that found them."""
+    """The change group that the changes were read in, or the rule that found them."""
     title: str = ""
     base: str = ""
     base_toolchain: OptionalDigest = ""
     head: str = ""
     head_toolchain: OptionalDigest = ""
     normalizer: str = ""
-    """The version of the normalizers that read the edits. Another one may give an edit another digest."""
-    edits: Mapping[str, Digest] = plain.field(default_factory=dict)
-    """Case id → digest of its concrete edit."""
+    """The version of the normalizers that read the changes. Another one may give a change another digest."""
+    changes: Mapping[str, Digest] = plain.field(default_factory=dict)
+    """Case id → digest of its concrete change, as of `Case.edit`."""
 
     @model_validator(mode="after")
-    def _is_of_edits_or_of_a_rule(self) -> Accepted:
-        if self.edits and self.subjects:
-            raise ValueError("it names both edits and cases, targets or files: make two entries of it")
-        if self.edits and (missing := [name for name in _OF_EDITS if not getattr(self, name)]):
-            raise ValueError(f"{missing[0]} is missing, which edits need")
-        if not self.edits and not self.rule:
-            raise ValueError("it names neither edits nor a rule")
-        if not self.edits and not self.subjects:
-            raise ValueError("it names no edits, cases, targets or files")
+    def _is_of_changes_or_of_a_rule(self) -> Accepted:
+        if self.changes and self.subjects:
+            raise ValueError("it names both changes and cases, targets or files: make two entries of it")
+        if self.changes and (missing := [name for name in _OF_CHANGES if not getattr(self, name)]):
+            raise ValueError(f"{missing[0]} is missing, which changes need")
+        if not self.changes and not self.rule:
+            raise ValueError("it names neither changes nor a rule")
+        if not self.changes and not self.subjects:
+            raise ValueError("it names no changes, cases, targets or files")
         if self.rule and not self.issue:
             raise ValueError("issue is missing, which an acceptance of a rule needs")
         return self
@@ -101,7 +101,7 @@ class Accepted:
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class _AcceptanceFile:
-    schema: Literal["irdiff-accepted/3"]
+    schema: Literal["irdiff-accepted/4"]
     accepted: tuple[Accepted, ...] = ()
 
 
@@ -115,8 +115,9 @@ def load(path: Path) -> tuple[Accepted, ...]:
 
 def parse(tables: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
     """Raises UsageError with the place of the mistake."""
-    is_earlier = tables.get("schema") == _EARLIER
-    hint = f'its entries still hold: write schema = "{SCHEMA}"' if is_earlier else ""
+    is_earlier = tables.get("schema") in _EARLIER
+    new = f'schema = "{SCHEMA}", and [accepted.changes] in place of [accepted.edits]'
+    hint = f"its entries still hold: write {new}" if is_earlier else ""
     return toml_file.checked(_file, tables, where, "an acceptance file", hint=hint).accepted
 
 
@@ -135,11 +136,11 @@ def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, .
 
 def _as_toml(entry: Accepted) -> str:
     values = {name: value for name, value in plain.asdict(entry).items() if value}
-    edits = values.pop("edits", {})
+    changes = values.pop("changes", {})
     lines = ["\n[[accepted]]", *(f"{name} = {_value(value)}" for name, value in values.items())]
-    if edits:
-        lines.append("[accepted.edits]")
-        lines += [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(edits.items())]
+    if changes:
+        lines.append("[accepted.changes]")
+        lines += [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(changes.items())]
     return "\n".join(lines) + "\n"
 
 

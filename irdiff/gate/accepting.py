@@ -38,30 +38,32 @@ def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision)
     entries: list[Accepted] = []
     for name in names:
         if name == REVIEW:
-            entries += accept_edits(run, outcome.waiting, decision)
+            entries += accept_groups(run, outcome.waiting, decision)
         elif name in rules:
             entries += _of_rule(run, rules[name], decision)
         else:
-            entries += accept_edits(run, [name], decision)
+            entries += accept_groups(run, [name], decision)
     return tuple(entries)
 
 
-def accept_edits(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
+def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
     """One entry for each change group, for all its cases in this run, or for one case. Raises UsageError."""
-    edits = {case.id: case.edit for case in run.cases}
+    changes = {case.id: case.edit for case in run.cases}
     entries = []
     for name in names:
         group, members = _find(run, name)
-        digests = {member: digest for member in members if (digest := edits[member]) is not None}
+        digests = {member: digest for member in members if (digest := changes[member]) is not None}
         if len(digests) < len(members):
-            raise UsageError(f"a case of group {group.id[:12]!a} has no edit: it cannot be accepted")
+            raise UsageError(
+                f"a case of group {group.id[:12]!a} has no digest of its change: it cannot be accepted"
+            )
         terms = {**_between(run), **dataclasses.asdict(decision)}
-        entries.append(Accepted(edits=digests, group=group.id, title=group.title[:200], **terms))
+        entries.append(Accepted(changes=digests, group=group.id, title=group.title[:200], **terms))
     return tuple(entries)
 
 
 def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Accepted]:
-    """The findings of a rule that block: by their edits where they have any, and else by their names."""
+    """The findings of a rule that block: by the changes behind them, and else by their names."""
     rule = outcome.rule
     blocking = [finding for finding in outcome.findings if finding.blocks]
     if not blocking:
@@ -71,16 +73,16 @@ def _of_rule(run: Run, outcome: RuleOutcome, decision: Decision) -> Iterator[Acc
     if any(finding.subject is SubjectKind.RUN for finding in blocking):
         raise UsageError(f"the rule {rule.id!r} selects no case of this run: that cannot be accepted")
     terms: dict[str, Any] = {**dataclasses.asdict(decision), "rule": rule.id}
-    edits = {
+    changes = {
         case: digest
         for finding in blocking
-        if _has_edits(finding)
-        for case, digest in finding.edits.items()
+        if _has_changes(finding)
+        for case, digest in finding.changes.items()
         if digest is not None
     }
-    if edits:
-        yield Accepted(edits=edits, group=rule.id, title=rule.reason[:200], **_between(run), **terms)
-    rest = [finding for finding in blocking if not _has_edits(finding)]
+    if changes:
+        yield Accepted(changes=changes, group=rule.id, title=rule.reason[:200], **_between(run), **terms)
+    rest = [finding for finding in blocking if not _has_changes(finding)]
     for subject in (SubjectKind.CASE, SubjectKind.TARGET, SubjectKind.FILE):
         if names := tuple(finding.name for finding in rest if finding.subject is subject):
             yield Accepted(**terms, **_subjects(subject, names))
@@ -90,8 +92,8 @@ def _subjects(subject: SubjectKind, names: tuple[str, ...]) -> dict[str, Any]:
     return {f"{subject.value}s": names}
 
 
-def _has_edits(finding: GateFinding) -> bool:
-    return bool(finding.edits) and all(finding.edits.values())
+def _has_changes(finding: GateFinding) -> bool:
+    return bool(finding.changes) and all(finding.changes.values())
 
 
 def _between(run: Run) -> dict[str, Any]:
@@ -105,27 +107,27 @@ def _between(run: Run) -> dict[str, Any]:
 
 
 def renew(run: Run, present: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
-    """The entries again, for this run's toolchains and another last day: of those edits that are the same.
+    """Writes entries of the same changes for this run's toolchains and another last day.
 
-    Nothing new is accepted so: each edit, constants and positions included, was looked at before. Reason and
-    issue stay where none is given. Edits that are settled until that day already are left out.
+    Nothing new is accepted so: each change, constants and positions included, was looked at before. Reason
+    and issue stay where none is given. Changes that are settled until that day already are left out.
     """
-    edits = {case.id: case.edit for case in run.cases}
+    changes = {case.id: case.edit for case in run.cases}
     settled = {
-        (entry.rule, *edit)
+        (entry.rule, *change)
         for entry in present
         if entry.is_of_toolchains(run) and entry.expires >= decision.expires
-        for edit in entry.edits.items()
+        for change in entry.changes.items()
     }
     entries = []
-    for entry in reversed(present):  # of one edit the last entry counts
-        same = {(entry.rule, *edit) for edit in entry.edits.items() if edit in edits.items()}
+    for entry in reversed(present):  # of one change the last entry counts
+        same = {(entry.rule, *each) for each in entry.changes.items() if each in changes.items()}
         again = {case: digest for _, case, digest in sorted(same - settled)}
         settled |= same
         if again:
             terms = dataclasses.asdict(decision)
             terms |= {"reason": decision.reason or entry.reason, "issue": decision.issue or entry.issue}
-            entries.append(dataclasses.replace(entry, edits=again, **_between(run), **terms))
+            entries.append(dataclasses.replace(entry, changes=again, **_between(run), **terms))
     return tuple(reversed(entries))
 
 

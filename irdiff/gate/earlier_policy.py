@@ -18,7 +18,7 @@ _KINDS = {
     "and more_than_percent for percent",
     "radius": 'kind = "verdict" and verdicts = ["changed"], with more_than_percent for percent',
 }
-_ACCEPTABLE = 'action = "review" if accepted edits settle it, else action = "deny", for acceptable'
+_ACCEPTABLE = 'action = "review" if accepted change groups settle it, else action = "deny", for acceptable'
 _WAIVER = (
     "[[waiver]] is now [[accepted]] in irdiff-accepted.toml, next to the policy, with the same keys and "
     "`on`, the day on which it was accepted"

@@ -48,8 +48,8 @@ class GateFinding:
     """A GPU has not run the case: the same words are said of many cases, and one command cures them all."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty where there are none to accept."""
-    edits: Mapping[str, str | None]
-    """Digests of the concrete edits, by case, that must be accepted to settle it; empty where none can be."""
+    changes: Mapping[str, str | None]
+    """Digests of the changes, by case, that must be accepted to settle it; empty where none can be."""
     not_accepted: str
     """Why no acceptance settles it, in one sentence; empty where nothing like it was ever accepted."""
     settled_by: EqualOutputs | tuple[Accepted, ...] | None
@@ -57,6 +57,12 @@ class GateFinding:
     @property
     def blocks(self) -> bool:
         return self.settled_by is None and self.action is not Action.WARN
+
+    @property
+    def lacks_data(self) -> bool:
+        """Many cases may have the same words: one command or option gives what all of them lack."""
+        is_unknown = self.certainty is Certainty.UNKNOWN and self.settled_by is None
+        return self.needs_gpu or (is_unknown and self.subject is SubjectKind.CASE)
 
     @property
     def subject_name(self) -> str:
@@ -248,31 +254,32 @@ class Outcome:
 
     def lines(self, rule: RuleOutcome) -> list[FindingLine]:
         """The findings of a rule in order. Those with the same groups and words share a line, and so do all
-        cases of a target that a GPU has to run.
+        cases of a target of which the same is not known.
         """
-        by_words: dict[tuple[str, str, str], list[str]] = {}
+        alike: dict[tuple[str, str, str], list[GateFinding]] = {}
         for finding in rule.ordered:
             words = f"{finding.state}: {finding.whole_detail}"
-            target = finding.name.rpartition("@")[2] if finding.needs_gpu else ""
-            groups = "" if finding.needs_gpu else self.groups_of(finding)
-            by_words.setdefault((target, groups, words), []).append(finding.subject_name)
-        return [_line(target, groups, words, names) for (target, groups, words), names in by_words.items()]
+            target = finding.name.rpartition("@")[2] if finding.lacks_data else ""
+            groups = "" if finding.lacks_data else self.groups_of(finding)
+            alike.setdefault((target, groups, words), []).append(finding)
+        return [self._line(target, words, findings) for (target, _, words), findings in alike.items()]
+
+    def _line(self, target: str, words: str, findings: Sequence[GateFinding]) -> FindingLine:
+        count, first = len(findings), findings[0]
+        if target and count > 1:
+            return FindingLine(name=f"{count} cases on {target}", more=0, groups="", words=words)
+        groups = "" if first.needs_gpu else self.groups_of(first)
+        return FindingLine(name=first.subject_name, more=count - 1, groups=groups, words=words)
 
     @property
     def waiting(self) -> Sequence[str]:
-        """The short ids of the change groups that block only until a person accepts their edits."""
+        """The short ids of the change groups that block only until a person accepts them."""
         groups = {
             group
             for rule in self.rules
             if rule.rule.action is Action.REVIEW
             for finding in rule.findings
-            if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.edits
+            if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.changes
             for group in finding.groups
         }
         return [name for group, name in self.group_names.items() if group in groups]
-
-
-def _line(target: str, groups: str, words: str, names: Sequence[str]) -> FindingLine:
-    if target and len(names) > 1:
-        return FindingLine(name=f"{len(names)} cases on {target}", more=0, groups="", words=words)
-    return FindingLine(name=names[0], more=len(names) - 1, groups=groups, words=words)

@@ -26,7 +26,7 @@ from irdiff.report.escape import clean
 from irdiff.timing.results import TimingResults
 from irdiff.words import counted
 
-SCHEMA = "irdiff-gate/2"
+SCHEMA = "irdiff-gate/3"
 _SHOWN = 12
 _MOST_NAMED = 5
 """Change groups in one command; more are accepted with `--accept review`."""
@@ -91,7 +91,7 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
 def _next_step(outcome: Outcome, again: Again) -> str:
     """The command that accepts what only waits for a person: it lacks an owner and a reason."""
     names = outcome.waiting
-    groups = counted(len(names), "group")
+    groups = counted(len(names), "change group")
     if len(names) <= _MOST_NAMED:
         return f"after a look at {groups}: {_accepting(again, names)}"
     return f"after a look at {groups} ({', '.join(names[:_MOST_NAMED])}, …): {_accepting(again, ['review'])}"

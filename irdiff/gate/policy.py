@@ -30,7 +30,7 @@ class Action(StrEnum):
     DENY = "deny"
     """The gate fails until a person accepts the findings of this very rule."""
     REVIEW = "review"
-    """The gate fails until a person accepts the edits behind it."""
+    """The gate fails until a person accepts the change groups behind it."""
     WARN = "warn"
     """The gate says so, and passes."""
 

@@ -61,7 +61,7 @@ def _is_of_the_run(rule: Rule) -> bool:
 def _finding(
     rule: Rule, subject: SubjectKind, name: str, objection: Objection, behind: Sequence[Case]
 ) -> GateFinding:
-    """`behind` are the cases whose edits, all of them accepted, would settle it."""
+    """`behind` are the cases whose changes, all of them accepted, would settle it."""
     equal_on = objection.equal_outputs_on
     return GateFinding(
         subject=subject,
@@ -71,7 +71,7 @@ def _finding(
         detail=objection.detail,
         needs_gpu=objection.needs_gpu,
         groups=tuple(sorted({case.group for case in behind if case.group})),
-        edits={case.id: case.edit for case in behind},
+        changes={case.id: case.edit for case in behind},
         not_accepted="",
         settled_by=EqualOutputs(devices=equal_on) if equal_on else None,
     )

@@ -1,12 +1,12 @@
 """Settling: which findings the acceptance file covers, in one run, on one day.
 
-Each edit behind a finding must have been accepted: the same case with the same digest of its edit, between
-the same two toolchains, on a day up to the last one. Why none of it may differ:
+Each change behind a finding must have been accepted: the same case with the same digest of its change,
+between the same two toolchains, on a day up to the last one. Why none of it may differ:
 
 - the digest pins constants, types, positions and machine code, so the code that runs is the reviewed code;
 - what it does not pin (the launcher, the assembler behind code that is the same on both sides) is part of
   the toolchains, whose digests must therefore be those of the run in which it was looked at. A rebase makes
-  others; `--renew` then takes the same edits again in one command;
+  others; `--renew` then takes the same changes again in one command;
 - an acceptance without an end would be forgotten and stay for ever.
 
 A rule that denies is settled only by entries that name it.
@@ -31,8 +31,8 @@ class Settler:
     def __init__(self, run: Run, accepted: Sequence[Accepted], today: datetime.date) -> None:
         self._run = run
         self._today = today
-        self._by_subject = [entry for entry in accepted if not entry.edits]
-        self._by_edit = [entry for entry in accepted if entry.edits]
+        self._by_subject = [entry for entry in accepted if not entry.changes]
+        self._by_change = [entry for entry in accepted if entry.changes]
         self._used: set[int] = set()
         self._ended: set[int] = set()
         """Places in `_by_subject`: of those that would have settled a finding if they had not ended."""
@@ -49,7 +49,7 @@ class Settler:
                     self._used.add(place)
                     return replace(finding, settled_by=(entry,))
                 self._ended.add(place)
-        return self._accept(rule, finding) if finding.edits else finding
+        return self._accept(rule, finding) if finding.changes else finding
 
     def _covers(self, place: int, finding: GateFinding) -> bool:
         entry = self._by_subject[place]
@@ -87,11 +87,13 @@ class Settler:
     def _accept(self, rule: Rule, finding: GateFinding) -> GateFinding:
         can_be_reviewed = rule.action is Action.REVIEW and finding.certainty is Certainty.VIOLATED
         fitting = [
-            entry for entry in self._by_edit if entry.rule == rule.id or (not entry.rule and can_be_reviewed)
+            entry
+            for entry in self._by_change
+            if entry.rule == rule.id or (not entry.rule and can_be_reviewed)
         ]
         if not fitting:
             return finding
-        answers = [self._answer(self._cases[case_id], fitting) for case_id in finding.edits]
+        answers = [self._answer(self._cases[case_id], fitting) for case_id in finding.changes]
         holding = [answer for answer in answers if isinstance(answer, Accepted)]
         if len(holding) == len(answers):
             unique = [entry for number, entry in enumerate(holding) if entry not in holding[:number]]
@@ -101,9 +103,9 @@ class Settler:
         return replace(finding, not_accepted=reasons[0] if reasons else partly)
 
     def _answer(self, case: Case, fitting: Sequence[Accepted]) -> Accepted | str:
-        """The entry that accepts the edit of a case, or why none does, if something like it was accepted."""
-        entries = [entry for entry in fitting if case.id in entry.edits]
-        same = [entry for entry in entries if entry.edits[case.id] == case.edit]
+        """The entry that accepts the change of a case, or why none does if something like it was."""
+        entries = [entry for entry in fitting if case.id in entry.changes]
+        same = [entry for entry in entries if entry.changes[case.id] == case.edit]
         here = [entry for entry in same if entry.is_of_toolchains(self._run)]
         holding = [entry for entry in here if entry.expires >= self._today]
         if holding:
@@ -113,18 +115,20 @@ class Settler:
             return f"the acceptance of {case.id} by {last.owner} ended on {last.expires}"
         if same:
             sides = f"{same[-1].base_toolchain[:12]} → {same[-1].head_toolchain[:12]}"
-            why = f"{same[-1].owner} accepted the same edit of {case.id} between other toolchains ({sides}): "
+            why = (
+                f"{same[-1].owner} accepted the same change of {case.id} between other toolchains ({sides}): "
+            )
             return f"{why}--renew takes it again"
         if entries:
-            return self._another_edit(case, entries[-1])
+            return self._another_change(case, entries[-1])
         return self._new_in_group(case.group, fitting) if case.group else ""
 
-    def _another_edit(self, case: Case, entry: Accepted) -> str:
+    def _another_change(self, case: Case, entry: Accepted) -> str:
         versions = entry.normalizer, self._run.normalizer_version
         read = f" (read by other rules, {versions[0]} → {versions[1]})" if versions[0] != versions[1] else ""
         return (
-            f"the edit is another: {entry.owner} accepted {entry.edits[case.id][:12]} of {case.id} "
-            f"on {entry.on}, this run has {(case.edit or 'none')[:12]}{read}"
+            f"{case.id} changes in another way than {entry.owner} accepted on {entry.on}: "
+            f"{entry.changes[case.id][:12]} then, {(case.edit or 'none')[:12]} now{read}"
         )
 
     def _new_in_group(self, group: str, fitting: Sequence[Accepted]) -> str:
@@ -132,7 +136,7 @@ class Settler:
         if not of_group:
             return ""
         members = [case.id for case in self._cases.values() if case.group == group]
-        before = {case_id for entry in fitting for case_id in entry.edits}
+        before = {case_id for entry in fitting for case_id in entry.changes}
         new = sum(member not in before for member in members)
-        count = len(members) - new or len(of_group[-1].edits)
+        count = len(members) - new or len(of_group[-1].changes)
         return f"accepted for {counted(count, 'case')}; {new} more changed the same way since"

@@ -172,7 +172,7 @@ def test_accepting_takes_a_name_a_reason_and_an_end_and_no_old_file(tmp_path, fo
     old = tmp_path / "irdiff-accepted.toml"
     assert not old.exists()
     old.write_text('schema = "irdiff-accepted/2"\n')
-    with pytest.raises(UsageError, match="irdiff-accepted/3") as caught:
+    with pytest.raises(UsageError, match="irdiff-accepted/4") as caught:
         _invoke(folder, "--policy", rules)
     assert "its entries still hold" in caught.value.hint
     assert old.read_text() == 'schema = "irdiff-accepted/2"\n'

@@ -210,7 +210,7 @@ DECISION = Decision(owner="jane", reason=REASON, issue="", on=TODAY, expires=TOD
 
 
 def accept(of, *names):
-    return accepting.accept_edits(of, names, DECISION)
+    return accepting.accept_groups(of, names, DECISION)
 
 
 def changed_cases(*numbers, **edits):
@@ -240,8 +240,8 @@ def test_accepting_a_rule_settles_its_findings_and_no_others():
     decision = replace(DECISION, issue=issue)
     of, broken = changed_cases(1, 2), run(case(CASE, Verdict.BROKEN), case(TWO))
     for found, rule, fields in (
-        (of, CHANGED, {"edits": {row.id: row.edit for row in of.cases}}),
-        (of, SLOWER, {"edits": {row.id: row.edit for row in of.cases}}),  # what is not known, too
+        (of, CHANGED, {"changes": {row.id: row.edit for row in of.cases}}),
+        (of, SLOWER, {"changes": {row.id: row.edit for row in of.cases}}),  # what is not known, too
         (broken, BROKEN, {"cases": (CASE,)}),
         (of, {**COVERAGE, "min_compared": 9}, {"targets": ("sm_90",)}),
     ):
@@ -293,7 +293,7 @@ def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another
     assert refused(of, ()) == {CASE: ""}, "nothing is said of what was never accepted"
     ((name, why),) = refused(changed_cases(1, 2, e2="100 -> 120"), two).items()
     assert name == TWO
-    assert why.startswith("the edit is another: jane accepted ")
+    assert why.startswith(f"{TWO} changes in another way than jane accepted on ")
     assert sha256(b"100 -> 120")[:12] in why
     later = replace(changed_cases(1, 2, e1="the same, read differently"), normalizer_version="2")
     assert "(read by other rules, 1 → 2)" in refused(later, two)[CASE]
@@ -301,13 +301,13 @@ def test_neither_another_edit_nor_another_case_nor_another_toolchain_nor_another
     assert refused(changed_cases(1, 2, 3, 4, 5), two) == {f"a/x:{number}@sm_90": new for number in (3, 4, 5)}
     for side in ("base", "head"):
         why = refused(replace(of, **{side: revision("3.9.9")}), accept(of, "g1"))[CASE]
-        assert why.startswith("jane accepted the same edit")
+        assert why.startswith("jane accepted the same change")
         assert "--renew" in why
     ended = refused(of, accept(of, "g1"), today=TODAY + datetime.timedelta(days=1))
     assert ended == {CASE: "the acceptance of a/x:1@sm_90 by jane ended on 2026-01-02"}
     older = replace(of, cases=tuple(replace(row, edit=None) for row in of.cases))
     assert refused(older, accept(of, "g1"))
-    with pytest.raises(UsageError, match="has no edit"):
+    with pytest.raises(UsageError, match="has no digest of its change"):
         accept(older, "g1")
 
 
@@ -318,7 +318,7 @@ def test_renewing_takes_the_same_edits_and_no_others():
         owner="joe", reason="", issue="", on=TODAY, expires=TODAY + datetime.timedelta(days=9)
     )
     renewed = accepting.renew(later, accepted, decision)
-    assert [list(entry.edits) for entry in renewed] == [[CASE]]
+    assert [list(entry.changes) for entry in renewed] == [[CASE]]
     assert (renewed[0].owner, renewed[0].reason, renewed[0].expires) == ("joe", REASON, decision.expires)
     assert set(refused(later, accepted + renewed)) == {TWO, "a/x:3@sm_90"}
     assert accepting.renew(later, accepted + renewed, decision) == ()
@@ -332,7 +332,7 @@ def test_accepted_edits_are_kept_and_read_again(tmp_path):
     acceptance.append(path, entries, ())
     known = acceptance.load(path)
     assert known == entries
-    assert (known[0].title, known[0].edits) == (hostile, {made.id: made.edit})
+    assert (known[0].title, known[0].changes) == (hostile, {made.id: made.edit})
     acceptance.append(path, entries, known)
     assert acceptance.load(path) == entries
 
@@ -348,9 +348,9 @@ def test_only_what_the_run_has_is_accepted_and_a_damaged_file_is_an_error():
         return acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **changes}]}, "file")
 
     assert parsed()
-    with pytest.raises(UsageError, match="neither edits nor a rule"):
-        parsed(edits={})
-    edits = [("edits", {CASE: "100 -> 96"}), ("base_toolchain", "3.8.0"), ("everything", True)]
+    with pytest.raises(UsageError, match="neither changes nor a rule"):
+        parsed(changes={})
+    edits = [("changes", {CASE: "100 -> 96"}), ("base_toolchain", "3.8.0"), ("everything", True)]
     for key, value in (("expires", None), ("owner", ""), *edits):
         with pytest.raises(UsageError, match=rf"accepted\.0\.{key}"):
             parsed(**{key: value})
