@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -62,10 +63,30 @@ _LEXICAL = {
     "timeout": "LLVM took too long to read it",
     "unavailable": "no LLVM could be started",
 }
+_PASSED = {
+    "shared": "size of shared memory",
+    "num_warps": "number of warps",
+    "num_ctas": "number of blocks a cluster",
+    "cluster_dims": "shape of a cluster",
+    "tmem_size": "size of tensor memory",
+    "global_scratch_size": "size of scratch memory",
+    "global_scratch_align": "alignment of scratch memory",
+    "profile_scratch_size": "size of the profiler's memory",
+    "profile_scratch_align": "alignment of the profiler's memory",
+    "tensordesc_meta": "description of tensor descriptors",
+    "warp_size": "number of threads a warp",
+    "symbol": "entry point",
+}
+"""Entries of the launch metadata that have a name in plain words."""
 _AS_TEXT = {
     "no-linker": "as its assembly: no linker made a binary of it",
     "no-binary": "as the text of its last stage: it has no binary",
 }
+
+
+def passed(names: Iterable[str]) -> str:
+    """`size of shared memory and another number of warps`: entries of the launch metadata, in words."""
+    return " and another ".join(_PASSED.get(name, f"`{name}`") for name in names)
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ class Finding:
                     f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
                 )
             case FindingKind.LAUNCH_DIFFERS:
-                return f"the launch passes on another {', '.join(self.details)}"
+                return f"the launch passes another {passed(self.details)}"
             case FindingKind.LEXICAL_LLIR:
                 return f"LLVM IR was compared as it is spelled: {_LEXICAL.get(self.detail, self.detail)}"
             case FindingKind.MACHINE_CODE_AS_TEXT:

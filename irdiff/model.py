@@ -486,6 +486,14 @@ class Rounding:
     head: str
     witness: Witness
 
+    @property
+    def operations(self) -> str:
+        """`` `add.f32` → `mul.f32` ``; empty where neither side has an operation of its own."""
+        if self.base and self.head and self.base != self.head:
+            return f"`{self.base}` → `{self.head}`"
+        alone = "" if self.base == self.head else f" at {'base' if self.base else 'head'} alone"
+        return f"`{self.base or self.head}`{alone}" if self.base or self.head else ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NotShown:
@@ -524,7 +532,7 @@ class Effects:
         """A sentence for each difference, the gravest first."""
         return (
             *(f"{each.what}: {each.detail}" if each.detail else each.what for each in self.hazards),
-            *(f"{each.kind}: `{each.base}` → `{each.head}`" for each in self.roundings),
+            *(f"{each.kind}: {each.operations}".removesuffix(": ") for each in self.roundings),
             *(f"{each.reason}: {each.detail}" if each.detail else each.reason for each in self.not_shown),
             *(each.what for each in self.harmless),
         )

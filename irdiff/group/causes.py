@@ -23,9 +23,11 @@ MAX_CAUSES = 12
 """The most causes of one case. A title has three."""
 _FIRST = (
     re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
-    re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |inline "),
+    re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |inline |`scf"),
 )
 _LAST = re.compile(r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)")
+_TERMINATOR = re.compile(r"(?:yield|return|terminator|condition)`$|^`(?:llvm|cf)\.(?:cond_)?br`$")
+"""What every block ends with: it follows from the operation that the block belongs to."""
 _INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
@@ -64,6 +66,8 @@ def order(cause: Cause) -> tuple[int, int, str]:
 def _place(cause: Cause) -> int:
     if cause.kind in (CauseKind.EFFECT, CauseKind.FAILURE, CauseKind.LAUNCH):
         return -2 if cause.kind is CauseKind.EFFECT else -1
+    if _TERMINATOR.search(cause.subject):
+        return len(_FIRST) + 2
     for place, pattern in enumerate(_FIRST):
         if pattern.search(cause.subject):
             return place

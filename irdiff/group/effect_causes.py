@@ -12,7 +12,7 @@ def of(effects: Effects) -> Cause | None:
         return _cause(hazard.what, hazard.detail, len(effects.hazards))
     if effects.kind is Meaning.ROUNDING:
         rounding = effects.roundings[0]
-        detail = f"`{rounding.base}` → `{rounding.head}`" if rounding.base != rounding.head else ""
+        detail = rounding.operations if rounding.base != rounding.head else ""
         alike = [each for each in effects.roundings if each.kind is rounding.kind]
         return _cause(str(rounding.kind), detail, len(alike))
     return None

@@ -15,7 +15,7 @@ from irdiff import case_ids
 from irdiff.backends.stages import BINARIES, WITHOUT_TEXT
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
-from irdiff.findings import Finding, FindingKind
+from irdiff.findings import Finding, FindingKind, passed
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Cause, CauseKind, ComparedCase, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
@@ -70,7 +70,7 @@ def of_case(case: ComparedCase, found: Sequence[Cause]) -> str:
 
 
 def of_group(rows: Sequence[CaseCauses]) -> str:
-    """At most MAX_TITLE characters: edits that do not fit are counted, figures left out. Never empty."""
+    """At most MAX_TITLE characters: causes that do not fit are counted, figures left out. Never empty."""
     if _have_failed(rows):
         return _of_failures(rows)
     shared = _shared(rows)
@@ -97,7 +97,7 @@ def _of_causes(words: Sequence[str]) -> str:
     others = ""
     for count in range(_MAX_CAUSES if len(words) <= _MAX_CAUSES else _MAX_CAUSES - 1, 0, -1):
         left = len(words) - count
-        others = f", {'one other edit' if left == 1 else f'{left} other edits'}" if left > 0 else ""
+        others = f", {'one other change' if left == 1 else f'{left} other changes'}" if left > 0 else ""
         text = ", ".join(words[:count]) + others
         if len(text) <= MAX_TITLE:
             return text
@@ -138,7 +138,7 @@ def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | Non
     elif stage == Stage.LAUNCH and launch:
         others = [name for name in launch[0] if name != "packed"]  # which packs the others
         names = [name for name in others or launch[0] if name not in said]
-        words = f"the launch passes another {', '.join(names)}" if names else ""
+        words = f"the launch passes another {passed(names)}" if names else ""
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         kind = next(kind for kind in BINARIES.values() if kind.assembly in case.stages)
         words = f"same {title(kind.assembly)}, `{kind.made_by}` allocates registers differently"

@@ -21,7 +21,7 @@ def _lines(effects: Effects) -> Iterator[str]:
         words = f"{hazard.what}: {hazard.detail}" if hazard.detail else hazard.what
         yield from _witness(effects.stage, words.replace("`", ""), hazard.witness)
     for rounding in effects.roundings[: 1 - bool(effects.hazards)]:
-        words = f"{rounding.kind}: {rounding.base} → {rounding.head}"
+        words = f"{rounding.kind}: {rounding.operations}".removesuffix(": ").replace("`", "")
         yield from _witness(effects.stage, words, rounding.witness)
 
 
