@@ -19,7 +19,6 @@ from pathlib import Path
 
 import irdiff
 from irdiff import backends
-from irdiff.attribute import line_counter
 from irdiff.attribute.attributor import Attributor, attribute
 from irdiff.attribute.edit_reader import EditReader
 from irdiff.attribute.replayer import Replayer
@@ -27,7 +26,6 @@ from irdiff.backends import machine_code_text
 from irdiff.backends.stages import check_compared
 from irdiff.capture import (
     capturing,
-    changed_files,
     expected_endings,
     kernel_sources,
     launch_texts,
@@ -47,6 +45,7 @@ from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.cost.changed_cases import NO_COST, CountedCases, LaunchCounter, disassembler_of, with_figures
+from irdiff.coverage import changed_files, line_counter
 from irdiff.errors import NothingComparedError
 from irdiff.gate import tests_answer
 from irdiff.group import grouping, report_classes

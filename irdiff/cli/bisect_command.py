@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
-from irdiff.attribute.commit_search import GitHistory, History, SideList
 from irdiff.backends.stages import WITHOUT_TEXT
+from irdiff.bisect.code_bisect import CodeBisection, FirstBadCommits
+from irdiff.bisect.commit_search import GitHistory, History, SideList
 from irdiff.cli import diff_command, options, screen, tool_sides
 from irdiff.cli.commit_comparisons import CommitComparisons
 from irdiff.cli.diff_command import View

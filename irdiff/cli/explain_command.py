@@ -22,6 +22,7 @@ from irdiff.config import Config
 from irdiff.diffs import disassembly, launch_changes, stage_diff
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.explain import explanation
 from irdiff.model import Case, Sides, StageStatus, Verdict
 from irdiff.report import (
     commands,
@@ -35,7 +36,6 @@ from irdiff.report import (
 )
 from irdiff.report.phrases import facts_in_order, moved_facts, unknown_facts
 from irdiff.resolve.sides import Side
-from irdiff.run import explanation
 from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.texts import canonicalize, equivalent
@@ -137,7 +137,7 @@ def _write_lit(
             f"{escape.terminal(story.case.id)}: no MLIR pass is responsible, so there is none to test",
             hint="choose a case whose origin names a pass: irdiff report RUN",
         )
-    from irdiff.attribute import lit_test
+    from irdiff.explain import lit_test
 
     with screen.status_line() as say:
         subject = explanation.to_replay(story.given.run, story.case, sides)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.attribute import line_counter
+from irdiff.coverage import line_counter
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.line_counting import ROOT

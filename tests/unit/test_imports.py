@@ -20,8 +20,9 @@ GROUND = {
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "codegen", "compare", "work", "cost",
-    "attribute", "effects", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github",
+    "resolve", "worker_client", "capture", "compile", "coverage", "codegen", "compare", "work", "cost",
+    "attribute", "bisect", "effects", "group", "recheck", "run", "explain", "timing", "diffs", "report", "gate",
+    "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids", "counted_work"}
 PURE = {"ir", "texts", "backends", "execution", "effects", "group", "work", "cost"}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.capture import changed_files
 from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
+from irdiff.coverage import changed_files
 from irdiff.model import CaptureFailure, FileChange, Sides
 from irdiff.resolve.corpus import Corpus
 from tests.texts import text_of

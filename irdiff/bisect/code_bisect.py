@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from irdiff.attribute.commit_search import History, Search, ends, short
+from irdiff.bisect.commit_search import History, Search, ends, short
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Case, StageStatus, Verdict
 

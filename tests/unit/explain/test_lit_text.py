@@ -1,7 +1,8 @@
 """Where lines of IR come from, and CHECK lines for FileCheck."""
 
-from irdiff.attribute import line_counter, lit_text
-from irdiff.attribute.kernel_lines import Locations
+from irdiff.coverage import line_counter
+from irdiff.explain import lit_text
+from irdiff.explain.kernel_lines import Locations
 from tests.unit.golden import GOLDEN
 
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute import lit_text
 from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
-from irdiff.attribute.lit_text import Reduction
 from irdiff.capture.selection import Wanted
 from irdiff.compare import abstraction, edits
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
+from irdiff.explain import lit_text
+from irdiff.explain.lit_text import Reduction
 from irdiff.model import Sides
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from irdiff.attribute.code_bisect import CodeBisection
-from irdiff.attribute.commit_search import SideList
+from irdiff.bisect.code_bisect import CodeBisection
+from irdiff.bisect.commit_search import SideList
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, StageStatus, Verdict
 from tests.unit import runs

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.explain import explanation
 from irdiff.model import Sides, Verdict
-from irdiff.run import explanation, run_folder
+from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.unit import runs
 

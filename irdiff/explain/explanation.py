@@ -14,7 +14,6 @@ from irdiff import backends, process
 from irdiff.attribute.attribution import Attribution, CaseToReplay, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.edit_reader import EditReader
-from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import INPUT, TEXTS
@@ -25,6 +24,7 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
+from irdiff.explain.kernel_lines import Locations
 from irdiff.ir.llir import llvm_process
 from irdiff.model import Case, Launch, Revision, Run, Sides
 from irdiff.resolve import packs, settings, tools

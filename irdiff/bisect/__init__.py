@@ -1,0 +1,1 @@
+"""Which commit changed a case: `irdiff bisect`."""

@@ -1,0 +1,1 @@
+"""Which changed files, functions and lines the compared launches ran."""

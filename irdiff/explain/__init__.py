@@ -1,0 +1,1 @@
+"""What is worked out for one case on demand: `irdiff explain`."""
