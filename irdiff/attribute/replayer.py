@@ -24,6 +24,8 @@ from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
 from irdiff.store import disk_space
 from irdiff.store.memo import Memo, MemoStep
+from irdiff.worker import protocol
+from irdiff.worker.protocol import ReplayWords
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import read_result
 
@@ -143,7 +145,7 @@ class Replayer:
         content = self._store.get(replay.input_digest)
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
-        row: dict[str, object] = {
+        words: ReplayWords = {
             "op": "replay",
             "stage": replay.stage,
             "input_stage": replay.input_stage,
@@ -153,12 +155,14 @@ class Replayer:
             "timeout_s": min(self._compiler.requests.config.limits.timeout_s, MAX_REPLAY_S),
         }
         if replay.compile_s is not None:
-            row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
-        words, is_random = (replay.side, replay.launch, replay.target), replay.randomized
+            words["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
         with self._store.scratch() as folder:
             path = folder / _input_name(replay.input_stage)
             path.write_bytes(content)
-            ended = self._compiler.ask({**row, "input": str(path)}, *words, folder, randomized=is_random)
+            words["input"] = str(path)
+            ended = self._compiler.ask(
+                words, replay.side, replay.launch, replay.target, folder, randomized=replay.randomized
+            )
             is_late = ended.timed_out or ended.signal == signal.SIGXCPU
             with LARGE_TEXT:
                 return self._read(folder, replay, is_late, ended.timed_out or ended.worker_died)
@@ -168,7 +172,9 @@ class Replayer:
         if result is None or result["outcome"] != "compiled":
             return Replayed(
                 output=None,
-                error="no result in time" if is_late and result is None else _reason(folder / "stderr"),
+                error="no result in time"
+                if is_late and result is None
+                else _reason(folder / protocol.ERRORS),
                 settings={},
                 failed_in=_last_pass(folder) if replay.dump is Dump.NAMES else None,
                 transient=transient,
@@ -212,7 +218,7 @@ def _failed(error: str) -> Replayed:
 
 
 def _last_pass(folder: Path) -> str | None:
-    path = folder / "stderr"
+    path = folder / protocol.ERRORS
     if not _is_readable(path):
         return None
     with path.open("rb") as log:
@@ -234,7 +240,7 @@ def _place_of(folder: Path, stage: str) -> tuple[bytes, bytes]:
 def _states(folder: Path, dump: Dump, final: State | None, place: tuple[bytes, bytes]) -> Sequence[State]:
     path = folder / "passes"
     if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
-        path = folder / "stderr"
+        path = folder / protocol.ERRORS
     if dump not in (Dump.ALL, Dump.LLVM) or not _is_readable(path) or path.stat().st_size == 0:
         return ()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as log:

@@ -8,7 +8,7 @@ died and was made again without the frontend.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,8 @@ from irdiff.model import CaptureFailure, Failure, FailureKind, Target
 from irdiff.stages import Stage
 from irdiff.store import Store, disk_space, sha256
 from irdiff.store.memo import MemoStep
+from irdiff.worker import protocol
+from irdiff.worker.protocol import CatalogRequest, FailedLabel
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.diagnosis import Diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
@@ -84,7 +86,7 @@ class Capturer:
         return {**record, "launches": rows}
 
     def _captured(
-        self, request: Mapping[str, Any], ask: Callable[[Mapping[str, Any], Path], EndedChild]
+        self, request: CatalogRequest, ask: Callable[[CatalogRequest, Path], EndedChild]
     ) -> dict[str, Any]:
         """The catalog as JSON."""
         with self._store.scratch() as folder:
@@ -92,13 +94,13 @@ class Capturer:
             result = read_result(folder)
             if result is None and request["select"]["frontend"]:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
-                without = {**request, "select": {**request["select"], "frontend": False}}
+                without: CatalogRequest = {**request, "select": {**request["select"], "frontend": False}}
                 why = self._requests.failure(ended, result, folder).message
                 return {**self._captured(without, ask), "undigested": why, "transient": True}
             opened = opened_files.of_request(folder, Path(request["root"]))
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
-                said = diagnosis.of_file(folder / "stderr")
+                said = diagnosis.of_file(folder / protocol.ERRORS)
                 rows = result.get("failures", ())
                 if rows:
                     disk_space.check(folder)
@@ -119,7 +121,7 @@ class Capturer:
                 failures = [CaptureFailure(id=whole, expected=True, failure=failure)]
                 ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 transient = result is None or ran_out or bool(result.get("transient"))
-        found = result if result and outcome == "captured" else {}
+        found: dict[str, Any] = {**result} if result and outcome == "captured" else {}
         return {
             "launches": found.get("launches", []),
             "failures": list(map(asdict, failures)),
@@ -131,22 +133,22 @@ class Capturer:
         }
 
 
-def _request(side: Side, workload: str, target: Target, selection: Selection) -> dict[str, Any]:
+def _request(side: Side, workload: str, target: Target, selection: Selection) -> CatalogRequest:
     corpus = side.corpus
     return {
         "op": "catalog",
         "workload": workload,
         **corpus.place,
         "target": asdict(target),
-        "select": asdict(selection),
+        "select": selection.words,
         "note_calls": corpus.files is not None,
         "below": str(corpus.root) if corpus.kept else None,
     }
 
 
-def _message(failed: Mapping[str, Any], rows: Sequence[object], said: Diagnosis) -> str:
+def _message(failed: FailedLabel, rows: Sequence[object], said: Diagnosis) -> str:
     """With the compiler's own reason, where what was printed is of this launch alone and of no program."""
-    message: str = failed["message"]
+    message = failed["message"]
     is_its_own = len(rows) == 1 and not message.startswith("EndedEarly")
     return said.explained(message) if is_its_own else message
 

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from irdiff.store import sha256_of_file
+from irdiff.worker.protocol import OPENED
 
-_LIST = "opened"
 _ABSENT = "absent"
 
 
 def of_request(folder: Path, root: Path) -> dict[str, str]:
     """The digest of each file that a request opened, by its path, from `root` where it lies below."""
     try:
-        rows = [json.loads(line) for line in (folder / _LIST).read_text().splitlines()]
+        rows = [json.loads(line) for line in (folder / OPENED).read_text().splitlines()]
     except FileNotFoundError:
         return {}
     names = {path: _name(Path(path), root) for _, path in rows}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from irdiff import case_ids
 from irdiff.model import Target
+from irdiff.worker import protocol
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,15 @@ class Selection:
     """Whether the frontend is run while launches are captured, so that they have an input digest."""
     configs: int | None = None
     """The most configs of an autotuner that count, from the first; None: all."""
+
+    @property
+    def words(self) -> protocol.SelectionWords:
+        return {
+            "tiers": list(self.tiers),
+            "labels": list(self.labels),
+            "frontend": self.frontend,
+            "configs": self.configs,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter
 
@@ -36,6 +36,7 @@ from irdiff.model import (
 )
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
+from irdiff.worker.protocol import CompileWords, Result
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 if TYPE_CHECKING:
@@ -85,9 +86,13 @@ class LaunchCompiler(LaunchRequests):
 
     def _made(self, side: Side, launch: Launch, target: Target, *, randomized: bool) -> tuple[Outcome, bool]:
         """With whether it would be the same in any later run."""
-        row = {"op": "compile", "digest": launch.digest, "shared": self.reuse and not randomized}
+        words: CompileWords = {
+            "op": "compile",
+            "digest": launch.digest,
+            "shared": self.reuse and not randomized,
+        }
         with self.store.scratch() as folder:
-            ended = self.ask(row, side, launch, target, folder, randomized=randomized)
+            ended = self.ask(words, side, launch, target, folder, randomized=randomized)
             result = read_result(folder)
             names = result["artifacts"] if result else artifacts_of_the_dead(folder)
             artifacts = {name: self._ingest(folder, name) for name in names}
@@ -116,7 +121,7 @@ def _is_own(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and (outcome.transient or outcome.failure.stage == "capture")
 
 
-def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], toolchain: Toolchain) -> Compiled:
-    program, *flags = result["assembler_flags"] or [None]
+def _compiled(result: Result, artifacts: Mapping[str, Artifact], toolchain: Toolchain) -> Compiled:
+    program, *flags = result["assembler_flags"] or [""]
     assembler = Assembler(digest=toolchain.programs.get(program), flags=tuple(flags)) if program else None
     return _compilation.validate_python({**result, "artifacts": artifacts, "assembler": assembler})

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from irdiff.capture.selection import Selection, Wanted
 from irdiff.model import Launch, Target
 from irdiff.store import Store
+from irdiff.worker.protocol import Assembled, LaunchRequest, LaunchWords, Request
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import EndedChild
 
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
-
-Row = Mapping[str, object]
 
 
 class LaunchRequests:
@@ -50,22 +49,30 @@ class LaunchRequests:
         return [self.requests.environment_digest, launch.digest, side.toolchain.digest, packages]
 
     def ask(
-        self, row: Row, side: Side, launch: Launch, target: Target, folder: Path, *, randomized: bool = False
+        self,
+        words: LaunchWords,
+        side: Side,
+        launch: Launch,
+        target: Target,
+        folder: Path,
+        *,
+        randomized: bool = False,
     ) -> EndedChild:
-        """Has the worker of a side do what `row` says with one launch, and leave the results in `folder`.
+        """Has the worker of a side do what `words` say with one launch, and leave the results in `folder`.
 
         The worker may take what an assembler has made of the same input before.
         """
-        selection = asdict(self.selection(side, launch.workload, target))
-        request = {
-            **row,
+        about: LaunchRequest = {
             **side.corpus.place,
             "launch": launch.id,
             "target": asdict(target),
-            "select": selection,
+            "select": self.selection(side, launch.workload, target).words,
         }
+        made: Assembled = {}
         if self.reuse and not randomized:
-            request |= {"assembled": str(self.store.assembled), "programs": dict(side.toolchain.programs)}
+            made["assembled"] = str(self.store.assembled)
+            made["programs"] = dict(side.toolchain.programs)
+        request = cast("Request", {**words, **about, **made})
         extra = side.corpus.extra_packages(launch.id, target)
         return self.requests.ask(side.toolchain, extra, request, folder, randomized=randomized)
 

@@ -14,6 +14,7 @@ from irdiff.compile.launch_compiler import LaunchCompiler
 from irdiff.compile.launch_requests import place
 from irdiff.model import Launch, Target, Toolchain
 from irdiff.store import Store
+from irdiff.worker.protocol import CompileWords
 from irdiff.worker_client.worker_requests import Requests
 
 if TYPE_CHECKING:
@@ -53,6 +54,6 @@ class WorkerCompiler(LaunchCompiler):
         """Has `counting`, a compiler that counts its lines, compile a launch of a side, and leave its
         counters at `profile`. Where it crashes it leaves none.
         """
-        row = {"op": "compile", "digest": launch.digest, "profile": str(profile)}
+        words: CompileWords = {"op": "compile", "digest": launch.digest, "profile": str(profile)}
         with self.store.scratch() as folder:
-            self.ask(row, replace(side, toolchain=counting), launch, target, folder)
+            self.ask(words, replace(side, toolchain=counting), launch, target, folder)

@@ -28,6 +28,7 @@ from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.texts import canonicalize
+from irdiff.worker.protocol import OnePassWords
 from irdiff.worker_client.worker_requests import Requests, read_result
 from irdiff.worker_client.workers import Workers
 
@@ -67,7 +68,7 @@ class PassRunner:
             paths = [folder / f"input.{number}.ttgir" for number in range(len(texts))]
             for path, text in zip(paths, texts, strict=True):
                 path.write_text(text)
-            row = {
+            words: OnePassWords = {
                 "op": "one_pass",
                 "stage": self._stage,
                 "argument": self._step.argument,
@@ -76,7 +77,7 @@ class PassRunner:
                 "inputs": list(map(str, paths)),
                 "timeout_s": MAX_REDUCTION_S,
             }
-            self._compiler.ask(row, subject.sides.of(name), launch, subject.target, folder)
+            self._compiler.ask(words, subject.sides.of(name), launch, subject.target, folder)
             result = read_result(folder) or {}
             pipeline = self.pipelines.setdefault(name, result.get("pipeline"))
             if result.get("outcome") == "compiled" and pipeline is None:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from irdiff.errors import CorpusError
 from irdiff.model import Target
 from irdiff.store import digests_below, key_of
+from irdiff.worker.protocol import WorkloadPlace
 
 PACKS = "packs"
 PACK_FILE = "pack.toml"
@@ -102,9 +103,9 @@ class Corpus:
     """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""
 
     @property
-    def place(self) -> dict[str, object]:
+    def place(self) -> WorkloadPlace:
         """Where a worker finds it."""
-        return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
+        return {"root": str(self.root), "workloads": self.folder, "imports": list(self.imports)}
 
     def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
         """What a workload or a launch may need next to a toolchain; None where that is nothing."""

@@ -15,7 +15,7 @@ import time
 
 from triton.backends.compiler import GPUTarget
 
-from . import assembling, frontend, llvm_calls, noted, outside, staged_compile
+from . import assembling, frontend, llvm_calls, noted, outside, protocol, staged_compile
 from .describe import TRITON_ROOT
 
 
@@ -43,7 +43,7 @@ class StageRecorder(staged_compile.Watcher):
     def wrap(self, name, stage):
         def timed(module, metadata):
             self.stage, self.metadata = name, metadata
-            with open(os.path.join(self.folder, "stages"), "a") as file:
+            with open(os.path.join(self.folder, protocol.STAGES), "a") as file:
                 file.write(name + "\n")  # what it was at, should it die
             begin, used = time.perf_counter(), _cpu_s()
             self.made = stage(module, metadata)
@@ -63,11 +63,11 @@ class StageRecorder(staged_compile.Watcher):
         self.artifacts.append(name)
 
     def report(self, outcome, **more):
-        """`result.json`: what the parent reads. Written last, so that its presence means complete."""
+        """Writes `protocol.Result`."""
         known = {name: value for name, value in vars(self).items() if name not in ("folder", "made")}
         plain = {"metadata": _plain(self.metadata), "handed": _plain(self.handed)}
         row = {**known, **plain, "outcome": outcome, **more}
-        path = os.path.join(self.folder, "result.json")
+        path = os.path.join(self.folder, protocol.RESULT)
         with open(path + ".part", "w") as file:
             json.dump(row, file)
         os.replace(path + ".part", path)

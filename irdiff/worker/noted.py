@@ -19,7 +19,7 @@ import unittest.mock
 
 import triton.runtime.jit
 
-from . import pytest_assertions
+from . import protocol, pytest_assertions
 from .loaded import is_standard
 
 _codes: dict = {}
@@ -151,7 +151,7 @@ def begin_stages(folder):
     each: ["r", path] what is read and was not written before, ["w", path] what of these is written later.
     """
     global _stages
-    _stages = os.open(os.path.join(folder, "opened"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    _stages = os.open(os.path.join(folder, protocol.OPENED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     _seen_by_stages.clear()
 
 

@@ -1,12 +1,7 @@
 """The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
 
-A request is a JSON object with `op`, `root` (of the corpus), `workloads` (their folder in it), `imports`
-(more folders on the module search path), `workload` or `launch`, `target` (as in its TOML), `select` (which
-launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json` and the
-artifacts. The workload is loaded, and its launches are captured, once by a host of the child: `prepare`.
-`assembled` is the folder of earlier results of assemblers, `programs` their digests (`assembling`), `below` a
-folder whose opened files the catalog lists, `profile` the file for the lines of the compiler that it ran,
-where the compiler was built to count them.
+`protocol` says what a request holds. The workload is loaded, and its launches are captured, once by a host of
+the child: `prepare`.
 """
 
 from __future__ import annotations
@@ -34,6 +29,7 @@ from . import (
     noted,
     outside,
     passes,
+    protocol,
     run_program,
     stub_driver,
     workloads,
@@ -121,7 +117,7 @@ def _has_backend(target):
     return any(row.compiler.supports_target(gpu) for row in triton.backends.backends.values())
 
 
-def _catalog(request, recorder):
+def _catalog(request: protocol.CatalogRequest, recorder):
     """Every launch of one workload for one target, described."""
     rows, failures, left_out = [], [], {}
     for label, entry, launches in _loaded(request):
@@ -222,8 +218,7 @@ def _captured_in(rows):
             yield captured
 
 
-def _is_selected(label, entry, select):
-    """select: `tiers` and `labels` (globs of labels, or of launches below them), none means all."""
+def _is_selected(label, entry, select: protocol.SelectionWords):
     own, *heads = (re.split("[/#]", text, maxsplit=1)[0] for text in (label, *select["labels"]))
     return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
         not heads or any(fnmatch.fnmatchcase(own, head) for head in heads)
@@ -257,7 +252,7 @@ def _named(request):
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 
 
-def _compile(request, recorder):
+def _compile(request: protocol.CompileRequest, recorder):
     captured = _captured(request)
     if captured.digest != request["digest"]:
         raise WorkloadError(
@@ -275,7 +270,7 @@ def _remembered(request):
     return assembling.Remembered(request.get("assembled"), request.get("programs", {}))
 
 
-def _replay(request, recorder):
+def _replay(request: protocol.ReplayRequest, recorder):
     settings, left = passes.replay(request, _captured(request), recorder, _remembered(request))
     recorder.report("compiled", settings=settings)
     if not request.get("shared"):
@@ -283,11 +278,11 @@ def _replay(request, recorder):
     return left.is_nothing
 
 
-def _one_pass(request, recorder):
+def _one_pass(request: protocol.OnePassRequest, recorder):
     passes.run_alone(request, _captured(request), recorder)
 
 
-_OPERATIONS = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one_pass": _one_pass}
+_OPERATIONS: dict = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one_pass": _one_pass}
 
 
 def _one_line(error):

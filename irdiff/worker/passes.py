@@ -24,6 +24,7 @@ from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
 from . import assembling, compiling, llvm_calls
+from .protocol import OnePassRequest, ReplayRequest
 from .staged_compile import of_backend
 
 DUMP = "passes"
@@ -35,13 +36,11 @@ class _Lowered(BaseException):
     pass
 
 
-def replay(request, captured, recorder, remembered):
-    """Runs `stage` on the file `input`, which holds the text of `input_stage`.
+def replay(request: ReplayRequest, captured, recorder, remembered):
+    """Runs `stage` on the file `input`, and leaves the artifact and what `dump` names.
 
-    Leaves the artifact. Where `dump` is `final` or `all` also the file `passes.after`, the IR after the last
-    pass; with `all` also `passes`, the IR before each pass under MLIR's own headings. With `llvm` LLVM's
-    dumps go to the child's stderr. With `names` those of MLIR do: what it prints there is not lost when a
-    pass ends the process. Returns the settings of LLVM, and what the stage leaves behind.
+    MLIR's own names of passes go to stderr: what it prints there is not lost when a pass ends the process.
+    Returns the settings of LLVM, and what the stage leaves behind.
     """
     stage = request["stage"]
     backend, stages = _prepared(request, captured, recorder)
@@ -74,7 +73,7 @@ def leave():
     ctypes.CDLL(None).exit(0)
 
 
-def run_alone(request, captured, recorder):
+def run_alone(request: OnePassRequest, captured, recorder):
     """Runs the pass `argument` of `stage` on each of the files `inputs`; `options` tells namesakes apart.
 
     Leaves `output.N`, or `error.N` where the pass fails, and in the result the `pipeline` as triton-opt takes

@@ -31,6 +31,8 @@ import sys
 import time
 import traceback
 
+from . import protocol
+
 _PR_SET_PDEATHSIG = 1
 _MAX_HOSTS = 240
 """Each has two open pipes, and `select` takes 1,024."""
@@ -371,7 +373,7 @@ def _fork_with_pipes(request, others, work):
 
 def _print_into(request):
     """What this process prints goes to a file of the request's folder."""
-    with open(os.path.join(request["folder"], "stderr"), "ab") as log:
+    with open(os.path.join(request["folder"], protocol.ERRORS), "ab") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
 

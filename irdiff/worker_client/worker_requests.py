@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
@@ -15,6 +15,8 @@ from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.stages import Stage
 from irdiff.store import disk_space, key_of, sha256
+from irdiff.worker import protocol
+from irdiff.worker.protocol import Request, Result
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
 
@@ -27,7 +29,6 @@ _UNKNOWN_ARCHITECTURE = (
     "is not a recognized processor",  # LLVM
     "unknown target",
 )
-_RESULT = "result.json"
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 """Variables that say where things lie: what is found there is known by its content."""
 
@@ -50,19 +51,19 @@ class Requests:
         self,
         toolchain: Toolchain,
         extra: ExtraPackages | None,
-        row: Mapping[str, Any],
+        words: Request,
         folder: Path,
         *,
         randomized: bool = False,
     ) -> EndedChild:
-        """Serves one request, which leaves its results in `folder`; `row` may have its own time limit.
+        """Serves one request, which leaves its results in `folder`; `words` may have their own time limit.
 
         Raises StoreError where the disk has no space for the results.
         """
         limits = self.config.limits
         request = {
             "timeout_s": limits.timeout_s,
-            **row,
+            **words,
             "folder": str(folder),
             "memory_bytes": limits.memory_bytes,
         }
@@ -75,11 +76,11 @@ class Requests:
             if ended.worker_died:  # another case may have killed it: again, while no other is asked again
                 with self._alone:
                     ended = ask()
-            if not (folder / _RESULT).exists() or disk_space.is_nearly_used_up(folder):
+            if not (folder / protocol.RESULT).exists() or disk_space.is_nearly_used_up(folder):
                 disk_space.check(folder)  # what could not be written says nothing of the kernel
             return ended
 
-    def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: Result | None, folder: Path) -> Failure:
         """Why a request gave no result, or what its result says went wrong.
 
         Raises StoreError where that is a disk without space.
@@ -89,10 +90,10 @@ class Requests:
         return failure
 
 
-def read_result(folder: Path) -> dict[str, Any] | None:
-    """`result.json`; None where the child died before it was written."""
+def read_result(folder: Path) -> Result | None:
+    """None where the child died before it was written."""
     try:
-        result: dict[str, Any] = json.loads((folder / _RESULT).read_text())
+        result: Result = json.loads((folder / protocol.RESULT).read_text())
     except FileNotFoundError:
         return None
     return result
@@ -106,13 +107,13 @@ def artifacts_of_the_dead(folder: Path) -> Sequence[str]:
 def _begun(folder: Path) -> Sequence[str]:
     """The stages that a child has begun."""
     try:
-        return (folder / "stages").read_text().split()
+        return (folder / protocol.STAGES).read_text().split()
     except FileNotFoundError:
         return ()
 
 
-def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
-    said = diagnosis.of_file(folder / "stderr")
+def _failure_of(ended: EndedChild, result: Result | None, folder: Path, config: Config) -> Failure:
+    said = diagnosis.of_file(folder / protocol.ERRORS)
     stderr = said.excerpt
     stage = result["stage"] if result else next(reversed(_begun(folder)), str(Stage.TTIR))
     if ended.timed_out:
