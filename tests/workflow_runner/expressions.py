@@ -102,7 +102,17 @@ def as_text(value):
 def _equal(left, right):
     if isinstance(left, str) and isinstance(right, str):
         return left.lower() == right.lower()
-    return bool(left == right)
+    if type(left) is type(right) or isinstance(left, list | dict) or isinstance(right, list | dict):
+        return bool(left == right)
+    return _number(left) == _number(right)
+
+
+def _number(value):
+    """Values of two kinds are compared as numbers: a variable that nobody set equals the empty text."""
+    try:
+        return float(value or 0)
+    except ValueError:
+        return float("nan")
 
 
 def _contains(where, what):
