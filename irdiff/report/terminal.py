@@ -93,12 +93,7 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     whole = escape.terminal(shown.headline, limit=len(shown.headline))
     yield Text(whole, style="bold", no_wrap=False)
     yield _said(shown.sides, _DIM)
-    yield from (_said(sentence, "bold") for sentence in shown.tests[:2])
-    yield from map(_said, shown.tests[2:])
-    if shown.separating:
-        yield _said(shown.separating)
-    if shown.expected:
-        yield _said(shown.expected.replace("`", ""))
+    yield from (_said(sentence.replace("`", "")) for sentence in shown.sentences)
     yield from _ending(shown.broken, "bold white on red")
     yield from (_said(cause.title) for cause in shown.projects)
     yield from _timed(shown)

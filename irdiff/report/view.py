@@ -76,14 +76,12 @@ class RunView:
     headline: str
     conclusion: Conclusion
     sides: str
+    sentences: tuple[str, ...]
+    """Below the headline, a paragraph each: a new sentence of a report is added here alone."""
     timing: TimingSummary | None
     wrong: Listed[WrongOutput]
     slower: Listed[TimingRow]
     unclear: Listed[TimingRow]
-    expected: str
-    """Counts the cases that were not measured by expectation; empty where none changed."""
-    separating: str
-    """The option that separates slower cases from faster ones; empty where none does."""
     likely: Listed[LikelyRow]
     broken: Ending
     projects: Listed[projects.BrokenCause]
@@ -101,8 +99,6 @@ class RunView:
     groups_left: str
     why: str
     """The command that gives the reason of a risk."""
-    tests: tuple[str, ...]
-    """Which tests launch what changed, a sentence each."""
     changed_tests: Listed[TestAnswer]
     unknown: Listed[str]
     runtime: Listed[RuntimeEdit]
@@ -160,12 +156,11 @@ def of(
         headline=as_.headline(run, edits_in_order, timing.sentence if timing else ""),
         conclusion=conclusion.of(run),
         sides=f"{phrases.sides(run)}, in {run.duration_s:.1f} s",
+        sentences=tuple(filter(None, _sentences(run, timed))),
         timing=timing,
         wrong=listed(timing.wrong if timing else (), most),
         slower=listed([case for case in timed if case.measured.speed is Speed.SLOWER], most),
         unclear=listed([case for case in timed if case.measured.why], most),
-        expected=expected_times.headline(run, measured),
-        separating=separating_option.sentence(run, timed),
         likely=listed(expected_times.likely(run, measured), most),
         broken=endings.broken(run, most),
         projects=listed(projects.broken(run), most),
@@ -178,7 +173,6 @@ def of(
         group_count=len(groups),
         groups_left=group_lines.left_out(named.group.severity for named in groups[limits.groups :]),
         why=commands.explain(as_.call, "NUMBER"),
-        tests=tuple(tests_lines.sentences(run.tests)) if run.tests else (),
         changed_tests=listed(tests_lines.changed(run.tests) if run.tests else (), most),
         unknown=_unknown(run, limits),
         runtime=listed(run.runtime, most),
@@ -195,6 +189,14 @@ def of(
         provenance=tuple(provenance.circumstances(run)[:twice]),
         launch_changes=tuple(launch_changes.of_run(run)[:most]),
     )
+
+
+def _sentences(run: Run, timed: Sequence[TimingRow]) -> Iterator[str]:
+    """Empty ones say nothing."""
+    if run.tests:
+        yield from tests_lines.sentences(run.tests)
+    yield separating_option.sentence(run, timed)
+    yield expected_times.headline(run, {row.case_id for row in timed})
 
 
 def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tuple[StatisticRow, ...]:
