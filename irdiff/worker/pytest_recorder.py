@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import select
 import signal
 import sys
 import time
@@ -38,6 +39,10 @@ from .texts import sha256
 _MOST_REASON = 300
 _MOST_CPU_S = 30
 """Without a GPU a test takes tenths of a second; one that calculates for longer is not worth the wait."""
+_MOST_IDLE_S = 10
+"""Neither a test nor a program that it started runs for so long: it waits for what never comes, since the
+kernel or the process that it waits for was not started.
+"""
 _MOST_LATE = 2
 """Tests of one function that take too long, before its others do not run: they mostly calculate the same."""
 _NEEDS_CODE = 71
@@ -102,14 +107,15 @@ class TestRecorder:
         if pid == 0:
             self._compiles = compiles
             self._run_in_child(item)
-        _, status = os.waitpid(pid, 0)
+        status, is_idle = _wait_for(pid)
         if not status or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE):
             return os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         how = signal.Signals(number).name if number else f"exit code {os.WEXITSTATUS(status)}"
-        late = number in (signal.SIGALRM, signal.SIGXCPU)
+        late = is_idle or number in (signal.SIGALRM, signal.SIGXCPU)
         self._late[_function_of(item)] += late
-        self._write_died(item, "took too long" if late else f"its process ended: {how}")
+        reason = "took too long" if late else f"its process ended: {how}"
+        self._write_died(item, f"it only waited for {_MOST_IDLE_S} seconds" if is_idle else reason)
         return 0
 
     def _write_died(self, item, reason):
@@ -278,6 +284,37 @@ def identity_of(item):
         if not _ADDRESS.search(shown):
             text = numbered.sub(shown.replace("\\", r"\\"), text)
     return f"{name[: -len(call.id) - 2]}[{text}]"
+
+
+def _wait_for(pid):
+    """(status of the process once it has ended, whether it was ended for it did nothing)"""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:  # a kernel without it
+        return os.waitpid(pid, 0)[1], False
+    is_idle, before = False, None
+    while not select.select([descriptor], [], [], _MOST_IDLE_S)[0]:
+        before, last = _ticks_of(pid), before
+        if before == last:
+            os.kill(pid, signal.SIGKILL)
+            is_idle = True
+            break
+    os.close(descriptor)
+    return os.waitpid(pid, 0)[1], is_idle
+
+
+def _ticks_of(pid):
+    """Processor time so far of a process, of the programs that it started and of theirs."""
+    ticks = 0
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            ticks += sum(map(int, file.read().rpartition(")")[2].split()[11:15]))
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", encoding="utf-8") as file:
+                ticks += sum(map(_ticks_of, file.read().split()))
+    except OSError:  # it has ended meanwhile
+        pass
+    return ticks
 
 
 def write_line(path, row):

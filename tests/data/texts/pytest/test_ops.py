@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -232,6 +233,13 @@ def test_is_skipped():
 def test_ends_its_process():
     launch_scale()
     os._exit(3)
+
+
+def test_waits_for_nothing():
+    launch_scale()
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
 
 
 def test_after_that():
