@@ -63,6 +63,8 @@ class Differences:
         self._new: Counter[tuple[Act, str]] = Counter()
         self._writes_moved: set[str] = set()
         """The spaces in which a write has another place or predicate."""
+        self._are_values_elsewhere = False
+        """Whether all that is stored to shared memory is what base stores, to other places."""
         self.uses: set[Likeness] = set()
         """What samples say of the values that differ where effects or branches use them."""
         self._of_waits: set[Difference] = set()
@@ -131,6 +133,10 @@ class Differences:
             else:
                 self._is_place_unclear = self._is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
+        stored = [facet for facet in facets if _is_stored_to_share(facet)]
+        self._are_values_elsewhere = len(stored) > 1 and (
+            Counter(facet.base for facet in stored) == Counter(facet.head for facet in stored)
+        )
         for facet in facets:
             self.uses.add(self._roots.tried(facet.base, facet.head))
             yield from self._noted(self._of_facet(facet), *(facet.events or ())[:1])
@@ -459,7 +465,9 @@ class Differences:
         """
         own = list(dict.fromkeys(found))
         is_unclear = self._is_place_unclear or self._is_arranged()
-        is_value_unclear = is_unclear or any(isinstance(each, NotShown) for each in own)
+        is_value_unclear = (
+            is_unclear or self._are_values_elsewhere or any(isinstance(each, NotShown) for each in own)
+        )
 
         is_lost = not self._is_control_unclear and self._is_write_lost()
 
@@ -503,6 +511,15 @@ _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
 def _is_of_copies(event: Event) -> bool:
     """Whether it copies in the background, or may read what such a copy has written."""
     return event.effect.act is Act.COPY or event.effect.space == "shared"
+
+
+def _is_stored_to_share(facet: _Facet) -> bool:
+    """Whether it is a value that other threads may load."""
+    return (
+        facet.events is not None
+        and facet.kind is HazardKind.VALUE
+        and facet.events[0].effect.space == "shared"
+    )
 
 
 def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
