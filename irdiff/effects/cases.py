@@ -31,6 +31,9 @@ class Cubins(Protocol):
 
 _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
 
+_UNREAD = NotShown(reason="LLVM IR does the same, and no assembly that is made of it was read")
+"""Later steps read more of it: flags like `nsw`, alignments, ranges, attributes."""
+
 
 def of_case(case: ComparedCase, text_of: TextOf, machine_code: Cubins) -> Effects | None:
     """None where the code of both sides was not compared."""
@@ -43,6 +46,8 @@ def of_case(case: ComparedCase, text_of: TextOf, machine_code: Cubins) -> Effect
     found = effects.compare(stage, *texts[stage])
     if not found.is_read and len(texts) > 1:  # an assembly of which a part is not known
         found = _by_other_text(found, *list(texts.items())[1])
+    elif stage not in ASSEMBLIES and found.kind is Meaning.SAME:
+        found = _doubted(found, _UNREAD)
     wrong = agreement.violations(stage, texts[stage], case.metadata)
     if wrong:
         found = _with(found, hazards=(*wrong, *found.hazards), kind=Meaning.HAZARD)

@@ -112,6 +112,27 @@ def test_machine_code_of_the_same_operations_needs_no_disassembler():
     assert of_case(machine_code=unread, held=cubin).bits is Bits.SAME
 
 
+def test_llvm_ir_alone_is_never_the_same():
+    """A later step may act on a stronger promise."""
+    artifacts = [
+        {"llir": Artifact(stage="llir", digest=sha256(name), size_bytes=1)} for name in (b"base", b"head")
+    ]
+    case = runs.case("a/x:1@gpu", Verdict.CHANGED, artifacts=Sides(base=artifacts[0], head=artifacts[1]))
+    texts = {
+        sha256(name): [
+            "define void @k(ptr addrspace(1) %0, i32 %1) {",
+            f"%2 = add{flag} i32 %1, 1",
+            "store i32 %2, ptr addrspace(1) %0",
+            "ret void",
+            "}",
+        ]
+        for name, flag in ((b"base", ""), (b"head", " nsw"))
+    }
+    found = cases.of_case(case, lambda stage, digest: texts[digest], Cubins({}))
+    assert found.kind is Meaning.NOT_SHOWN
+    assert "no assembly that is made of it was read" in found.said[0]
+
+
 def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
     assert sass.counted(f"{SASS}\n/*0040*/ @!PT LDS RZ, [RZ] ;\n@PT LDS R1, [R2] ;") == {
         "FADD": 1, "STG": 4, "LDS": 1,
