@@ -314,6 +314,10 @@ class Differences:
             return False  # AMD: lanes that are joined again may be all that there were
         if facet.events and "tensormap" in facet.events[0].operation.word:
             return False  # a descriptor may be kept in another place
+        if facet.events and facet.events[0].operation.word.startswith("tcgen05.mma"):
+            fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
+            if fixed and fixed[0] != fixed[1] == 1:
+                return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
         if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
             rounding.formats(self._values, each) for each in (facet.base, facet.head)
         ):
