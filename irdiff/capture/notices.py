@@ -37,13 +37,21 @@ def cleared(variables: Sequence[str]) -> list[str]:
     return [f"variables of the shell that no compiler saw: {names}; each side has its own defaults"]
 
 
+_UNMATCHED = " matches no case"
+
+
+def is_unmatched(note: str) -> bool:
+    """It is one of `patterns` about a pattern that no case of the run has."""
+    return note.startswith("--case ") and note.endswith(_UNMATCHED)
+
+
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
     """What each `--case` stood for, where it was a part of a name or matches no case."""
     for pattern, names in typed.items():
         unmatched = set(case_ids.unmatched(names, cases))
         found = [name for name in names if name not in unmatched]
         if not found:
-            yield f"--case {pattern} matches no case"
+            yield f"--case {pattern}{_UNMATCHED}"
         elif [case_ids.typed(name) for name in names] != [pattern]:
             whole = [case_ids.typed(name) for name in found]
             yield f"--case {pattern} is a part of {first_few(whole, _MAX_NAMES)}"

@@ -98,7 +98,9 @@ class _Story:
     failed: tuple[PartFailure, ...]
     timing: TimingSummary | None
 
-    def markdown(self, limit: int = markdown.COMMENT, *, url: str | None = None) -> str:
+    def markdown(
+        self, limit: int = markdown.COMMENT, *, url: str | None = None, time_label: str | None = None
+    ) -> str:
         text = ""
         if self.failed:
             room = limit // 4 if self.run else limit
@@ -106,7 +108,8 @@ class _Story:
         if self.run is None:
             return text
         left = max(limit - len(text), _LEAST)
-        return text + markdown.render(self.run, self.folder, self.timing, limit=left, as_=shown.of_job(url))
+        as_ = shown.of_job(url, time_label if self.can_be_timed else None)
+        return text + markdown.render(self.run, self.folder, self.timing, limit=left, as_=as_)
 
     @property
     def can_be_timed(self) -> bool:
@@ -137,16 +140,15 @@ def _story(given: GivenRun) -> _Story:
     return _Story(folder=given.folder, run=given.run, failed=wrong, timing=given.timing_summary)
 
 
-def _footer(place: _CommentPlace, story: _Story) -> str:
+def _footer(place: _CommentPlace) -> str:
     parts = [f"at {escape.code(place.commit[:12])}"] if place.commit else []
-    parts += [f"[job, with the page as its artifact]({escape.url(place.url)})"] if place.url else []
-    if place.time_label and story.can_be_timed:
-        parts.append(f"to time what changed: the label {escape.code(place.time_label)}")
+    parts += [f"[job]({escape.url(place.url)})"] if place.url else []
     return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
 
 
 def _dry(place: _CommentPlace, story: _Story) -> str:
-    text = comment.body(place.key, story.markdown(url=place.url), _footer(place, story))
+    report = story.markdown(url=place.url, time_label=place.time_label)
+    text = comment.body(place.key, report, _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:"]
     if place.check:
@@ -177,9 +179,9 @@ def _send(place: _CommentPlace, story: _Story) -> None:
     posted = comment.post(
         client,
         number,
-        lambda limit: story.markdown(limit, url=place.url),
+        lambda limit: story.markdown(limit, url=place.url, time_label=place.time_label),
         key=place.key,
-        footer=_footer(place, story),
+        footer=_footer(place),
         commit=place.commit,
         pushed=comment.of_run(story.run, place.commit) if story.run else None,
     )

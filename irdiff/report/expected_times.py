@@ -31,8 +31,11 @@ def headline(run: Run, measured: Collection[str] = ()) -> str:
     counts = Counter(expectation.expected for expectation in expected)
     if not counts:
         return ""
+    cases = counted(len(expected), "changed case")
+    if set(counts) == {Expected.UNKNOWN}:
+        return f"Time of {cases} was not measured and cannot be predicted: `irdiff explain` says why."
     words = ", ".join(f"{counts[word]} {word}" for word in Expected if counts[word])
-    return f"Time of {counted(len(expected), 'changed case')}, not measured: {words}. {_records(counts)}"
+    return f"Time of {cases} was not measured: {words}. {_records(counts)}"
 
 
 def _records(words: Collection[Expected]) -> str:
@@ -43,7 +46,7 @@ def _records(words: Collection[Expected]) -> str:
     if not by_record:
         return "`irdiff explain` says why for each case."
     said = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
-    return f"Of {EVIDENCE}: {said}."
+    return f"How often such words were right in {EVIDENCE}: {said}."
 
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
@@ -58,7 +61,7 @@ def of_case(case: Case) -> Iterator[str]:
     if case.expected is not None:
         yield f"{case.expected.expected}: {case.expected.why}"
         if record := RECORD.get(case.expected.expected):
-            yield f"of {EVIDENCE}, what was called so {record}"
+            yield f"in {EVIDENCE}, what was called so {record}"
 
 
 def _not_measured(run: Run, measured: Collection[str]) -> Iterator[tuple[Case, ExpectedTime]]:

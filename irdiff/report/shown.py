@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from irdiff.compare import cases
 from irdiff.model import Case, Run, Verdict
-from irdiff.report import commands, group_names, headline
+from irdiff.report import commands, escape, group_names, headline
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement
@@ -27,6 +27,8 @@ class Shown:
     """The word that commands take for the run."""
     fetch: str = ""
     """The command that brings the run to its reader first; empty where it is there."""
+    next_step: str = ""
+    """Markdown: where the page is, and what asks for a GPU; empty where nothing is to be said."""
     whole: Run | None = None
     """The run that groups have their numbers in, where a part of it is shown."""
     first: str = ""
@@ -54,13 +56,19 @@ class Shown:
 PLAIN = Shown()
 
 
-def of_job(page: str | None) -> Shown:
-    """The whole run for a reader who has it not: the artifact of a job, by the address of the job's page."""
+def of_job(page: str | None, time_label: str | None = None) -> Shown:
+    """The whole run for a reader who has it not: the artifact of a job, by the address of the job's page.
+
+    time_label: the label that asks for a GPU; None where nothing is to be timed.
+    """
+    steps = [f"[the page with all diffs]({escape.url(page)}) is an artifact of the job"] if page else []
+    steps += [f"the label {escape.code(time_label)} times what changed on a GPU"] if time_label else []
+    next_step = f"**Next:** {'; '.join(steps)}." if steps else ""
     job = _JOB.match(page or "")
     if not job:
-        return PLAIN
+        return Shown(next_step=next_step)
     words = ["gh", "run", "download", job[2], "--repo", job[1], "--name", _ARTIFACT, "--dir", _ARTIFACT]
-    return Shown(call=_ARTIFACT, fetch=shlex.join(words))
+    return Shown(call=_ARTIFACT, fetch=shlex.join(words), next_step=next_step)
 
 
 def news(run: Run, known: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:

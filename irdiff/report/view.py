@@ -78,6 +78,8 @@ class RunView:
     sides: str
     sentences: tuple[str, ...]
     """Below the headline, a paragraph each: a new sentence of a report is added here alone."""
+    next_step: str
+    """As of `Shown`."""
     timing: TimingSummary | None
     wrong: Listed[WrongOutput]
     slower: Listed[TimingRow]
@@ -157,6 +159,7 @@ def of(
         conclusion=conclusion.of(run),
         sides=f"{phrases.sides(run)}, in {run.duration_s:.1f} s",
         sentences=tuple(filter(None, _sentences(run, timed))),
+        next_step=as_.next_step,
         timing=timing,
         wrong=listed(timing.wrong if timing else (), most),
         slower=listed([case for case in timed if case.measured.speed is Speed.SLOWER], most),

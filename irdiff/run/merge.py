@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from irdiff.capture import notices
 from irdiff.compare import radius
 from irdiff.errors import UsageError
 from irdiff.group import report_classes, titles
@@ -40,7 +41,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
     cases, targets = _cases(runs), _targets(runs)
     if not cases and len(runs) > 1:
         raise UsageError("none of the runs has a case", hint="see the notes of each: irdiff report RUN")
-    notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
+    notes = [*dict.fromkeys(note for run in runs for note in run.notes if not _is_of_one_part(note, runs))]
     if missing:
         if not partial:
             raise UsageError(missing, hint="give every shard of one comparison, or --partial")
@@ -67,6 +68,14 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         unexamined=tuple(dict.fromkeys(clause for run in runs for clause in run.unexamined)),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
+
+
+def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:
+    """It says that a pattern matches no case, and of another shard, or target, it does."""
+    if not notices.is_unmatched(note):
+        return False
+    cases = {run.options.cases for run in runs if note in run.notes}
+    return any(note not in run.notes for run in runs if run.options.cases in cases)
 
 
 def _options(runs: Sequence[Run]) -> Options:

@@ -80,6 +80,15 @@ def test_a_missing_shard_and_shards_of_different_lists_are_no_whole(run):
     assert merge.merge([first, replace(second, cut_from="x")]).cut_from == ""
 
 
+def test_a_pattern_that_another_shard_has_cases_of_is_not_said_to_match_none(run):
+    first, second = _shards(run, 2)
+    none, other = "--case a matches no case", "--case b matches no case"
+    assert merge.merge([replace(first, notes=(none,)), replace(second, notes=(other, "note"))]).notes == (
+        "note",
+    )
+    assert merge.merge([replace(first, notes=(none,)), replace(second, notes=(none,))]).notes == (none,)
+
+
 def test_a_part_that_was_chosen_from_one_run_is_not_the_whole():
     part, whole = build.run(build.case("a/x:1@gfx942")), build.run(build.case("a/x:1@sm_90"))
     chosen = {"tiers": ("gate",), "stages": ("ttir",), "configs": 1, "recheck": False, "attribute": False}
