@@ -27,7 +27,7 @@ _FIRST = (
 )
 _LAST = re.compile(r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)")
 _TERMINATOR = re.compile(r"(?:yield|return|terminator|condition)`$|^`(?:llvm|cf)\.(?:cond_)?br`$")
-"""What every block ends with: it follows from the operation that the block belongs to."""
+"""It follows from the operation that the block belongs to."""
 _INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
@@ -39,23 +39,23 @@ _MATRIX_UNITS = {
 
 
 def of_edit(edit: Edit) -> tuple[Cause, ...]:
-    """The causes in the order in which a title has them; none for an edit without lines."""
+    """In the order of a title."""
     tallies = _tallies(edit, operation_names.name_of)
     numbers = _numbers(tallies)
     layouts = list(values.layouts(edit))
     if layouts:  # there is one index vector for each layout
-        numbers = [row for row in numbers if row.subject.strip("`") not in INDEX_ARITHMETIC]
+        numbers = [cause for cause in numbers if cause.subject.strip("`") not in INDEX_ARITHMETIC]
     hidden = _numbers(_tallies(edit, _hidden_name))
-    found = [
+    causes = [
         *numbers,
         *_hoisted(tallies),
         *values.of_edit(edit),
         *layouts,
         *_flags(edit),
     ]
-    if not found:
-        found = [*_places(edit), *hidden] or [*_classes(edit)]
-    return tuple(sorted(found, key=order))[:MAX_CAUSES]
+    if not causes:
+        causes = [*_places(edit), *hidden] or [*_classes(edit)]
+    return tuple(sorted(causes, key=order))[:MAX_CAUSES]
 
 
 def order(cause: Cause) -> tuple[int, int, str]:
@@ -128,12 +128,11 @@ def _number(name: str, tally: _Tally) -> Cause:
 
 
 def _called(operation: str) -> str:
-    """The name that people use: all matrix instructions of Hopper are wgmma."""
+    """People call all matrix instructions of Hopper wgmma."""
     return next((words for part, words in _MATRIX_UNITS.items() if part in operation), f"`{operation}`")
 
 
 def _within(in_loops: int, more: int) -> int:
-    """How many of the operations that were added, or taken away, were so in loops."""
     return max(0, min(in_loops, more)) if more > 0 else -min(0, max(in_loops, more))
 
 
@@ -163,32 +162,30 @@ def _flags(edit: Edit) -> Iterator[Cause]:
             verb = "infers" if count > 0 else "no longer infers"
             yield Cause.uncounted(CauseKind.STATE, f"LLVM {verb} `{flag}` in otherwise equal LLVM IR")
         else:
-            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
-            yield replace(row, count=count)
+            cause = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
+            yield replace(cause, count=count)
     if only and not all(declared for declared, _ in more):
         yield Cause.uncounted(CauseKind.STATE, f"the {title(edit.stage)} is the same otherwise")
 
 
 def _places(edit: Edit) -> Iterator[Cause]:
-    """Operations that moved, or take other operands."""
     moved: Counter[str] = Counter()
     operands: Counter[str] = Counter()
     for line in edit.lines:
         name = operation_names.name_of(edit.ir.parse(line.text))
         if name and line.sign == "+":
             (moved if line.partner is None else operands)[name] += 1
-    for rows, words in ((moved, "in another place"), (operands, "with other operands")):
-        if rows:
+    for counts, words in ((moved, "in another place"), (operands, "with other operands")):
+        if counts:
             yield Cause.uncounted(
-                CauseKind.STATE, f"{operation_names.plural(values.most_frequent(rows), 2)} {words}"
+                CauseKind.STATE, f"{operation_names.plural(values.most_frequent(counts), 2)} {words}"
             )
             return
 
 
 def _classes(edit: Edit) -> Iterator[Cause]:
-    """The lines by their classes of instructions."""
-    found = Counter(_class(edit.ir.parse(line.text)) for line in edit.lines)
-    shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
+    counts = Counter(_class(edit.ir.parse(line.text)) for line in edit.lines)
+    shown = sorted(counts, key=lambda kind: (-counts[kind], kind))[:2]
     if shown:
         yield Cause.uncounted(
             CauseKind.STATE, f"{' and '.join(shown)} in another order or with other operands"

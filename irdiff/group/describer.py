@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 STEP: MemoStep[Description] = MemoStep("judged", __name__, Description)
 _TIMES = "compile_s"
-"""What a case has and no description rests on."""
+"""No description rests on it."""
 
 
 def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Judged]:
-    """Describes the cases that a change group takes."""
-
-    def judged(row: Attributed) -> Judged:
-        is_grouped = row.case.verdict in GROUPED_VERDICTS
-        description = describer.describe(row.case, row.edit, row.pair.launches) if is_grouped else None
-        return Judged(row.pair, row.case, description, row.unstable)
+    def judged(changed: Attributed) -> Judged:
+        is_grouped = changed.case.verdict in GROUPED_VERDICTS
+        description = (
+            describer.describe(changed.case, changed.edit, changed.pair.launches) if is_grouped else None
+        )
+        return Judged(changed.pair, changed.case, description, changed.unstable)
 
     return attributed.then(judged)
 
@@ -94,7 +94,7 @@ class CaseDescriber:
     def _of_kernel(
         self, case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None]
     ) -> Edit | None:
-        """The edit of the kernel's IR, where it hides behind another launch: a new argument, a new option."""
+        """A new argument or option makes another launch, which hides the edit of the kernel's IR."""
         is_edited = len({launch and launch.source_digest for launch in launches}) > 1
         if edit is None or edit.stage != Stage.LAUNCH or not is_edited:
             return None
@@ -111,14 +111,13 @@ class CaseDescriber:
             return None
 
     def _is_whole(self, case: ComparedCase, source: EditSource | None) -> bool:
-        """Whether no text turned out to be damaged: it is gone then."""
+        """A text that turned out to be damaged is gone."""
         digests = {artifact.digest for side in case.artifacts for artifact in side.values()}
         digests |= {source.base, source.head} if source else set()
         return all(map(self._store.has, digests))
 
 
 def source_of(case: ComparedCase) -> EditSource | None:
-    """The artifacts of the first changed stage."""
     return _source_at(case, case.origin.stage if case.origin else "")
 
 

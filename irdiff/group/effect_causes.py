@@ -6,7 +6,7 @@ from irdiff.model import Cause, CauseKind, Effects, Meaning
 
 
 def of(effects: Effects) -> Cause | None:
-    """The gravest of them; None where neither is shown, or the edit asks for it."""
+    """The gravest; None where neither is shown, or the edit asks for it."""
     if effects.kind is Meaning.HAZARD:
         hazard = effects.hazards[0]
         return _cause(hazard.what, hazard.detail, len(effects.hazards))

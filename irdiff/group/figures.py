@@ -31,7 +31,11 @@ _TOLD_OTHERWISE = {Resource.BLOCKS, Resource.BARRIERS, Resource.INSTRUCTIONS, Re
 _MINOR = {"AGPRs", "SGPRs", "SGPRs in lanes of VGPRs"}
 _BEFORE_ACCESS = (
     _LAYOUTS,
-    *(row for row in STATISTICS if row.resource not in _TOLD_OTHERWISE and row.name not in _MINOR),
+    *(
+        statistic
+        for statistic in STATISTICS
+        if statistic.resource not in _TOLD_OTHERWISE and statistic.name not in _MINOR
+    ),
 )
 _AFTER_ACCESS = (
     *(
@@ -56,58 +60,58 @@ _KEPT = tuple(
 
 
 def moved(cases: Sequence[ComparedCase], said: str) -> Iterator[str]:
-    """The figures that moved, in the order of the table, without those that the words `said` already tell."""
-    known = [case for case in cases if case.facts.base or case.facts.head]
-    counted = [case.facts for case in known if case.verdict is not Verdict.ABSORBED]
-    counted = counted or [case.facts for case in known]
-    yield from _all(_BEFORE_ACCESS, known, counted, said)
+    """In the order of the table, without those that the words `said` tell."""
+    having = [case for case in cases if case.facts.base or case.facts.head]
+    counted = [case.facts for case in having if case.verdict is not Verdict.ABSORBED]
+    counted = counted or [case.facts for case in having]
+    yield from _all(_BEFORE_ACCESS, having, counted, said)
     yield from _widths(counted)
-    yield from _all(_AFTER_ACCESS, known, counted, said)
+    yield from _all(_AFTER_ACCESS, having, counted, said)
 
 
 def kept(cases: Sequence[ComparedCase], subjects: Sequence[str]) -> Iterator[str]:
-    """What to say of synchronization that assembly has as often as before: another pass may have made it."""
-    rows = [case.facts for case in cases]
+    """Synchronization that assembly has as often as before: another pass may have made it."""
+    facts = [case.facts for case in cases]
     for pattern, name, words in _KEPT:
-        values = [(base.get(name), head.get(name)) for base, head in rows]
+        values = [(base.get(name), head.get(name)) for base, head in facts]
         same = all(before is not None and before == after for before, after in values)
-        if rows and same and any(pattern.search(subject) for subject in subjects):
+        if facts and same and any(pattern.search(subject) for subject in subjects):
             yield words
 
 
 def _all(
     table: Sequence[Statistic], cases: Sequence[ComparedCase], counted: Sequence[Facts], said: str
 ) -> Iterator[str]:
-    found: dict[str, None] = {}  # two backends have the same statistic of one fact
-    for row in table:
-        moving = sum(base != head for base, head in _values(row, counted))
-        if moving and 2 * moving >= len(counted) and not (row is _LAYOUTS and "convert_layout" in said):
-            found[f"{row.name} {_by_target(row, cases)}"] = None
-    yield from found
+    words: dict[str, None] = {}  # two backends have the same statistic of one fact
+    for statistic in table:
+        moving = sum(base != head for base, head in _values(statistic, counted))
+        if moving and 2 * moving >= len(counted) and not (statistic is _LAYOUTS and "convert_layout" in said):
+            words[f"{statistic.name} {_by_target(statistic, cases)}"] = None
+    yield from words
 
 
-def _by_target(row: Statistic, cases: Sequence[ComparedCase]) -> str:
+def _by_target(statistic: Statistic, cases: Sequence[ComparedCase]) -> str:
     """One range where all targets have it, else that of each: figures of two GPUs are not comparable."""
-    unit = f" {row.unit}" if row.unit else ""
-    found: dict[str, list[str]] = {}
+    unit = f" {statistic.unit}" if statistic.unit else ""
+    by_range: dict[str, list[str]] = {}
     for target in sorted({case.target for case in cases}):
-        values = _values(row, [case.facts for case in cases if case.target == target])
+        values = _values(statistic, [case.facts for case in cases if case.target == target])
         if values:
             moves = any(base != head for base, head in values)
-            found.setdefault(_range(values) + unit if moves else "", []).append(target)
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(f"{words} on {' and '.join(targets)}" for words, targets in found.items() if words)
+            by_range.setdefault(_range(values) + unit if moves else "", []).append(target)
+    if len(by_range) == 1:
+        return next(iter(by_range))
+    return ", ".join(f"{words} on {' and '.join(targets)}" for words, targets in by_range.items() if words)
 
 
-def _values(row: Statistic, rows: Sequence[Facts]) -> list[tuple[float, float]]:
-    """Of the cases in which it is known on both sides, and which have it on one."""
-    found = [
-        (row.of(base), row.of(head))
-        for base, head in rows
-        if any(name in {**base, **head} for name in row.facts)
+def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, float]]:
+    """The pairs of values that are known on both sides."""
+    values = [
+        (statistic.of(base), statistic.of(head))
+        for base, head in facts
+        if any(name in {**base, **head} for name in statistic.facts)
     ]
-    return [(before, after) for before, after in found if before is not None and after is not None]
+    return [(before, after) for before, after in values if before is not None and after is not None]
 
 
 def _range(values: Sequence[tuple[float, float]]) -> str:
@@ -130,19 +134,19 @@ def _number(value: Fact | None) -> float:
 # the width of accesses to memory
 
 
-def _widths(rows: Sequence[Facts]) -> Iterator[str]:
+def _widths(facts: Sequence[Facts]) -> Iterator[str]:
     """`global loads 128 → 64 bit`, where accesses of one width became fewer, and of another more."""
-    found: dict[str, Counter[str]] = {}
-    for row in rows:
-        for what, words in _movements(row):
-            found.setdefault(what, Counter())[words] += 1
-    for what, counts in sorted(found.items()):
-        if 2 * sum(counts.values()) >= len(rows):
+    movements: dict[str, Counter[str]] = {}
+    for case_facts in facts:
+        for what, words in _movements(case_facts):
+            movements.setdefault(what, Counter())[words] += 1
+    for what, counts in sorted(movements.items()):
+        if 2 * sum(counts.values()) >= len(facts):
             yield f"{what} {next(iter(counts)) if len(counts) == 1 else 'of other widths'}"
 
 
-def _movements(row: Facts) -> Iterator[tuple[str, str]]:
-    base, head = row
+def _movements(case_facts: Facts) -> Iterator[tuple[str, str]]:
+    base, head = case_facts
     steps: dict[str, dict[int, float]] = {}
     for name in {*base, *head}:
         access = _ACCESS.fullmatch(name)

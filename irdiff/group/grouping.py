@@ -44,8 +44,6 @@ Key = tuple[str, str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What grouping needs of a case. Its texts are not among it."""
-
     key: Key
     counts: Mapping[str, int]
     """Abstracted edit lines with how often each occurs."""
@@ -57,8 +55,6 @@ _Member = tuple[ComparedCase, Description]
 
 
 class Judged(NamedTuple):
-    """A case with all that is said of it alone."""
-
     pair: Pair
     case: ComparedCase
     description: Description | None
@@ -73,8 +69,6 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Alike:
-    """Cases whose change is the same."""
-
     key: Key
     cases: tuple[_Member, ...]
     """By id."""
@@ -98,10 +92,7 @@ def describe(
     of_kernel: Edit | None = None,
     same_compiler: bool = False,
 ) -> Description:
-    """The description of one case from its canonical edit; None where there is no text to compare.
-
-    The key does not depend on the summary: other words never make other groups.
-    """
+    """The key does not depend on the summary: other words never make other groups."""
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     is_asked_for = _is_asked_for(case, launches, same_compiler=same_compiler)
     causes = titles.causes_of(case, edit, launches, of_kernel)
@@ -131,8 +122,9 @@ def _summary(
 
 
 def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_compiler: bool) -> bool:
-    """Whether the kernel's text was edited, or what launches it, so that another result may be meant. Nothing
-    else can be the reason where one compiler is given other launches.
+    """The kernel or its launch was edited, so another result may be meant.
+
+    With one compiler on both sides nothing else can be the reason.
     """
     if same_compiler and len({launch and launch.digest for launch in launches}) > 1:
         return True
@@ -144,9 +136,11 @@ def _is_asked_for(case: ComparedCase, launches: Sides[Launch | None], *, same_co
 def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
     """The order of cases does not matter."""
     alike: dict[Key, list[_Member]] = {}
-    for row in sorted(judged, key=lambda row: row.id):
-        if row.description and row.case.verdict in GROUPED_VERDICTS:
-            alike.setdefault(row.description.key, []).append((row.case, row.description))
+    for judged_case in sorted(judged, key=lambda judged_case: judged_case.id):
+        if judged_case.description and judged_case.case.verdict in GROUPED_VERDICTS:
+            alike.setdefault(judged_case.description.key, []).append(
+                (judged_case.case, judged_case.description)
+            )
     return tuple(
         Alike(key=key, cases=tuple(members), representative=_gravest(members, {}).smallest[0].id)
         for key, members in alike.items()
@@ -154,8 +148,8 @@ def group(judged: Iterable[Judged]) -> tuple[Alike, ...]:
 
 
 def change_groups(alike: Iterable[Alike], noise: Mapping[str, Collection[str]]) -> tuple[ChangeGroup, ...]:
-    """What is said of each group, the gravest first. `noise`: sides that disagree with themselves."""
-    return tuple(sorted((_change_group(row, noise) for row in alike), key=report_classes.order))
+    """The gravest first. `noise`: sides that disagree with themselves."""
+    return tuple(sorted((_change_group(group, noise) for group in alike), key=report_classes.order))
 
 
 class _Gravest(NamedTuple):
@@ -181,21 +175,22 @@ def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeG
     charged = {part for case, _ in members if case.origin for part in case.origin.charged}
     return ChangeGroup(
         id=hashlib.sha256(json.dumps(alike.key).encode()).hexdigest()[:16],
-        title=titles.of_group([(case, row.summary.causes) for case, row in members]),
+        title=titles.of_group([(case, description.summary.causes) for case, description in members]),
         severity=summary.severity,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
         charged=tuple(component for component in Component if component in charged),
         representative=smallest.id,
         members=alike.members,
-        likeness=round(sum(_likeness(counts, row.counts) for _, row in members) / len(members), 4),
+        likeness=round(
+            sum(_likeness(counts, description.counts) for _, description in members) / len(members), 4
+        ),
         reasons=summary.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
 
 
 def _likeness(base: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """Lines in common over all lines, occurrences included."""
     ours, theirs = Counter(base), Counter(other)
     whole = (ours | theirs).total()
     return (ours & theirs).total() / whole if whole else 1.0
@@ -218,7 +213,7 @@ def _failure_lines(case: ComparedCase) -> Counter[str]:
 
 
 def _facts_lines(case: ComparedCase) -> list[str]:
-    """The abstracted edit where there is no text to compare: what is known to differ."""
+    """Known differences stand for the abstracted edit where there is no text to compare."""
     without_text = (FindingKind.LAUNCH_DIFFERS, *NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in without_text]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

@@ -21,19 +21,18 @@ _PART = re.compile(r", (?![^\[]*\])")
 _CALL = re.compile(r"call \d+")
 _CONSTEXPR = "constexpr"
 CONFIG = "autotuner config"
-"""The subject of a cause that says how the configs of an autotuner differ."""
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
 
 
 def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
-    """The options, and those of Triton's metadata, which has them as the compiler resolved them."""
+    """Options count as the compiler resolved them (Triton's metadata)."""
     base, head = launches
     if base is None or head is None:
         return ()
     resolved = (
         {name: str(value) for name, value in side.items() if name in base.options} for side in case.metadata
     )
-    found = (
+    causes = (
         *_values(*resolved),
         *_values(base.options, head.options),
         *_values(base.constexprs, head.constexprs),
@@ -41,13 +40,13 @@ def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, 
         *_attributes(base, head),
     )
     return tuple(
-        {subject: Cause.uncounted(CauseKind.LAUNCH, subject, detail) for subject, detail in found}.values()
+        {subject: Cause.uncounted(CauseKind.LAUNCH, subject, detail) for subject, detail in causes}.values()
     )
 
 
 def of_text(edit: Edit) -> tuple[Cause, ...]:
-    """What differs in the text of a launch: `one more option num_stages`, `grid [4, 1] → [8, 1]`."""
-    found: dict[str, Sides[list[str]]] = {}
+    """`one more option num_stages`, `grid [4, 1] → [8, 1]`."""
+    by_subject: dict[str, Sides[list[str]]] = {}
     calls = Counter[str]()
     for line in edit.lines:
         if _CALL.fullmatch(line.text.strip()):
@@ -55,11 +54,11 @@ def of_text(edit: Edit) -> tuple[Cause, ...]:
         if calls[line.sign]:  # it belongs to a call that this side alone makes
             continue
         subject, _, value = line.text.strip().replace("autotuner's ", "autotuner ", 1).partition(": ")
-        sides = found.setdefault(subject, Sides(base=[], head=[]))
+        sides = by_subject.setdefault(subject, Sides(base=[], head=[]))
         (sides.head if line.sign == "+" else sides.base).append(value)
     more = calls["+"] - calls["-"]
     number = (replace(Cause.uncounted(CauseKind.NUMBER, "call"), count=more),) if more else ()
-    return (*number, *(_of_lines(subject, *sides) for subject, sides in found.items()))
+    return (*number, *(_of_lines(subject, *sides) for subject, sides in by_subject.items()))
 
 
 def _of_lines(subject: str, base: Sequence[str], head: Sequence[str]) -> Cause:
@@ -107,7 +106,7 @@ def _attributes(base: Launch, head: Launch) -> Iterator[tuple[str, str]]:
 
 
 def _different(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """What both sides have, with other values: name, value at base, value at head."""
+    """Names that both sides have: name, value at base, value at head."""
     for name in sorted(base.keys() & head.keys()):
         if base[name] != head[name]:
             yield name, base[name], head[name]

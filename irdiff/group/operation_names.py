@@ -53,7 +53,7 @@ def name_of(each: ParsedLine) -> str:
 
 
 def minor_name_of(each: ParsedLine) -> str:
-    """The bare name of an operation for which `name_of` is empty; empty for what is no operation."""
+    """The bare name of an operation for which `name_of` is empty."""
     name = each.operation
     if each.text.startswith(("!", "@", "attributes", "}", "^")) or name in _DECLARATIONS:
         return ""
@@ -78,7 +78,6 @@ def _is_operation(name: str) -> bool:
 
 
 def _translated(each: ParsedLine) -> str:
-    """The name of an operation of the dialects that become LLVM IR."""
     callee = _CALLEE.search(each.text) if each.operation.startswith("llvm.call") else None
     if callee:
         return f"call of {_code(callee.group(1))}"
@@ -89,8 +88,8 @@ def _translated(each: ParsedLine) -> str:
 
 def _inline(text: str) -> str:
     """What inline assembly does, without the moves that prepare its operands."""
-    found = inline_assembly(text)
-    does = [name for name in found if not name.startswith("mov.")] or found
+    instructions = inline_assembly(text)
+    does = [name for name in instructions if not name.startswith("mov.")] or instructions
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])
     return f"inline {_code(words)}" if words else "inline assembly"
 

@@ -71,7 +71,7 @@ def _nothing_to_show(case: ComparedCase) -> str:
 def _without_effects(case: ComparedCase) -> str:
     if cases.not_compared(case):
         return "the code was not compared: anything may have changed in it"
-    is_launch = any(found.kind is FindingKind.LAUNCH_DIFFERS for found in case.findings)
+    is_launch = any(finding.kind is FindingKind.LAUNCH_DIFFERS for finding in case.findings)
     changed = {name for name, status in case.stages.items() if status is StageStatus.CHANGED}
     if is_launch or changed == {Stage.LAUNCH}:
         return "the launch passes something else to the same code"
@@ -79,7 +79,7 @@ def _without_effects(case: ComparedCase) -> str:
 
 
 def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummary:
-    """As the determinism check leaves it: of a head that disagrees with itself nothing is shown."""
+    """Nothing is shown of a head that disagrees with itself."""
     if "head" not in disagreeing or summary.severity == ReportClass.ABSORBED:
         return summary
     is_proved = summary.severity == ReportClass.SAME

@@ -23,16 +23,14 @@ _PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
 @dataclass(frozen=True, kw_only=True)
 class ShortTitle:
     clauses: tuple[str, ...]
-    """A hazard comes first. Rounding that differs in some cases comes behind the edit: nearly every edit does
-    that somewhere.
+    """A hazard comes first. Rounding of some cases comes behind the edit: nearly every edit rounds differently
+    somewhere.
     """
     risky: int
-    """How many cases have the risk that a clause names; 0 where none names one."""
+    """Cases with the hazard or rounding that a clause names."""
 
     def within(self, room: int) -> str:
-        """As much as fits, cut where a clause or a part of one ends, and `…` for the rest. Backticks take no
-        room. Empty where nothing fits.
-        """
+        """As much as fits, cut where a clause or a part of one ends; backticks take no room."""
         parts = _PART.split(", ".join(self.clauses))
         for count in range(len(parts), 0, -1):
             text = "".join(parts[:count])
@@ -48,20 +46,24 @@ class ShortTitle:
 
 def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
     """`cases` of the run by id."""
-    found = [(case, case.summary) for name in group.members if (case := cases.get(name)) and case.summary]
-    if not found:
+    summarized = [
+        (case, case.summary) for name in group.members if (case := cases.get(name)) and case.summary
+    ]
+    if not summarized:
         return ShortTitle(clauses=(group.title.partition(";")[0],), risky=0)
-    edits = [(case, tuple(row for row in made.causes if not _is_effect(row))) for case, made in found]
+    edits = [
+        (case, tuple(row for row in summary.causes if not _is_effect(row))) for case, summary in summarized
+    ]
     risks = [
-        (case, tuple(filter(_is_effect, made.causes)))
-        for case, made in found
-        if group.severity in (ReportClass.HAZARD, ReportClass.ROUNDING) and made.severity == group.severity
+        (case, tuple(filter(_is_effect, summary.causes)))
+        for case, summary in summarized
+        if group.severity in (ReportClass.HAZARD, ReportClass.ROUNDING) and summary.severity == group.severity
     ]
     subjects = {case.id: effects[0].subject for case, effects in risks if effects}
     shown = subjects.get(group.representative) or next(iter(subjects.values()), "")
     risks = [row for row in risks if subjects.get(row[0].id) == shown]
     risk, clauses = _clauses(risks), _clauses(edits)
-    is_in_some = group.severity == ReportClass.ROUNDING and len(risks) < len(found)
+    is_in_some = group.severity == ReportClass.ROUNDING and len(risks) < len(summarized)
     ahead = 1 if is_in_some else 0
     return ShortTitle(clauses=(*clauses[:ahead], *risk, *clauses[ahead:]), risky=len(risks))
 
@@ -70,8 +72,8 @@ def _is_effect(cause: Cause) -> bool:
     return cause.kind is CauseKind.EFFECT
 
 
-def _clauses(rows: Sequence[titles.CaseCauses]) -> list[str]:
-    return [_WHERE.sub(_share, clause) for clause in titles.clauses(rows)]
+def _clauses(members: Sequence[titles.CaseCauses]) -> list[str]:
+    return [_WHERE.sub(_share, clause) for clause in titles.clauses(members)]
 
 
 def _share(where: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
 _CODE = re.compile(r"`[^`]*`")
 _MODIFIERS = re.compile(r"`(\w+) [^`]*`")
 _NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
-"""Of an operand without a name: what a constant of the program was, and is."""
+"""A constant of the program: an operand without a name."""
 
 CaseCauses = tuple[ComparedCase, tuple[Cause, ...]]
 """A case with its causes."""
@@ -44,38 +44,40 @@ CaseCauses = tuple[ComparedCase, tuple[Cause, ...]]
 def causes_of(
     case: ComparedCase, edit: Edit | None, launches: Sides[Launch | None], of_kernel: Edit | None = None
 ) -> tuple[Cause, ...]:
-    """What the title of a case is made from, and its part in the title of its group. Never empty.
+    """Never empty.
 
-    `of_kernel` is the edit of the kernel's own IR, where `edit` is one of the launch and the kernel's source
-    differs as well.
+    of_kernel: the edit of the kernel's own IR, where `edit` is one of the launch and the source differs too.
     """
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
     launch = launch_causes.of_case(case, launches)
-    known = _known(case, {row.subject.strip("`") for row in launch})
-    if known is not None:
-        return (*launch, *known)
+    states = _known(case, {cause.subject.strip("`") for cause in launch})
+    if states is not None:
+        return (*launch, *states)
     if edit is None or not edit.lines:
         return (*launch, _unknown(case))
     if edit.stage == Stage.LAUNCH:
-        said = {f"option {row.subject.strip('`')}" for row in launch}
-        in_text = (row for row in launch_causes.of_text(edit) if row.subject not in said)
+        said = {f"option {cause.subject.strip('`')}" for cause in launch}
+        in_text = (cause for cause in launch_causes.of_text(edit) if cause.subject not in said)
         in_kernel = causes.of_edit(of_kernel) if of_kernel else ()
-        return (*launch, *in_text, *(row for row in in_kernel if row.subject != _SIGNATURE))
+        return (*launch, *in_text, *(cause for cause in in_kernel if cause.subject != _SIGNATURE))
     return (*launch, *causes.of_edit(edit))
 
 
-def of_case(case: ComparedCase, found: Sequence[Cause]) -> str:
-    return of_group([(case, tuple(found))])
+def of_case(case: ComparedCase, case_causes: Sequence[Cause]) -> str:
+    return of_group([(case, tuple(case_causes))])
 
 
-def of_group(rows: Sequence[CaseCauses]) -> str:
+def of_group(members: Sequence[CaseCauses]) -> str:
     """At most MAX_TITLE characters: causes that do not fit are counted, figures left out. Never empty."""
-    if _have_failed(rows):
-        return _of_failures(rows)
-    shared = _shared(rows)
-    title, members = _of_causes(list(_cause_words(shared, len(rows)))), [case for case, _ in rows]
-    moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, title)]
+    if _have_failed(members):
+        return _of_failures(members)
+    shared = _shared(members)
+    title, cases_of_group = (
+        _of_causes(list(_cause_words(shared, len(members)))),
+        [case for case, _ in members],
+    )
+    moved = [*figures.kept(cases_of_group, _synchronizing(shared)), *figures.moved(cases_of_group, title)]
     shown: list[str] = []
     for figure in moved[:_MAX_FIGURES]:
         longer = "; ".join(filter(None, (title, ", ".join([*shown, figure]))))
@@ -83,17 +85,20 @@ def of_group(rows: Sequence[CaseCauses]) -> str:
     return "; ".join(filter(None, (title, ", ".join(shown)))) or "other code"
 
 
-def clauses(rows: Sequence[CaseCauses]) -> list[str]:
-    """What the cases have in common, each cause in words, without figures."""
-    return [_of_failures(rows)] if _have_failed(rows) else list(_cause_words(_shared(rows), len(rows)))
+def clauses(members: Sequence[CaseCauses]) -> list[str]:
+    """The shared causes in words, without figures."""
+    return (
+        [_of_failures(members)]
+        if _have_failed(members)
+        else list(_cause_words(_shared(members), len(members)))
+    )
 
 
-def _have_failed(rows: Sequence[CaseCauses]) -> bool:
-    return any(row.kind is CauseKind.FAILURE for _, found in rows for row in found)
+def _have_failed(members: Sequence[CaseCauses]) -> bool:
+    return any(cause.kind is CauseKind.FAILURE for _, own in members for cause in own)
 
 
 def _of_causes(words: Sequence[str]) -> str:
-    """The first ones, and how many others there are."""
     others = ""
     for count in range(_MAX_CAUSES if len(words) <= _MAX_CAUSES else _MAX_CAUSES - 1, 0, -1):
         left = len(words) - count
@@ -119,16 +124,19 @@ def _failure(case: ComparedCase) -> Cause:
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 
 
-def _of_failures(rows: Sequence[CaseCauses]) -> str:
-    subject, detail = next((r.subject, r.detail) for _, found in rows for r in found)
-    details = {row.detail for _, found in rows for row in found if row.kind is CauseKind.FAILURE}
+def _of_failures(members: Sequence[CaseCauses]) -> str:
+    subject, detail = next((cause.subject, cause.detail) for _, own in members for cause in own)
+    details = {cause.detail for _, own in members for cause in own if cause.kind is CauseKind.FAILURE}
     if len(details) > 1:
         detail = VARYING.sub("…", detail)
     return shortened(f"{subject}: {detail}" if detail else subject, MAX_TITLE)
 
 
 def _known(case: ComparedCase, said: Collection[str]) -> tuple[Cause, ...] | None:
-    """None where the texts say what changed. `said` are names that the title has already."""
+    """None where the texts say what changed.
+
+    said: names that the title has already.
+    """
     launch = [f.details for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
@@ -159,37 +167,38 @@ def _unknown(case: ComparedCase) -> Cause:
 # causes of several cases
 
 
-def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
-    """The causes that most cases have, each as it is in those cases; causes of all cases first. With them,
-    what may give a wrong result in most cases: first, or where not all cases have it second.
+def _shared(members: Sequence[CaseCauses]) -> list[list[Cause]]:
+    """The causes that most cases have, those of all cases first.
+
+    A hazard or rounding comes first, or second where not all cases have it.
     """
-    found: dict[tuple[CauseKind, str], list[Cause]] = {}
-    for _, own in rows:
+    alike: dict[tuple[CauseKind, str], list[Cause]] = {}
+    for _, own in members:
         seen = set()
-        for row in own:
-            key = row.kind, row.subject
+        for cause in own:
+            key = cause.kind, cause.subject
             if key not in seen:  # several places of one case may have different values
-                found.setdefault(key, []).append(row)
+                alike.setdefault(key, []).append(cause)
                 seen.add(key)
-    risks = [each for each in found.values() if each[0].kind is CauseKind.EFFECT]
-    others = [each for each in found.values() if each[0].kind is not CauseKind.EFFECT]
-    kept = [each for each in others if 2 * len(each) >= len(rows)] or others[:1]
-    ordered = sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
+    risks = [each for each in alike.values() if each[0].kind is CauseKind.EFFECT]
+    others = [each for each in alike.values() if each[0].kind is not CauseKind.EFFECT]
+    kept = [each for each in others if 2 * len(each) >= len(members)] or others[:1]
+    ordered = sorted(kept, key=lambda each: (len(each) < len(members), causes.order(each[0])))
     risk = sorted(risks, key=lambda each: (-len(each), causes.order(each[0])))[:1]
-    if any(len(each) < len(rows) for each in risk):
+    if any(len(each) < len(members) for each in risk):
         return [*ordered[:1], *risk, *ordered[1:]]
     return [*risk, *ordered]
 
 
 def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:
     subjects: set[str] = set()
-    for found in shared:
-        words = _words(found, in_all=len(found) == cases_count)
-        if found[0].subject in subjects:
-            words = words.replace(found[0].subject, "others", 1)
-        subjects.add(found[0].subject)
-        if len(found) < cases_count:
-            words = _of_some(words, f"in {len(found)} of {cases_count} cases", found[0].kind)
+    for alike in shared:
+        words = _words(alike, in_all=len(alike) == cases_count)
+        if alike[0].subject in subjects:
+            words = words.replace(alike[0].subject, "others", 1)
+        subjects.add(alike[0].subject)
+        if len(alike) < cases_count:
+            words = _of_some(words, f"in {len(alike)} of {cases_count} cases", alike[0].kind)
         yield words
 
 
@@ -199,28 +208,28 @@ def _of_some(words: str, cases: str, kind: CauseKind) -> str:
     return f"{words[:-1]}, {cases})" if words.endswith(")") else f"{words} ({cases})"
 
 
-def _words(found: Sequence[Cause], *, in_all: bool) -> str:
-    first = found[0]
-    place = _place(found, in_all=in_all)
+def _words(alike: Sequence[Cause], *, in_all: bool) -> str:
+    first = alike[0]
+    place = _place(alike, in_all=in_all)
     match first.kind:
         case CauseKind.NUMBER:
-            return f"{_numbered(found)}{place}"
+            return f"{_numbered(alike)}{place}"
         case CauseKind.REPLACED:
-            return f"{first.subject}{_times(found)}{place}"
+            return f"{first.subject}{_times(alike)}{place}"
         case CauseKind.VALUE:
-            return f"{first.subject}{_differently([row.detail for row in found])}{place}"
+            return f"{first.subject}{_differently([cause.detail for cause in alike])}{place}"
         case CauseKind.EFFECT:
-            times = _times([replace(row, detail="") for row in found]) if in_all else ""
-            return f"{_effect(found)}{times}"
+            times = _times([replace(cause, detail="") for cause in alike]) if in_all else ""
+            return f"{_effect(alike)}{times}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
-            return f"{first.subject}{_differently([row.detail for row in found])}"
+            return f"{first.subject}{_differently([cause.detail for cause in alike])}"
         case CauseKind.STATE:
             return first.subject
 
 
-def _effect(found: Sequence[Cause]) -> str:
-    subject = _without_modifiers(found[0].subject)
-    details = {_without_modifiers(row.detail) for row in found}
+def _effect(alike: Sequence[Cause]) -> str:
+    subject = _without_modifiers(alike[0].subject)
+    details = {_without_modifiers(cause.detail) for cause in alike}
     detail = details.pop()
     if details or not detail:
         return subject
@@ -228,18 +237,18 @@ def _effect(found: Sequence[Cause]) -> str:
 
 
 def _without_modifiers(text: str) -> str:
-    """`v_fma_f32 neg_lo:[0,0,1]` by its name alone, where names alone differ as the instructions do."""
+    """Drops `neg_lo:[0,0,1]` and its like where the names of instructions alone tell them apart."""
     short = _MODIFIERS.sub(r"`\1`", text)
     return short if len(set(_CODE.findall(short))) == len(set(_CODE.findall(text))) else text
 
 
-def _numbered(found: Sequence[Cause]) -> str:
+def _numbered(alike: Sequence[Cause]) -> str:
     """`one more X before wgmma in the loop`, `2 to 4 fewer X`."""
-    counts = [row.count for row in found]
-    ahead = sorted({row.ahead for row in found})
+    counts = [cause.count for cause in alike]
+    ahead = sorted({cause.ahead for cause in alike})
     before = f" before {' or '.join(ahead)}" if all(ahead) and len(ahead) <= _MAX_AHEAD else ""
     low, high = min(counts), max(counts)
-    name = operation_names.plural(found[0].subject, 1 if low == high and abs(low) == 1 else 2)
+    name = operation_names.plural(alike[0].subject, 1 if low == high and abs(low) == 1 else 2)
     if low < 0 < high:
         return f"more or fewer {name} ({low:+d} … {high:+d}){before}"
     few, many = sorted((abs(low), abs(high)))
@@ -247,24 +256,23 @@ def _numbered(found: Sequence[Cause]) -> str:
     return f"{number} {'more' if low > 0 else 'fewer'} {name}{before}"
 
 
-def _times(found: Sequence[Cause]) -> str:
-    if len({row.detail for row in found}) == 1 and found[0].detail:
-        return f" ({found[0].detail})"
-    counts = [row.count for row in found]
+def _times(alike: Sequence[Cause]) -> str:
+    if len({cause.detail for cause in alike}) == 1 and alike[0].detail:
+        return f" ({alike[0].detail})"
+    counts = [cause.count for cause in alike]
     low, high = min(counts), max(counts)
     return "" if high == 1 else f" ({low}×)" if low == high else f" ({low} to {high}×)"
 
 
-def _place(found: Sequence[Cause], *, in_all: bool) -> str:
-    """Whether the cause lies in loops: all of it, some of it, or in some of its cases."""
-    inside = [row for row in found if row.in_loops]
-    if not inside or (len(inside) < len(found) and not in_all):
+def _place(alike: Sequence[Cause], *, in_all: bool) -> str:
+    inside = [cause for cause in alike if cause.in_loops]
+    if not inside or (len(inside) < len(alike) and not in_all):
         return ""
-    if len(inside) < len(found):
-        return f" (in the loop in {len(inside)} of {len(found)} cases)"
-    if all(row.in_loops == abs(row.count) for row in found):
+    if len(inside) < len(alike):
+        return f" (in the loop in {len(inside)} of {len(alike)} cases)"
+    if all(cause.in_loops == abs(cause.count) for cause in alike):
         return " in the loop"
-    return f" ({inside[0].in_loops} in the loop)" if len(found) == 1 else " (partly in the loop)"
+    return f" ({inside[0].in_loops} in the loop)" if len(alike) == 1 else " (partly in the loop)"
 
 
 def _differently(details: Sequence[str]) -> str:

@@ -30,27 +30,27 @@ _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
 
 def of_edit(edit: Edit) -> Iterator[Cause]:
     """Operations with other attributes, inline assembly that lost or gained the moves before it."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     in_loops: Counter[tuple[str, str]] = Counter()
     for line in edit.lines:
         detail = _detail(edit.ir, line)
         name = operation_names.name_of(edit.ir.parse(line.text))
         if name and detail:
-            found[name, detail] += 1
+            counts[name, detail] += 1
             in_loops[name, detail] += bool(line.depth)
-    for (name, detail), count in found.most_common(_MAX_VALUES):
+    for (name, detail), count in counts.most_common(_MAX_VALUES):
         yield Cause(
             kind=CauseKind.VALUE,
             subject=name,
             count=count,
             in_loops=in_loops[name, detail],
             ahead="",
-            detail=_FLOAT.sub(lambda found: str(float(found[0])), detail.replace(" ,", ",")),
+            detail=_FLOAT.sub(lambda counts: str(float(counts[0])), detail.replace(" ,", ",")),
         )
 
 
 def _detail(ir: Ir, line: EditLine) -> str:
-    """What the partner of a removed line has instead. Empty where no attribute differs."""
+    """Empty where no attribute differs."""
     if line.sign != "-" or line.partner is None:
         return ""
     ours, theirs = inline_assembly(line.text), inline_assembly(line.partner)
@@ -71,7 +71,7 @@ def _attributes(before: str, after: str, line: EditLine) -> str:
 
 
 def _masks(mine: ParsedLine, other: ParsedLine) -> str:
-    """Whether an access of one side alone has a mask, which is an operand behind those that it must have."""
+    """A mask is an operand behind those that an access must have."""
     least = _UNMASKED_OPERANDS.get(mine.operation)
     if least is None or mine.operation != other.operation:
         return ""
@@ -92,18 +92,18 @@ def _one_sided(before: str, after: str, line: EditLine) -> str:
 
 
 def _step(before: str, after: str) -> str:
-    """The attribute with both values, `num` 2 → 1, or both texts where no one attribute has them."""
+    """`num` 2 → 1, or both texts where no one attribute differs."""
     (name, one, ours), (other, _, theirs) = before.partition(" = "), after.partition(" = ")
     return f"`{name}` {ours} → {theirs}" if one and name == other else f"`{before}` → `{after}`"
 
 
 def _with_parameters(attribute: str, line: EditLine) -> str:
-    """An attribute that is one of a dialect's, with what it says: its type alone says little."""
+    """The type of a dialect's attribute says little: its parameters are added."""
     name, _, value = attribute.rpartition(" = ")  # of several attributes nothing is found: they stay
-    found = re.search(_PARAMETERS_OF.format(re.escape(name)), line.text + (line.partner or ""))
-    if not found or not value.startswith("#"):
+    match = re.search(_PARAMETERS_OF.format(re.escape(name)), line.text + (line.partner or ""))
+    if not match or not value.startswith("#"):
         return attribute
-    values = [part.rpartition(" = ")[2] for part in found.group(1).split(", ")]
+    values = [part.rpartition(" = ")[2] for part in match.group(1).split(", ")]
     said = " ".join(each for each in values if each not in _DEFAULTS) or value
     return shortened(f"{name} = {said}", _MAX_PART)
 
@@ -127,7 +127,7 @@ def _side_effects(mine: str, other: str) -> str:
 
 
 def _difference(mine: str, other: str) -> tuple[str, str]:
-    """The tokens in which two lines differ, with the attribute's name where it is its value that does."""
+    """The tokens that differ, with the attribute's name where its value does."""
     left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
     start, end = alignment.equal_ends(left, right)
     if start >= 2 and left[start - 1] == "=":
@@ -140,7 +140,7 @@ def _difference(mine: str, other: str) -> tuple[str, str]:
 
 
 def layouts(edit: Edit) -> Iterator[Cause]:
-    """Where most lines differ only in the layout of their values: both kinds, or the parameter."""
+    """Only where most lines differ in layouts alone."""
     parse = edit.ir.parse
     pairs = [(line.sign, parse(line.text), parse(line.partner)) for line in edit.lines if line.partner]
     lines = [pair for pair in pairs if abstraction.differs_in_layout(*pair[1:])]
@@ -164,17 +164,17 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, pairs: Iterable[tuple[ParsedLine, ParsedLine]]) -> str:
-    """The parameter of a kind of layout that differs in most lines, with both values; empty: none does."""
-    found: Counter[str] = Counter()
+    """Empty where no parameter differs in most lines."""
+    counts: Counter[str] = Counter()
     for mine, other in pairs:
         ours, theirs = (layout_parameters(kind, each.text) for each in (mine, other))
-        found.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
-        found.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
+        counts.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
+        counts.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
         for name in ours.keys() & theirs.keys():
             before, after = (shortened(side[name], _MAX_PART) for side in (ours, theirs))
             if before != after:
-                found[f"`{name}` {before} → {after}"] += 1
-    return most_frequent(found)
+                counts[f"`{name}` {before} → {after}"] += 1
+    return most_frequent(counts)
 
 
 def most_frequent(counts: Counter[str]) -> str:
