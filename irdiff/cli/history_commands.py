@@ -278,7 +278,7 @@ def backfill_command(
     cases = work.whole_names(series[::-1])
     done = replace(work, options=replace(work.options, cases=cases)).run(series)
     counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
-    click.echo(f"{counts}, {done.known} known: {file}")
+    click.echo(f"{counts}, {done.already_there} were there: {file}")
     for gap in done.gaps:
         click.echo(f"gap: {gap}")
     return ExitCode.TOOLCHAIN if done.gaps else ExitCode.DONE

@@ -23,8 +23,8 @@ _PART = re.compile(r"(?=, | or | before )(?![^\[]*\])")
 @dataclass(frozen=True, kw_only=True)
 class ShortTitle:
     clauses: tuple[str, ...]
-    """A hazard comes first. Rounding of some cases comes behind the edit: nearly every edit rounds differently
-    somewhere.
+    """A hazard comes first. Rounding of some cases comes behind the edit: nearly every edit rounds
+    differently somewhere.
     """
     risky: int
     """Cases with the hazard or rounding that a clause names."""

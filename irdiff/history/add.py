@@ -25,8 +25,10 @@ def selection_key(
     it is not the version's own.
     """
     by_name = sorted(targets, key=lambda target: target.name)
-    rows = [(row.name, row.backend, row.arch, row.warp_size, dict(row.facts)) for row in by_name]
-    return key_of("selection/2", rows, sorted(tiers), sorted(cases), corpus, compiler)[:16]
+    facts = [
+        (target.name, target.backend, target.arch, target.warp_size, dict(target.facts)) for target in by_name
+    ]
+    return key_of("selection/2", facts, sorted(tiers), sorted(cases), corpus, compiler)[:16]
 
 
 def add_run(
@@ -44,10 +46,10 @@ def add_run(
     if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
         return False
     sides = named or versions.of_run(run)
-    known = database.value("SELECT sort_key FROM versions WHERE version = ?", [sides.head.name])
+    sort_key = database.value("SELECT sort_key FROM versions WHERE version = ?", [sides.head.name])
     as_compared = sides.head.series in (versions.COMMITS, versions.OTHERS)  # no run knows their order
-    if known and as_compared and sides.base.sort_key > known:
-        just_before = f"{known[:-1]}{chr(ord(known[-1]) - 1)}~"
+    if sort_key and as_compared and sides.base.sort_key > sort_key:
+        just_before = f"{sort_key[:-1]}{chr(ord(sort_key[-1]) - 1)}~"
         sides = replace(sides, base=replace(sides.base, sort_key=just_before))
     put_versions(database, sides)
     database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in run.cases if c.kernel])
@@ -65,10 +67,10 @@ def add_run(
 
 
 def put_versions(database: Database, named: Iterable[Version]) -> None:
-    """A version that is known keeps its place in its series."""
-    known = {name for (name,) in database.rows("SELECT version FROM versions")}
+    """A version that is there keeps its place in its series."""
+    present = {name for (name,) in database.rows("SELECT version FROM versions")}
     rows = [
-        (v.name, v.series, v.sort_key, v.label, v.toolchain, v.corpus) for v in named if v.name not in known
+        (v.name, v.series, v.sort_key, v.label, v.toolchain, v.corpus) for v in named if v.name not in present
     ]
     database.put("versions", rows)
 
@@ -85,12 +87,12 @@ def _group(key: str, group: ChangeGroup) -> tuple[object, ...]:
 
 
 def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
-    """Facts and costs of one side, for cases that no inventory of this version has."""
-    rows = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
-    measured = {case_id for (case_id,) in rows}
+    """Only of cases that no inventory of this version has."""
+    compiled = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
+    measured = {case_id for (case_id,) in compiled}
     cases = [case for case in run.cases if case.id not in measured]
-    rows = [(case.id, case.facts.of(which), case.compile_s.of(which), {}) for case in cases]
-    _put_measured(database, version, rows)
+    compiled = [(case.id, case.facts.of(which), case.compile_s.of(which), {}) for case in cases]
+    _put_measured(database, version, compiled)
 
 
 _Seconds = Mapping[str, float]
@@ -98,33 +100,34 @@ _Seconds = Mapping[str, float]
 
 
 def _put_measured(
-    database: Database, version: Version, rows: Iterable[tuple[str, Mapping[str, Fact], _Seconds, _Seconds]]
+    database: Database, version: Version, cases: Iterable[tuple[str, Mapping[str, Fact], _Seconds, _Seconds]]
 ) -> None:
-    """Of each case its facts, and the seconds of the clock and of the processor."""
     facts, costs = list[tuple[object, ...]](), list[tuple[object, ...]]()
-    for case, found, wall_s, cpu_s in rows:
-        numbers = ((name, value) for name, value in found.items() if isinstance(value, int | float))
+    for case, case_facts, wall_s, cpu_s in cases:
+        numbers = ((name, value) for name, value in case_facts.items() if isinstance(value, int | float))
         facts += [(version.name, case, name, float(value), "measured") for name, value in numbers]
         costs += [(version.name, case, stage, wall_s[stage], cpu_s.get(stage)) for stage in wall_s]
     database.put("facts", facts)
     database.put("stage_costs", costs)
 
 
-def add_inventory(database: Database, version: Version, selection: str, found: Inventory) -> None:
-    """Adds what one version compiles to; it replaces earlier rows of the same cases of that version."""
+def add_inventory(database: Database, version: Version, selection: str, inventory: Inventory) -> None:
+    """Replaces earlier facts of the same cases of that version."""
     put_versions(database, [version])
     name = version.name
-    kernels = [row for row in found.cases if row.kernel]
+    kernels = [case for case in inventory.cases if case.kernel]
     database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
     outcomes = [
-        (name, row.id, str(row.failure.kind), row.failure.message[:300])
-        if row.failure
-        else (name, row.id, "compiled", None)
-        for row in found.cases
+        (name, case.id, str(case.failure.kind), case.failure.message[:300])
+        if case.failure
+        else (name, case.id, "compiled", None)
+        for case in inventory.cases
     ]
     database.put("compilations", outcomes)
-    _put_measured(database, version, ((row.id, row.facts, row.wall_s, row.cpu_s) for row in found.cases))
-    size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
+    _put_measured(
+        database, version, ((case.id, case.facts, case.wall_s, case.cpu_s) for case in inventory.cases)
+    )
+    size = (len(inventory.cases), inventory.wall_s, inventory.cpu_s, inventory.compiled)
     database.put("inventories", [(name, selection, *size)])
 
 
@@ -158,23 +161,23 @@ def _carried(database: Database) -> int:
     return int(database.value("SELECT count(*) FROM facts"))
 
 
-def add_timings(database: Database, session: Session, found: TimingResults) -> int:
+def add_timings(database: Database, session: Session, results: TimingResults) -> int:
     """Adds the timings of each GPU, which replace those of the same session; returns how many.
 
     A version whose machine code is another's has that one's time. The reference has its own, and how far it
     was off when its binary was loaded a second time.
     """
-    return _put_timings(database, session.reference, found, lambda row: _of_entry(row, session))
+    return _put_timings(database, session.reference, results, lambda timing: _of_entry(timing, session))
 
 
-def add_run_timings(database: Database, run: Run, found: TimingResults) -> int:
+def add_run_timings(database: Database, run: Run, results: TimingResults) -> int:
     """Adds the timings of a run's own cases: base is the reference of head. Returns how many; 0 where both
     sides are one version of the history.
     """
     sides = versions.of_run(run)
     if sides.base.name == sides.head.name:
         return 0
-    return _put_timings(database, sides.base.name, found, lambda row: _of_case(row, sides))
+    return _put_timings(database, sides.base.name, results, lambda timing: _of_case(timing, sides))
 
 
 _Figures = tuple[object, ...]
@@ -183,27 +186,30 @@ _CaseTimings = Iterator[tuple[str, str, _Figures]]
 
 
 def _put_timings(
-    database: Database, reference: str, found: TimingResults, timings_of: Callable[[CaseTiming], _CaseTimings]
+    database: Database,
+    reference: str,
+    results: TimingResults,
+    timings_of: Callable[[CaseTiming], _CaseTimings],
 ) -> int:
     count = 0
-    for gpu in found.gpus:
-        key = key_of("session/1", found.created, gpu.uuid, reference)[:16]
-        database.put("sessions", [_session(key, reference, found, gpu)])
+    for gpu in results.gpus:
+        key = key_of("session/1", results.created, gpu.uuid, reference)[:16]
+        database.put("sessions", [_session(key, reference, results, gpu)])
         rows = {
             (version, case_id): (key, version, case_id, *figures)
-            for row in found.cases
-            if row.gpu == gpu.uuid and row.measurement
-            for case_id, version, figures in timings_of(row)
+            for timing in results.cases
+            if timing.gpu == gpu.uuid and timing.measurement
+            for case_id, version, figures in timings_of(timing)
         }
         count += database.put("timings", rows.values())
     return count
 
 
-def _of_entry(row: CaseTiming, session: Session) -> _CaseTimings:
-    """One timing for each version that this entry of a session stands for."""
-    case_id, label = parse(row.case)
+def _of_entry(timing: CaseTiming, session: Session) -> _CaseTimings:
+    """An entry of a session stands for each version with the same machine code."""
+    case_id, label = parse(timing.case)
     labels = session.same.get(case_id, {})
-    control, head = _figures(row)
+    control, head = _figures(timing)
     reference = next(other for other, name in session.versions.items() if name == session.reference)
     for other, standing in labels.items():
         if standing == label:
@@ -212,25 +218,25 @@ def _of_entry(row: CaseTiming, session: Session) -> _CaseTimings:
             yield case_id, session.versions[other], control
 
 
-def _of_case(row: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
-    for side, figures in zip(sides, _figures(row), strict=True):
-        yield row.case, side.name, figures
+def _of_case(timing: CaseTiming, sides: Sides[Version]) -> _CaseTimings:
+    for side, figures in zip(sides, _figures(timing), strict=True):
+        yield timing.case, side.name, figures
 
 
-def _figures(row: CaseTiming) -> tuple[_Figures, _Figures]:
-    """Of the second copy of base, which is the control, and of head."""
-    measured = row.measurement
+def _figures(timing: CaseTiming) -> tuple[_Figures, _Figures]:
+    """Of the control (the second copy of base), and of head."""
+    measured = timing.measurement
     assert measured is not None
     head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
     control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
     return (
         (*control, measured.noise_floor, "equal"),
-        (*head, measured.noise_floor, str(row.outputs.status)),
+        (*head, measured.noise_floor, str(timing.outputs.status)),
     )
 
 
-def _session(key: str, reference: str, found: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
+def _session(key: str, reference: str, results: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
     ranges = (gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.temperature_c, gpu.power_w)
-    middles = [row[1] if row else None for row in ranges]
-    names = (found.created, gpu.uuid, gpu.name, gpu.target, gpu.driver, reference)
-    return (key, *names, *middles, ",".join(gpu.throttled), gpu.trustworthy, found.protocol.processes)
+    middles = [bounds[1] if bounds else None for bounds in ranges]
+    names = (results.created, gpu.uuid, gpu.name, gpu.target, gpu.driver, reference)
+    return (key, *names, *middles, ",".join(gpu.throttled), gpu.trustworthy, results.protocol.processes)

@@ -13,14 +13,12 @@ from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
 
-_SPILLS = {fact for row in statistics.SPILLS for fact in row.facts}
+_SPILLS = {fact for statistic in statistics.SPILLS for fact in statistic.facts}
 _HAS_CODE = {*COMPARED_VERDICTS, Verdict.FIXED, Verdict.ADDED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slowdown:
-    """A case whose newest time has left its line."""
-
     case_id: str
     gpu: str
     share: float
@@ -38,14 +36,11 @@ class Slowdown:
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """What is new in one version of a series."""
-
     series: str
     version: str
     before: str
-    """The version that it was compared with; empty where it was compared with none."""
+    """Empty where it was compared with none."""
     compared: int
-    """Cases that were compared with the version before."""
     not_compared: int
     """Cases that failed, are gone, new or not supported, whose sides disagree with themselves, and those that
     the version before has and no run of this one."""
@@ -72,23 +67,20 @@ class Alert:
 
 
 def check(series: SeriesLines, place: int | None = None) -> Alert:
-    """The alert of one version, by default the newest, also where it was compared with none."""
+    """By default the newest version, also where it was compared with none."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
     verdicts = pair.verdicts if pair else {}
-    compared = sum(row.verdict in COMPARED_VERDICTS and not row.is_unstable for row in verdicts.values())
-    found = [step for step in steps.find(series) if step.head == last]
-    grave = tuple(step for step in found if _is_grave(step))
-    broken = tuple(sorted(case for case, row in verdicts.items() if row.verdict == Verdict.BROKEN))
-    moved = sorted(_moved_times(series, last, _edits(found)), key=lambda row: row.share)
-    slower = tuple(row for row in reversed(moved) if row.share > 0)
+    compared = sum(each.verdict in COMPARED_VERDICTS and not each.is_unstable for each in verdicts.values())
+    new_steps = [step for step in steps.find(series) if step.head == last]
+    grave = tuple(step for step in new_steps if _is_grave(step))
+    broken = tuple(sorted(case for case, each in verdicts.items() if each.verdict == Verdict.BROKEN))
+    moved = sorted(_moved_times(series, last, _edits(new_steps)), key=lambda slowdown: slowdown.share)
+    slower = tuple(slowdown for slowdown in reversed(moved) if slowdown.share > 0)
     bisect = [step.bisect for step in grave]
     if pair:
-        commands = [(case, False) for case in broken[:1]] + [(row.case_id, True) for row in slower[:1]]
-        bisect[:0] = [
-            steps.bisect_command(series, pair.base, last, case, measure_time=timed)
-            for case, timed in commands
-        ]
+        cases = [*broken[:1], *(slowdown.case_id for slowdown in slower[:1])]
+        bisect[:0] = [steps.bisect_command(series, pair.base, last, case) for case in cases]
     return Alert(
         series=series.name,
         version=series.versions[last].label,
@@ -98,16 +90,15 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
         broken=broken,
         grave=grave,
         slower=slower,
-        faster=tuple(row for row in moved if row.share < 0),
+        faster=tuple(slowdown for slowdown in moved if slowdown.share < 0),
         bisect=tuple(dict.fromkeys(filter(None, bisect)))[:3],
     )
 
 
 def _former_cases(series: SeriesLines, pair: PairRow | None) -> set[str]:
-    """The cases that the pair before has at its head."""
-    before = next((row for row in series.pairs if pair and row.head == pair.base), None)
-    rows = before.verdicts.items() if before else ()
-    return {case for case, row in rows if row.verdict != Verdict.REMOVED}
+    before = next((each for each in series.pairs if pair and each.head == pair.base), None)
+    verdicts = before.verdicts.items() if before else ()
+    return {case for case, each in verdicts if each.verdict != Verdict.REMOVED}
 
 
 def _is_grave(step: Step) -> bool:
@@ -116,11 +107,11 @@ def _is_grave(step: Step) -> bool:
     return any(move.fact in _SPILLS and move.after > move.before for move in step.moves)
 
 
-def _edits(found: Iterable[Step]) -> dict[str, str]:
-    """By case: the change group that holds it."""
+def _edits(new_steps: Iterable[Step]) -> dict[str, str]:
+    """The change group that holds each case."""
     return {
         case: f"{step.title} (pass {step.group.pass_name})" if step.group.pass_name else step.title
-        for step in found
+        for step in new_steps
         if step.group
         for case in step.cases
     }
@@ -142,15 +133,15 @@ def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> It
 
 
 def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
-    """How far the newest time lies from its line, and what is allowed; None where it is within, or not known.
+    """The share by which the newest time left its line, and the share that noise allows; None within noise.
 
     A line of a few versions has no history of noise: the intervals of its sessions stand for it.
     """
     point = line.points[last]
-    before = [row for row in line.points[:last] if row is not None]
+    before = [timing for timing in line.points[:last] if timing is not None]
     if point is None or not before:
         return None
-    share, allowed = change_points.beyond_noise([row.ratio for row in before], point.ratio)
+    share, allowed = change_points.beyond_noise([timing.ratio for timing in before], point.ratio)
     if len(before) < steps.LONG:
         if not steps.differ(before[-1], point):
             return None
@@ -160,12 +151,12 @@ def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
 
 
 def is_undone(series: SeriesLines, alert: Alert) -> bool:
-    """Whether nothing is left of an earlier alert: all compiles, is as fast and is written as before."""
+    """All compiles, is as fast and is written as before the alert."""
     place = next(n for n, version in enumerate(series.versions) if version.label == alert.version)
     return (
         all(_compiles_again(series, case, place) for case in alert.broken)
         and all(step.undone_at is not None for step in alert.grave)
-        and all(_is_fast_again(series, row, place) for row in alert.slower)
+        and all(_is_fast_again(series, slowdown, place) for slowdown in alert.slower)
     )
 
 
@@ -175,14 +166,14 @@ def _compiles_again(series: SeriesLines, case: str, place: int) -> bool:
     return bool(later) and later[-1].verdicts[case].verdict in _HAS_CODE
 
 
-def _is_fast_again(series: SeriesLines, row: Slowdown, place: int) -> bool:
-    """Whether the last time after the alert is no further from the level before it than noise allows."""
-    for line in series.timings.get(row.case_id, ()):
+def _is_fast_again(series: SeriesLines, slowdown: Slowdown, place: int) -> bool:
+    """The last time after the alert is within noise of the level before it."""
+    for line in series.timings.get(slowdown.case_id, ()):
         after = [point for point in line.points[place + 1 :] if point is not None]
         at = line.points[place]
-        if line.gpu == row.gpu and after and at is not None:
-            before = at.ratio / (1 + row.share)
-            return after[-1].ratio <= before * (1 + row.allowed)
+        if line.gpu == slowdown.gpu and after and at is not None:
+            before = at.ratio / (1 + slowdown.share)
+            return after[-1].ratio <= before * (1 + slowdown.allowed)
     return False
 
 
@@ -194,5 +185,5 @@ def markdown(alert: Alert) -> str:
 
 def as_json(alert: Alert) -> Mapping[str, object]:
     grave = [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave]
-    slower, faster = ([vars(row) for row in rows] for rows in (alert.slower, alert.faster))
+    slower, faster = ([vars(slowdown) for slowdown in rows] for rows in (alert.slower, alert.faster))
     return {**vars(alert), "news": alert.is_news, "grave": grave, "slower": slower, "faster": faster}

@@ -33,16 +33,14 @@ class Backfilled:
 
     measured: tuple[str, ...]
     compared: tuple[tuple[str, str], ...]
-    known: int
-    """Versions and pairs that the history had."""
+    already_there: int
+    """Versions and pairs."""
     gaps: tuple[str, ...]
-    """Versions that could not be had, each with why."""
+    """Versions that could not be had, each with its reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backfill:
-    """What of each version counts, and where everything goes."""
-
     config: Config
     targets: tuple[Target, ...]
     sides: SideOptions
@@ -53,7 +51,6 @@ class Backfill:
     """The digest of the compiler that somebody chose for all versions; empty where each has its own."""
     file: Path
     runs: Path
-    """Where the folders of the runs go."""
     say: Callable[[str], None]
     progress: Callable[[], AbstractContextManager[Report]]
 
@@ -63,11 +60,11 @@ class Backfill:
         return add.selection_key(self.targets, chosen.tiers, chosen.cases, self.corpus, self.compiler)
 
     def run(self, points: Sequence[Point]) -> Backfilled:
-        """Brings a series into the history. Points are in their order, the oldest first."""
+        """Points are in order, the oldest first."""
         measured: list[str] = []
         compared: list[tuple[str, str]] = []
         gaps: list[str] = []
-        known = 0
+        already_there = 0
         sides: dict[str, Side] = {}
 
         def side(point: Point) -> Side:
@@ -78,16 +75,16 @@ class Backfill:
         before: Point | None = None
         for number, point in enumerate(points, 1):
             try:
-                if self._is_known("inventories WHERE version = ?", point.name):
-                    known += 1
+                if self._is_there("inventories WHERE version = ?", point.name):
+                    already_there += 1
                 else:
                     self.say(f"{point.label} ({number}/{len(points)}): compiling")
                     self._measure(point, side(point))
                     measured.append(point.name)
                 if before is None:
                     pass
-                elif self._is_known("runs WHERE base = ? AND head = ?", before.name, point.name):
-                    known += 1
+                elif self._is_there("runs WHERE base = ? AND head = ?", before.name, point.name):
+                    already_there += 1
                 else:
                     self.say(f"{before.label} -> {point.label}: comparing")
                     self._compare(before, point, Sides(base=side(before), head=side(point)))
@@ -99,9 +96,11 @@ class Backfill:
             if before is not None:
                 sides.pop(before.name, None)
             before = point
-        return Backfilled(measured=tuple(measured), compared=tuple(compared), known=known, gaps=tuple(gaps))
+        return Backfilled(
+            measured=tuple(measured), compared=tuple(compared), already_there=already_there, gaps=tuple(gaps)
+        )
 
-    def _is_known(self, place: str, *names: str) -> bool:
+    def _is_there(self, place: str, *names: str) -> bool:
         if not self.file.is_file():
             return False
         with database.reading(self.file) as history:
@@ -109,12 +108,12 @@ class Backfill:
             return bool(history.value(query, [*names, self.selection]))
 
     def _measure(self, point: Point, side: Side) -> None:
-        found = self.measure(side)
+        inventory = self.measure(side)
         with database.writing(self.file) as history:
-            add.add_inventory(history, point.version(side), self.selection, found)
+            add.add_inventory(history, point.version(side), self.selection, inventory)
         self.say(
-            f"{point.label}: {counted(len(found.cases), 'case')}, {found.compiled} compiled now, "
-            f"{found.wall_s:.0f} s wall, {found.cpu_s:.0f} s CPU"
+            f"{point.label}: {counted(len(inventory.cases), 'case')}, {inventory.compiled} compiled now, "
+            f"{inventory.wall_s:.0f} s wall, {inventory.cpu_s:.0f} s CPU"
         )
 
     def _compare(self, base: Point, head: Point, sides: Sides[Side]) -> None:
@@ -128,11 +127,11 @@ class Backfill:
     # with compilers
 
     def resolve(self, spec: str) -> Side:
-        """Raises ToolchainError for a version that cannot be had."""
+        """Raises ToolchainError."""
         return resolve_sides(spec, spec, self.sides, self.config).base
 
     def whole_names(self, newest_first: Sequence[Point]) -> tuple[str, ...]:
-        """The patterns as the newest version that can be had completes them: it has the most launches."""
+        """The newest version completes the patterns: it has the most launches."""
         patterns = self.options.cases
         for point in newest_first if patterns else ():
             with contextlib.suppress(ToolchainError), self.progress() as report:

@@ -45,7 +45,6 @@ class LevelStep:
     after: float
     """Medians of the stretches on both sides."""
     threshold: float
-    """The share that it had to exceed on this line."""
 
     @property
     def share(self) -> float:
@@ -54,16 +53,18 @@ class LevelStep:
 
 
 def level_steps(values: Sequence[float]) -> list[LevelStep]:
-    """The steps of a line of positive values, the oldest first."""
+    """Values are positive, steps come the oldest first."""
     logs = np.log(np.asarray(values, dtype=float))
     places = _placed(logs, _proposed(logs))
     while True:
         judged = _judged(logs, places)
-        weak = [row for row in judged if abs(math.log(row.after / row.before)) <= math.log1p(row.threshold)]
+        weak = [
+            step for step in judged if abs(math.log(step.after / step.before)) <= math.log1p(step.threshold)
+        ]
         if not weak:
             return judged
         weakest = min(
-            weak, key=lambda row: (abs(row.share) / row.threshold, _unexplained(logs, places, row.index))
+            weak, key=lambda step: (abs(step.share) / step.threshold, _unexplained(logs, places, step.index))
         )
         places.remove(weakest.index)  # its neighbours' stretches are longer now, and are judged again
 
@@ -74,7 +75,7 @@ def beyond_noise(before: Sequence[float], last: float) -> tuple[float, float]:
     Both are shares; the second is infinite where the line is too short to say.
     """
     logs = np.log(np.asarray(before, dtype=float))
-    places = [row.index for row in level_steps(before)] if len(before) >= 2 * LEAST_POINTS else []
+    places = [step.index for step in level_steps(before)] if len(before) >= 2 * LEAST_POINTS else []
     level = float(np.median(logs[places[-1] if places else 0 :]))
     distance = math.expm1(math.log(last) - level)
     if len(before) < _LEAST_HISTORY:
@@ -93,7 +94,7 @@ def _proposed(logs: np.ndarray) -> list[int]:
 
 
 def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Each place, moved by a few points to where the absolute distances from both levels are least: squares
+    """Moves each place by a few points to where the absolute distances from both levels are least: squares
     draw a step to a slow night near it.
     """
     moved = list(places)
@@ -119,7 +120,7 @@ def _noise(logs: np.ndarray) -> float:
 def _judged(logs: np.ndarray, places: Sequence[int]) -> list[LevelStep]:
     reach = _reach(logs, places)
     bounds = [0, *places, len(logs)]
-    rows = []
+    steps = []
     for number, place in enumerate(places):
         left, right = logs[bounds[number] : place], logs[place : bounds[number + 2]]
         # medians of a few points are surer than one, by the root of their number
@@ -127,8 +128,8 @@ def _judged(logs: np.ndarray, places: Sequence[int]) -> list[LevelStep]:
         threshold = max(LEAST_SHARE, math.expm1(reach * math.sqrt(LEAST_POINTS / points)))
         before = _level(left, float(np.median(right)), reach)
         after = _level(right, float(np.median(left)), reach)
-        rows.append(LevelStep(index=place, before=before, after=after, threshold=threshold))
-    return rows
+        steps.append(LevelStep(index=place, before=before, after=after, threshold=threshold))
+    return steps
 
 
 def _level(stretch: np.ndarray, other: float, reach: float) -> float:
@@ -143,7 +144,7 @@ def _level(stretch: np.ndarray, other: float, reach: float) -> float:
 
 
 def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
-    """How far a point lies from its level at most, by the quartiles of all that did."""
+    """The largest distance of a point from its level, by quartiles."""
     distances = _distances(logs, places)
     lower, upper = np.quantile(distances, (0.25, 0.75))
     return max(_LEAST_NOISE, float(upper + _QUARTILE_RANGES * (upper - lower)))
@@ -157,7 +158,6 @@ def _unexplained(logs: np.ndarray, places: Sequence[int], without: int) -> float
 
 
 def _distances(logs: np.ndarray, places: Sequence[int]) -> np.ndarray:
-    """Of each point from the level of its stretch."""
     bounds = [0, *places, len(logs)]
     parts = [logs[low:high] for low, high in itertools.pairwise(bounds)]
     return np.concatenate([np.abs(part - np.median(part)) for part in parts])

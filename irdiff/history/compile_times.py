@@ -21,28 +21,28 @@ _LINES = """SELECT case_id, max_by(version, place), list(cpu ORDER BY place), li
 
 
 def of_run(history: Database, run: Run) -> tuple[Movement, ...] | None:
-    """By target: cases whose time at head left the level before it by more than their own line ever did.
+    """Cases whose compile time at head left its line by more than that line ever did, by target.
 
-    None where the history does not have the run's head: that toolchain with those kernels.
+    None where the history lacks the run's head: that toolchain with those kernels.
     """
     head = versions.of_run(run).head
     query = "SELECT series, sort_key FROM versions WHERE version = ? AND toolchain = ? AND corpus = ?"
-    known = history.rows(query, [head.name, head.toolchain, head.corpus])
-    if not known:
+    series = history.rows(query, [head.name, head.toolchain, head.corpus])
+    if not series:
         return None
-    rows = history.rows(_LINES, [*known[0], head.name])
+    rows = history.rows(_LINES, [*series[0], head.name])
     lines = {case: cpu if cpu[-1] else wall for case, last, cpu, wall in rows if last == head.name}
-    found = []
+    movements = []
     for target in run.targets:
         cases = [c.id for c in run.cases if c.target == target.name and c.verdict in COMPARED_VERDICTS]
         moves = [move for case in cases if (move := _move(case, lines.get(case, [])))]
         unknown = len(cases) - len(moves)
-        found.append(moved.summed(COMPILE_TIME, target.name, moves, same=0, unknown=unknown))
-    return tuple(row for row in found if row.up or row.down)
+        movements.append(moved.summed(COMPILE_TIME, target.name, moves, same=0, unknown=unknown))
+    return tuple(movement for movement in movements if movement.up or movement.down)
 
 
 def _move(case_id: str, line: list[float | None]) -> StatisticMove | None:
-    """From the level before to the last point; from that point to itself where it is within the noise."""
+    """A time within the noise moves from the last point to itself."""
     *before, last = [value for value in line if value] or [0.0]
     if not before or not line[-1]:
         return None

@@ -62,7 +62,7 @@ TABLES: Mapping[str, str] = {
         median_us DOUBLE NOT NULL, ratio DOUBLE NOT NULL, ratio_low DOUBLE NOT NULL,
         ratio_high DOUBLE NOT NULL, noise_floor DOUBLE NOT NULL, outputs VARCHAR NOT NULL""",
 }
-"""Columns by table, in the order in which rows are written."""
+"""Columns by table, in the order of writing."""
 
 _KEYED_BY_TWO = frozenset({"inventories", "compilations", "stage_costs", "facts"})
 """Tables whose key is their first two columns; that of the others is the first. New rows replace all rows
@@ -98,14 +98,14 @@ class Database:
         return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
-        """The first value of the first row; None where there is no row."""
+        """The first value of the first row, if any."""
         return next((row[0] for row in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:
         self._connection.execute(statement, list(parameters))
 
     def put(self, table: str, rows: Iterable[Row]) -> int:
-        """Writes rows in place of all those with the same key (see `_KEYED_BY_TWO`); returns how many."""
+        """Replaces rows of the same key (see `_KEYED_BY_TWO`); returns how many there are."""
         import numpy as np
 
         listed = list(rows)
@@ -122,9 +122,9 @@ class Database:
             self._connection.unregister("incoming")
 
     def put_parquet(self, table: str, path: Path) -> int:
-        """The same, of the rows of a Parquet file. Raises HistoryError where it has other columns."""
-        found = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
-        if {name for (name,) in found} != set(columns(table)):
+        """Raises HistoryError where the file has other columns."""
+        schema = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
+        if {name for (name,) in schema} != set(columns(table)):
             raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
         names = ", ".join(columns(table))
         return self._take(table, f"SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
@@ -141,7 +141,7 @@ class Database:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Database]:
-    """The history, made if it is not there; changes within the block are kept as a whole or not at all.
+    """Creates the file if need be; changes within the block are kept as a whole or not at all.
 
     Raises HistoryError.
     """
@@ -155,7 +155,7 @@ def writing(path: Path) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Database]:
-    """A history that is there. Raises HistoryError."""
+    """Raises HistoryError."""
     if not path.is_file():
         raise HistoryError(
             f"there is no history {path}", hint="make one: irdiff history backfill triton==3.8.0..3.9.0"
@@ -168,7 +168,7 @@ def reading(path: Path) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def _locked(path: Path, how: int) -> Iterator[None]:
-    """Waits for those who hold the file: each has it for one transaction."""
+    """Waits for those who hold the file, each for one transaction."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_name(f"{path.name}.lock").open("a") as file:
@@ -209,16 +209,16 @@ def _check(database: Database, path: Path) -> None:
     _check_schema(found, path)
 
 
-def _check_schema(found: object, path: Path) -> None:
-    if found != SCHEMA:
+def _check_schema(schema: object, path: Path) -> None:
+    if schema != SCHEMA:
         raise HistoryError(
-            f"{path} has schema {str(found)[:80]!r}, this irdiff reads {SCHEMA!r}",
+            f"{path} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}",
             hint="name another file: --db FILE, or another folder",
         )
 
 
 def export(database: Database, folder: Path) -> dict[str, int]:
-    """Writes every table to `folder`; returns the rows of each. Raises HistoryError."""
+    """Returns the number of rows of each table. Raises HistoryError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -234,9 +234,9 @@ def export(database: Database, folder: Path) -> dict[str, int]:
 
 
 def take(database: Database, folder: Path) -> dict[str, int]:
-    """Adds what `export` wrote; what the history has of the same versions, runs and sessions is replaced.
+    """Adds what `export` wrote, and replaces what is there of the same versions, runs and sessions.
 
-    Raises HistoryError where the folder does not hold every table, or is of another schema.
+    Raises HistoryError where a table is missing, or of another schema.
     """
     files = {table: folder / f"{table}.parquet" for table in TABLES}
     missing = [path.name for path in files.values() if not path.is_file()]

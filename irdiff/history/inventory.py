@@ -58,42 +58,42 @@ class Inventory:
 
 
 def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, report: Report) -> Inventory:
-    """Compiles every wanted case of a side. One that does not compile is a finding. Raises ToolchainError."""
+    """A case that does not compile is a finding. Raises ToolchainError."""
     started, used = time.monotonic(), _cpu_s()
     store = Store(config.store)
     with corpus_check.opened(side, targets, wanted, config, report) as check:
         compiler = check.compiler
-        jobs = [(row, target) for target, row in check.captured if _is_wanted(row, wanted)]
+        jobs = [(captured, target) for target, captured in check.captured if _is_wanted(captured, wanted)]
 
         def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
             return _made(compiler, store, side, *job)
 
-        rows = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
+        compiled_cases = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
         reused = compiler.taken_from_store
     return Inventory(
-        cases=tuple(sorted(rows, key=lambda row: row.id)),
+        cases=tuple(sorted(compiled_cases, key=lambda case: case.id)),
         wall_s=round(time.monotonic() - started, 3),
         cpu_s=round(_cpu_s() - used, 3),
-        compiled=len(rows) - reused,
+        compiled=len(compiled_cases) - reused,
     )
 
 
-def _is_wanted(row: Launch | CaptureFailure, wanted: Wanted) -> bool:
-    """As a comparison chooses its pairs: what a workload does not mean for a target is no case of it."""
-    tier = row.tier if isinstance(row, Launch) else None
-    return row.expected and (not wanted.tiers or tier is None or tier in wanted.tiers)
+def _is_wanted(captured: Launch | CaptureFailure, wanted: Wanted) -> bool:
+    """Cases are chosen as a comparison chooses its pairs."""
+    tier = captured.tier if isinstance(captured, Launch) else None
+    return captured.expected and (not wanted.tiers or tier is None or tier in wanted.tiers)
 
 
 def _made(
-    compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
+    compiler: WorkerCompiler, store: Store, side: Side, captured: Launch | CaptureFailure, target: Target
 ) -> CompiledCase:
-    launch = row if isinstance(row, Launch) else None
+    launch = captured if isinstance(captured, Launch) else None
     outcome = compiler.compile(side, launch, target) if launch else None
     compiled = outcome if isinstance(outcome, Compiled) else None
-    failed = next((found for found in (outcome, row) if isinstance(found, Failed | CaptureFailure)), None)
+    failed = next((each for each in (outcome, captured) if isinstance(each, Failed | CaptureFailure)), None)
     return CompiledCase(
-        id=f"{row.id}@{target.name}",
-        workload=row.id.partition(":")[0],
+        id=f"{captured.id}@{target.name}",
+        workload=captured.id.partition(":")[0],
         kernel=launch.kernel if launch else "",
         target=target.name,
         tier=launch.tier if launch else "core",
@@ -110,15 +110,15 @@ def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
         for name, artifact in compiled.artifacts.items()
         if name not in _UNREAD and (content := store.get(artifact.digest)) is not None
     }
-    found = facts.of_side(compiled, contents, target)
+    facts_of_side = facts.of_side(compiled, contents, target)
     for stage in ASSEMBLIES:
         if stage in contents:
-            found.update(in_loops(stage, contents[stage].decode(errors="replace")))
-    return found
+            facts_of_side.update(in_loops(stage, contents[stage].decode(errors="replace")))
+    return facts_of_side
 
 
 def in_loops(stage: str, text: str) -> dict[str, int]:
-    """Instructions by class that lie in a loop: those that run more than once."""
+    """Instructions by class that run more than once."""
     try:
         lines = canonicalize(stage, text).lines
     except NormalizeError:
@@ -132,4 +132,4 @@ def in_loops(stage: str, text: str) -> dict[str, int]:
 
 def _cpu_s() -> float:
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(row.ru_utime + row.ru_stime for row in spent)
+    return sum(usage.ru_utime + usage.ru_stime for usage in spent)

@@ -16,8 +16,6 @@ Values = tuple[float | None, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """How fast one case of one version was on one GPU."""
-
     median_us: float
     ratio: float
     """To the reference of its session."""
@@ -29,7 +27,7 @@ class Timing:
 
 @dataclass(frozen=True, kw_only=True)
 class TimingLine:
-    """The timings of one case on one kind of GPU, against one reference."""
+    """One case on one kind of GPU, against one reference."""
 
     gpu: str
     reference: str
@@ -61,18 +59,14 @@ class GroupRow:
 
 
 class PairVerdict(NamedTuple):
-    """What a run says of one case."""
-
     verdict: str
     group: GroupRow | None
     is_unstable: bool
-    """Whether a side gave other code when it was compiled again, or its code could not be compared."""
+    """A side gave other code when it was compiled again, or its code could not be compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairRow:
-    """Two neighbours of a series that were compared."""
-
     run: str
     """The run that compared most of them."""
     base: int
@@ -83,7 +77,7 @@ class PairRow:
     place: str
     """Its folder where it was written; empty where it is not known."""
     places: tuple[str, ...]
-    """The known folders of all runs that compared them, the newest first: one a target, say."""
+    """The folders of all runs that compared them, the newest first: one a target, say."""
     verdicts: Mapping[str, PairVerdict]
 
     @property
@@ -94,8 +88,6 @@ class PairRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesLines:
-    """All that is known of one series."""
-
     name: str
     versions: tuple[Version, ...]
     cases: Mapping[str, CaseRow]
@@ -134,12 +126,12 @@ def read(database: Database, series: str) -> SeriesLines:
     facts: dict[str, dict[str, Values]] = defaultdict(dict)
     for case, fact, values in lines("facts", "value", "case_id, fact"):
         facts[case][fact] = values
-    known = facts.keys() | {case for pair in pairs for case in pair.verdicts}
+    measured = facts.keys() | {case for pair in pairs for case in pair.verdicts}
     cases = database.records(CaseRow, "SELECT * FROM cases ORDER BY case_id")
     return SeriesLines(
         name=series,
         versions=versions,
-        cases={row.case_id: row for row in cases if row.case_id in known},
+        cases={row.case_id: row for row in cases if row.case_id in measured},
         facts=dict(facts),
         outcomes=dict(lines("compilations", "outcome", "case_id")),
         costs_s=dict(lines("stage_costs", "sum(coalesce(cpu_s, wall_s))", "case_id")),
@@ -149,16 +141,16 @@ def read(database: Database, series: str) -> SeriesLines:
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
-    """Of a version that was timed several times against one reference, the last session counts."""
+    """The last session counts of a version that was timed several times."""
     rows = database.rows(
         """SELECT case_id, gpu_name, reference, timings.version, median_us, ratio, ratio_low, ratio_high,
         noise_floor, outputs FROM timings JOIN sessions USING (session)
         JOIN versions ON versions.version = timings.version WHERE series = ? ORDER BY created""",
         [series],
     )
-    found: dict[str, dict[tuple[str, str], list[Timing | None]]] = defaultdict(dict)
+    by_case: dict[str, dict[tuple[str, str], list[Timing | None]]] = defaultdict(dict)
     for case, gpu, reference, version, median, ratio, low, high, floor, outputs in rows:
-        points = found[case].setdefault((gpu, reference), [None] * len(places))
+        points = by_case[case].setdefault((gpu, reference), [None] * len(places))
         points[places[version]] = Timing(
             median_us=median, ratio=ratio, low=low, high=high, noise_floor=floor, outputs=outputs
         )
@@ -167,12 +159,12 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
             TimingLine(gpu=gpu, reference=reference, points=tuple(points))
             for (gpu, reference), points in of_case.items()
         )
-        for case, of_case in found.items()
+        for case, of_case in by_case.items()
     }
 
 
 def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[PairRow, ...]:
-    """Each pair once: of a case that several runs compared, the last one counts."""
+    """The last run counts for a case that several runs compared."""
     rows = database.rows(
         """SELECT base, head, list(run ORDER BY created, run),
         arg_max((run, created, duration_s, place), (compared, created)),
@@ -180,7 +172,7 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
         FROM runs JOIN versions ON version = head WHERE series = ? GROUP BY base, head""",
         [series],
     )
-    found = [
+    pairs = [
         PairRow(
             run=largest[0],
             base=places[base],
@@ -194,16 +186,15 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
         for base, head, runs, largest, folders in rows
         if base in places and head in places
     ]
-    return tuple(sorted(found, key=lambda pair: (pair.head, -pair.base)))
+    return tuple(sorted(pairs, key=lambda pair: (pair.head, -pair.base)))
 
 
 def _verdicts(database: Database, runs: Sequence[str]) -> dict[str, PairVerdict]:
-    """By case, of runs in their order."""
-    found: dict[str, PairVerdict] = {}
+    verdicts: dict[str, PairVerdict] = {}
     for run in runs:
         rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
         groups = {row.id: row for row in rows}
         query = "SELECT case_id, verdict, group_id, nondeterministic <> '' FROM verdicts WHERE run = ?"
         for case, verdict, group, is_unstable in database.rows(query, [run]):
-            found[case] = PairVerdict(verdict, groups.get(group or ""), is_unstable)
-    return found
+            verdicts[case] = PairVerdict(verdict, groups.get(group or ""), is_unstable)
+    return verdicts

@@ -24,7 +24,7 @@ _MOST_MOVES = 4000
 def overview(series: Sequence[SeriesLines], steps: Mapping[str, Sequence[Step]], created: str) -> Json:
     return {
         "created": created,
-        "series": [_series(row, steps[row.name]) for row in series],
+        "series": [_series(each, steps[each.name]) for each in series],
         "kernels": _kernels(series),
     }
 
@@ -34,15 +34,15 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
     cost, common = _cost(series, targets)
     return {
         "name": series.name,
-        "versions": [row.label for row in series.versions],
-        "names": [row.name for row in series.versions],
+        "versions": [each.label for each in series.versions],
+        "names": [each.name for each in series.versions],
         "targets": targets,
         "workloads": sorted({case.workload for case in series.cases.values()}),
         "pairs": [_pair(series, pair, steps) for pair in series.pairs],
         "cost_s": cost,
         "cost_cases": common,
         "failing": [
-            sum(row[place] not in (None, "compiled") for row in series.outcomes.values())
+            sum(each[place] not in (None, "compiled") for each in series.outcomes.values())
             for place in range(len(series.versions))
         ],
         "steps": [_step_row(step) for step in steps],
@@ -51,7 +51,7 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
 
 def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
     """Counts by target and verdict, as [target, verdict, count]."""
-    verdicts = [(case, row.verdict) for case, row in pair.verdicts.items()]
+    verdicts = [(case, verdict.verdict) for case, verdict in pair.verdicts.items()]
     target = {case.case_id: case.target for case in series.cases.values()}
     counts = Counter((target[case], verdict) for case, verdict in verdicts if case in target)
     own = _of_pair(steps, pair)
@@ -75,28 +75,25 @@ def _of_pair(steps: Iterable[Step], pair: PairRow) -> list[Step]:
 
 
 def _cost(series: SeriesLines, targets: Sequence[str]) -> tuple[dict[str, Values], dict[str, int]]:
-    """Processor seconds by target, over the cases that compile in every version that compiles any: of other
-    cases in each, sums say nothing.
-    """
-    found: dict[str, Values] = {}
+    """Processor seconds by target, over the cases that compile in every version: other sums say nothing."""
+    sums_by_target: dict[str, Values] = {}
     counts: dict[str, int] = {}
     for target in targets:
-        rows = [
+        costs = [
             _cost_compiled(series, case)
             for case in series.costs_s
             if case in series.cases and series.cases[case].target == target
         ]
-        priced = [place for place in range(len(series.versions)) if any(row[place] for row in rows)]
-        common = [row for row in rows if all(row[place] is not None for place in priced)]
+        priced = [place for place in range(len(series.versions)) if any(cost[place] for cost in costs)]
+        common = [cost for cost in costs if all(cost[place] is not None for place in priced)]
         counts[target] = len(common)
         if common:
-            sums = {place: round(sum(row[place] or 0.0 for row in common), 3) for place in priced}
-            found[target] = tuple(sums.get(place) for place in range(len(series.versions)))
-    return found, counts
+            sums = {place: round(sum(cost[place] or 0.0 for cost in common), 3) for place in priced}
+            sums_by_target[target] = tuple(sums.get(place) for place in range(len(series.versions)))
+    return sums_by_target, counts
 
 
 def _cost_compiled(series: SeriesLines, case: str) -> Values:
-    """What compiling a case cost, without the versions in which it fails."""
     outcomes = series.outcomes.get(case, (None,) * len(series.versions))
     return tuple(
         seconds if outcome in (None, "compiled") else None
@@ -105,22 +102,20 @@ def _cost_compiled(series: SeriesLines, case: str) -> Values:
 
 
 def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
-    """Workloads with what they launch: what search looks through."""
+    """For the search."""
     kernels: dict[str, set[str]] = defaultdict(set)
     counts = Counter[str]()
-    for case in (case for row in series for case in row.cases.values()):
+    for case in (case for each in series for case in each.cases.values()):
         kernels[case.workload].add(case.kernel)
         counts[case.workload] += 1
     return [
-        {"workload": name, "kernels": sorted(found), "cases": counts[name]}
-        for name, found in sorted(kernels.items())
+        {"workload": name, "kernels": sorted(names), "cases": counts[name]}
+        for name, names in sorted(kernels.items())
     ]
 
 
 def _step_row(step: Step) -> Json:
-    """A step as lists of steps show it: resources and time before counts of instructions, then by how many
-    cases moved.
-    """
+    """Resources and time come before counts of instructions."""
     facts = Counter(move.fact for move in step.moves)
     return {
         "id": step.id,
@@ -143,7 +138,6 @@ _FIRST = frozenset({TIME, *(fact for fact in statistics.FACTS if not fact.endswi
 
 
 def workload(series: SeriesLines, name: str) -> Json:
-    """All lines of one workload in one series."""
     cases = [case for case in series.cases.values() if case.workload == name]
     ids = [case.case_id for case in cases]
     facts: dict[str, dict[str, Sequence[Any]]] = defaultdict(dict)
@@ -165,7 +159,7 @@ def workload(series: SeriesLines, name: str) -> Json:
 
 
 def _folded(values: Values) -> Sequence[float | None]:
-    """Whole numbers as such: shorter, and what facts are. A line that never bends is its one value."""
+    """Whole numbers as such, and a line that never bends as one value."""
     whole = tuple(int(value) if value is not None and value == int(value) else value for value in values)
     return whole[:1] if len(set(whole)) == 1 else whole
 
@@ -192,12 +186,11 @@ def _timing(line: TimingLine) -> Json:
 
 
 def pair_steps(series: SeriesLines, pair: PairRow, steps: Iterable[Step]) -> Json:
-    """What moved between two neighbours, with every case."""
     compared = {*COMPARED_VERDICTS, Verdict.UNSUPPORTED}
-    verdicts = sorted((case, row.verdict) for case, row in pair.verdicts.items())
+    verdicts = sorted((case, each.verdict) for case, each in pair.verdicts.items())
     return {
         "steps": [_whole_step(series, step) for step in _of_pair(steps, pair)],
-        "uncompared": [row for row in verdicts if row[1] not in compared],
+        "uncompared": [each for each in verdicts if each[1] not in compared],
     }
 
 

@@ -30,7 +30,7 @@ _SAME_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """What a session is about: the content of `session.json`."""
+    """The content of `session.json`."""
 
     reference: str
     """The name of the version that all others are held against."""
@@ -45,8 +45,6 @@ _session = TypeAdapter(Session)
 
 @dataclass(frozen=True, kw_only=True)
 class _Code:
-    """One side of a case that can be launched."""
-
     case: Case
     launch: Launch
     metadata: Mapping[str, object]
@@ -55,13 +53,11 @@ class _Code:
 
 
 def entry(case_id: str, label: str) -> str:
-    """The id of one version of a case in a session."""
     launch, _, target = case_id.rpartition("@")
     return f"{launch}{_SEPARATOR}{label}@{target}"
 
 
 def parse(case_id: str) -> tuple[str, str]:
-    """The case and the label of an entry."""
     launch, _, target = case_id.rpartition("@")
     name, _, label = launch.rpartition(_SEPARATOR)
     return f"{name}@{target}", label
@@ -78,7 +74,9 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
         for pair in series.pairs
         for place in pair.places or ("",)
     ]
-    runs = [row for row in loaded if names & {target.name for target in row[2][1].targets}]
+    runs = [
+        loaded_run for loaded_run in loaded if names & {target.name for target in loaded_run[2][1].targets}
+    ]
     labels = [version.label for version in series.versions]
     cases: list[Case] = []
     launches: dict[str, Launch] = {}
@@ -116,7 +114,7 @@ def _as_run(
     cases: Sequence[Case],
     launches: Mapping[str, Launch],
 ) -> Run:
-    """What a session's folder holds, in the form of the newest run."""
+    """In the form of the newest run."""
     names = {target.name for target in targets}
     return replace(
         newest,
@@ -148,7 +146,7 @@ def _codes(
     place for each version.
     """
     alike = list(range(count))
-    found: dict[int, _Code] = {}
+    by_place: dict[int, _Code] = {}
     for base, head, (folder, run) in runs:
         case = next((case for case in run.cases if case.id == case_id), None)
         if case is None:
@@ -158,8 +156,8 @@ def _codes(
         for place, which in ((base, "base"), (head, "head")):
             code = _code(case, which, run, folder)
             if code is not None:
-                found.setdefault(alike[place], code)
-    return {kind: code for kind, code in found.items() if kind in alike}, alike
+                by_place.setdefault(alike[place], code)
+    return {kind: code for kind, code in by_place.items() if kind in alike}, alike
 
 
 def _code(case: Case, which: str, run: Run, folder: Path) -> _Code | None:
@@ -218,7 +216,7 @@ def _write(out: Path, run: Run, session: Session, files: Mapping[str, Path]) -> 
 
 
 def load(folder: Path) -> Session | None:
-    """What a run folder says of its session; None where it is an ordinary run. Raises HistoryError."""
+    """None for an ordinary run. Raises HistoryError."""
     try:
         return _session.validate_json((folder / FILE).read_bytes())
     except (FileNotFoundError, NotADirectoryError):

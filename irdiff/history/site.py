@@ -48,23 +48,20 @@ Render = Callable[[Path], str]
 
 
 def write(database: Database, out: Path, assets: Path, render: Render | None) -> Written:
-    """Writes the site of a whole history to `out`, new or written by this before.
-
-    Raises HistoryError where there is nothing to show, or `out` holds something else.
-    """
+    """Replaces only what an earlier call wrote. Raises HistoryError where `out` holds something else."""
     names = lines.series_names(database)
     if not names:
         raise HistoryError(
             "the history is empty", hint="fill it: irdiff history backfill triton==3.8.0..3.9.0"
         )
-    found = [lines.read(database, name) for name in names]
-    stepped = {series.name: steps.find(series) for series in found}
+    histories = [lines.read(database, name) for name in names]
+    stepped = {series.name: steps.find(series) for series in histories}
     _clear(out)
     shutil.copytree(assets, out, dirs_exist_ok=True)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
-    content = page_data.overview(found, stepped, now)
+    content = page_data.overview(histories, stepped, now)
     reports = 0
-    for number, (series, rows) in enumerate(zip(found, content["series"], strict=True)):
+    for number, (series, rows) in enumerate(zip(histories, content["series"], strict=True)):
         for place, name in enumerate(rows["workloads"]):
             _put(out, f"kernel-{number}-{place}", {"workload": name, **page_data.workload(series, name)})
         for pair, row in zip(series.pairs, rows["pairs"], strict=True):
@@ -75,8 +72,8 @@ def write(database: Database, out: Path, assets: Path, render: Render | None) ->
     _put(out, "overview", content)
     first = [out / "index.html", out / "data" / "overview.js", *(out / "assets").glob("*.*s")]
     return Written(
-        versions=sum(len(series.versions) for series in found),
-        cases=len({case for series in found for case in series.cases}),
+        versions=sum(len(series.versions) for series in histories),
+        cases=len({case for series in histories for case in series.cases}),
         steps=sum(map(len, stepped.values())),
         reports=reports,
         overview_bytes=sum(path.stat().st_size for path in first),
@@ -103,7 +100,7 @@ def _clear(out: Path) -> None:
 
 
 def _report(out: Path, pair: PairRow, render: Render | None) -> str | None:
-    """The path of a run's report in the site; None where its folder is no more, or holds another run."""
+    """None where its folder is gone, or holds another run."""
     folder = Path(pair.place)
     if render is None or not pair.place or not (folder / "run.json").is_file():
         return None

@@ -24,7 +24,6 @@ from irdiff.model import Verdict
 from irdiff.words import first_few
 
 TIME = "time"
-"""The name of the fact that timings are."""
 LONG = 12
 """Timings of a line from which on its own history says more than the intervals of two sessions."""
 _BACK = 0.5
@@ -65,7 +64,6 @@ class Step:
     undone_at: int | None
     """The place of the version at which most of it was back as before."""
     bisect: str
-    """The command that looks for the commit."""
 
     @property
     def is_hazard(self) -> bool:
@@ -81,7 +79,7 @@ class Step:
 
 
 def find(series: SeriesLines) -> list[Step]:
-    """Every step of a series, the newest first, the gravest of a pair first."""
+    """The newest first, the gravest of a pair first."""
     timed = _timing_moves(series)
     steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
     return sorted(steps, key=lambda step: (-step.head, not step.is_hazard, -len(step.cases), step.id))
@@ -101,14 +99,14 @@ def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, 
 
 
 def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
-    found = []
+    moves = []
     for fact, values in facts.items():
         if fact in NOT_CARRIED:  # moves with names and debug information
             continue
         before, after = values[pair.base], values[pair.head]
         if before is not None and after is not None and before != after:
-            found.append(Move(case_id=case, fact=fact, before=before, after=after))
-    return found
+            moves.append(Move(case_id=case, fact=fact, before=before, after=after))
+    return moves
 
 
 def _step(
@@ -138,7 +136,7 @@ def _step(
 
 
 def _title(verdict: str, cases: Sequence[str]) -> str:
-    """Of cases in no group: what happened to them, and their workloads."""
+    """Of cases in no group."""
     names = sorted({case.partition(":")[0] for case in cases})
     return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {first_few(names, _NAMED)}"
 
@@ -153,17 +151,14 @@ def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | N
     return None
 
 
-def bisect_command(
-    series: SeriesLines, base: int, head: int, case: str, *, measure_time: bool = False
-) -> str:
+def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
     """Empty where the versions are no commits, and lie on no line of any."""
     good, bad = series.versions[base], series.versions[head]
-    asked = f"--case '{case}'{' --measure time' if measure_time else ''}"
     if series.name == COMMITS:
-        return f"irdiff bisect {good.name} {bad.name} {asked}"
+        return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
     if series.name == RELEASES:  # each release is on a branch of its own
         merge_base = f'"$(git merge-base v{good.label} v{bad.label})"'
-        return f"irdiff bisect {merge_base} v{bad.label} {asked}"
+        return f"irdiff bisect {merge_base} v{bad.label} --case '{case}'"
     return ""
 
 
@@ -172,7 +167,7 @@ def bisect_command(
 
 def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
     """By case and pair. A case that was timed on several kinds of GPU counts with the largest move."""
-    found: dict[tuple[str, int, int], Move] = {}
+    largest: dict[tuple[str, int, int], Move] = {}
     for case, lines in series.timings.items():
         for line in lines:
             for base, head in timing_steps(line.points):
@@ -180,11 +175,11 @@ def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
                 assert before is not None
                 assert after is not None
                 move = Move(case_id=case, fact=TIME, before=before.ratio, after=after.ratio)
-                known = found.get((case, base, head), move)
-                found[case, base, head] = max(
-                    known, move, key=lambda row: abs(math.log(row.after / row.before))
+                earlier = largest.get((case, base, head), move)
+                largest[case, base, head] = max(
+                    earlier, move, key=lambda move: abs(math.log(move.after / move.before))
                 )
-    return found
+    return largest
 
 
 def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
@@ -200,10 +195,9 @@ def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
 
 
 def differ(before: Timing, after: Timing) -> bool:
-    """Whether two intervals say that one is slower, beyond what the same binary is off by when it is loaded
-    again.
+    """Two ratios to one reference differ beyond what the same binary is off by when it is loaded again.
 
-    Both are ratios to one reference, whose own error is in both: taking it as independent is cautious.
+    Taking the reference's error as independent is cautious.
     """
     distance = abs(math.log(after.ratio / before.ratio))
     halves = [math.log(point.high / point.low) / 2 for point in (before, after)]

@@ -80,10 +80,10 @@ def _version(side: Revision, when: str, is_kernels: bool) -> Version:
     commit = _COMMIT.search(side.spec)
     name = commit[1] if commit else side.spec
     if is_kernels:
-        found = re.match(r"kernels of (?:.*\()?([0-9a-f]{10})\b", side.note)
-        name = found[1] if found else f"{name} kernels {side.corpus[:10]}"
-    if found := _ONE.fullmatch(name):
-        point = release(found[1])
+        match = re.match(r"kernels of (?:.*\()?([0-9a-f]{10})\b", side.note)
+        name = match[1] if match else f"{name} kernels {side.corpus[:10]}"
+    if match := _ONE.fullmatch(name):
+        point = release(match[1])
         series, key, label = point.series, point.sort_key, point.label
     else:
         series = COMMITS if is_kernels or _COMMIT.search(name) else OTHERS
@@ -96,34 +96,33 @@ def _version(side: Revision, when: str, is_kernels: bool) -> Version:
 def sort_key(version: str) -> str:
     """A text that sorts as PEP 440 orders versions: dev before pre-release before release before post."""
     try:
-        found = PackagedVersion(version)
+        parsed = PackagedVersion(version)
     except InvalidVersion:
         return f"{_LAST}{version}"
-    release = re.sub(r"(\.0+)+$", "", ".".join(f"{number:08d}" for number in found.release))
-    dev = _LAST if found.dev is None else f"dev{found.dev:020d}"
-    after = "" if found.post is None else f"post{found.post:020d}"
+    release = re.sub(r"(\.0+)+$", "", ".".join(f"{number:08d}" for number in parsed.release))
+    dev = _LAST if parsed.dev is None else f"dev{parsed.dev:020d}"
+    after = "" if parsed.post is None else f"post{parsed.post:020d}"
     before = _LAST
-    if found.pre:
-        before = "{}{:08d}".format(*found.pre)
-    elif found.dev is not None and found.post is None:
+    if parsed.pre:
+        before = "{}{:08d}".format(*parsed.pre)
+    elif parsed.dev is not None and parsed.post is None:
         before = "!"  # of no pre-release: it sorts before all of them
-    return f"{release} {before} {after} {dev} {found.local or ''}"
+    return f"{release} {before} {after} {dev} {parsed.local or ''}"
 
 
 def date_of(version: str) -> str | None:
     """The day that a nightly's version names, as YYYY-MM-DD; None where it names none."""
-    found = _DATE.search(version)
-    return "-".join(found.groups()[:3]) if found else None
+    match = _DATE.search(version)
+    return "-".join(match.groups()[:3]) if match else None
 
 
 _RANGE = re.compile(r"triton==(?P<low>[^.][^,]*?)\.\.(?P<high>[^,]+)")
 _NO_MORE = re.compile(r"(?i)no solution found|no version|unsatisfiable|no matching")
 _MOST = 400
-"""Versions of one range: a year of nights."""
+"""A year of nights."""
 
 
 def with_index(config: Config, index: str | None) -> Config:
-    """A configuration whose packages come from an index, nightlies among them."""
     if index is None:
         return config
     more = {"UV_DEFAULT_INDEX": index, "UV_INDEX_URL": index, "UV_PRERELEASE": "allow"}
@@ -131,9 +130,9 @@ def with_index(config: Config, index: str | None) -> Config:
 
 
 def of_specs(specs: Sequence[str], every_days: int, repo: Path | None, config: Config) -> list[Point]:
-    """The points of all specs together. Raises UsageError, ToolchainError."""
-    found = [point for spec in specs for point in _of_spec(spec, every_days, repo, config)]
-    unique = {point.name: point for point in found}
+    """Raises UsageError, ToolchainError."""
+    points = [point for spec in specs for point in _of_spec(spec, every_days, repo, config)]
+    unique = {point.name: point for point in points}
     series = {point.series for point in unique.values()}
     if len(series) > 1:
         raise UsageError(
@@ -144,11 +143,11 @@ def of_specs(specs: Sequence[str], every_days: int, repo: Path | None, config: C
 
 
 def _of_spec(spec: str, every_days: int, repo: Path | None, config: Config) -> list[Point]:
-    if found := _RANGE.fullmatch(spec):
+    if match := _RANGE.fullmatch(spec):
         newest = partial(_newest_by_uv, config=config)
-        return thinned([release(text) for text in between(found["low"], found["high"], newest)], every_days)
-    if found := _ONE.fullmatch(spec):
-        return [release(found[1])]
+        return thinned([release(text) for text in between(match["low"], match["high"], newest)], every_days)
+    if match := _ONE.fullmatch(spec):
+        return [release(match[1])]
     if ".." in spec and not spec.startswith(("wheel:", "python:")):
         return thinned(_commits(spec, repo, config), every_days)
     raise UsageError(
@@ -172,19 +171,19 @@ def release(version: str) -> Point:
 
 def between(low: str, high: str, newest: Callable[[str], str | None]) -> list[str]:
     """The versions from `low` to `high`, oldest first; `newest` finds the newest that meets a requirement."""
-    found: list[str] = []
-    while len(found) < _MOST:
-        without = "".join(f",!={version}" for version in found)
+    newer: list[str] = []
+    while len(newer) < _MOST:
+        without = "".join(f",!={version}" for version in newer)
         version = newest(f"triton>={low},<={high}{without}")
         if version is None:
             break
-        found.append(version)
-    if not found:
+        newer.append(version)
+    if not newer:
         raise ToolchainError(
             f"the package index has no Triton from {low} to {high} for this Python",
             hint="name another index with --index URL, or single versions: triton==3.8.0 triton==3.9.0",
         )
-    return found[::-1]
+    return newer[::-1]
 
 
 def _newest_by_uv(requirement: str, config: Config) -> str | None:
@@ -209,10 +208,10 @@ def _commits(spec: str, repo: Path | None, config: Config) -> list[Point]:
     store = repository.open_store(repo or Path.cwd(), config)
     first, last = repository.commit_of(store, low), repository.commit_of(store, high or "HEAD")
     words = ("log", "--first-parent", "--reverse", "--format=%H %ct", last, "--not", f"{first}^@")
-    rows = [line.split() for line in store.git(*words).decode().splitlines() if line]
-    if not rows:
+    commits = [line.split() for line in store.git(*words).decode().splitlines() if line]
+    if not commits:
         raise UsageError(f"{spec}: there is no commit between the two", hint=f"is {low} before {high}?")
-    return [_commit(commit, int(moment), place) for place, (commit, moment) in enumerate(rows)]
+    return [_commit(commit, int(moment), place) for place, (commit, moment) in enumerate(commits)]
 
 
 def _commit(commit: str, moment_s: int, place: int) -> Point:
