@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
 
 Place = tuple[str, Target]
-"""A workload, and what to capture it for."""
+"""Workload and target."""
 Capture = Callable[["Side", str, Target], Catalog]
 
 
@@ -32,7 +32,7 @@ def places_of_shard(sides: Sides[Side], targets: Sequence[Target], options: Opti
 
 
 def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) -> str:
-    """What all shards of one comparison agree on, without a compiler's help; empty where there are none."""
+    """All shards of one comparison agree on it without a compiler; empty where there are none."""
     if options.shard == (1, 1):
         return ""
     both_and_alone = _places(sides, targets, options)
@@ -42,8 +42,8 @@ def cut_from(sides: Sides[Side], targets: Sequence[Target], options: Options) ->
 def _places(
     sides: Sides[Side], targets: Sequence[Target], options: Options
 ) -> tuple[list[Place], list[Place]]:
-    """What to capture of the workloads that both sides have, and of those that one side alone has: these may
-    have been moved, and are matched with one another.
+    """Of the workloads that both sides have, and of those that one side alone has: these may have been moved,
+    and are matched with one another.
     """
     ours, theirs = (set(side.corpus.workloads) for side in sides)
     both, alone = (
@@ -83,7 +83,7 @@ def capture(
 def _say_failed(
     workload: str, catalog: Catalog, where: str, said: set[ProgramFailure], report: Report
 ) -> None:
-    """Says at once that a program fails, and not when it has failed on every side and target."""
+    """At once, and not when a program has failed on every side and target."""
     for each in catalog.failures:
         why = program_failures.of(each.failure, workload)
         if each.expected and why not in said:
@@ -93,7 +93,7 @@ def _say_failed(
 
 
 def matched(captured: Sequence[CapturedWorkload], sides: Sides[Side], options: Options) -> list[Pair]:
-    """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too.
+    """Matches launches of both sides into cases, following renamed kernels.
 
     Raises NothingComparedError where nothing was selected.
     """
@@ -117,6 +117,6 @@ def _nothing_selected(options: Options) -> NothingComparedError:
         return NothingComparedError(what, hint="see `irdiff corpus list`")
     workload = case_ids.parse(options.cases[0]).workload
     return NothingComparedError(
-        f"nothing was compared: no case{tiers} is meant by {' '.join(options.cases[:8])}",
+        f"nothing was compared: no case{tiers} matches {' '.join(options.cases[:8])}",
         hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )

@@ -11,8 +11,6 @@ from irdiff.model import CaptureFailure, Launch
 
 @dataclass(frozen=True, kw_only=True)
 class Catalog:
-    """The launches of one workload for one target on one side."""
-
     launches: tuple[Launch, ...]
     failures: tuple[CaptureFailure, ...]
     supported: bool

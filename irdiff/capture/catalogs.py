@@ -51,7 +51,7 @@ class Capturer:
         """Whether catalogs of earlier runs are taken from the cache."""
 
     def again(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
-        """Captured in another process, with addresses and hashes random."""
+        """In another process, with addresses and hashes random."""
         request = _request(side, workload, target, selection)
         extra = side.corpus.extra_packages(workload, target)
         ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
@@ -74,21 +74,20 @@ class Capturer:
         return _read_catalog.validate_python(self._with_texts(record))
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Puts what is launched, and how, where artifacts are."""
-        rows = []
+        """Puts the texts of launches where artifacts are."""
+        launches = []
         for launch in record["launches"]:
             content = launch["launched"].encode()
             digest = sha256(content)
             if not self._store.has(digest):
                 self._store.put(content)
             text = {"stage": Stage.LAUNCH, "digest": digest, "size_bytes": len(content)}
-            rows.append({**launch, "launched": text})
-        return {**record, "launches": rows}
+            launches.append({**launch, "launched": text})
+        return {**record, "launches": launches}
 
     def _captured(
         self, request: CatalogRequest, ask: Callable[[CatalogRequest, Path], EndedChild]
     ) -> dict[str, Any]:
-        """The catalog as JSON."""
         with self._store.scratch() as folder:
             ended = ask(request, folder)
             result = read_result(folder)
@@ -101,33 +100,33 @@ class Capturer:
             outcome = result["outcome"] if result else "died"
             if result and outcome in ("captured", "unsupported"):
                 said = diagnosis.of_file(folder / protocol.ERRORS)
-                rows = result.get("failures", ())
-                if rows:
+                failed = result.get("failures", ())
+                if failed:
                     disk_space.check(folder)
                 root = f"{request['root']}/"  # of a copy of the repository, in the cache
                 failures = [
                     _failure(
-                        row["id"],
-                        _message(row, rows, said).replace(root, ""),
+                        each["id"],
+                        _message(each, failed, said).replace(root, ""),
                         said.excerpt.replace(root, ""),
-                        expected=row["expected"],
+                        expected=each["expected"],
                     )
-                    for row in rows
+                    for each in failed
                 ]
-                transient = any(row.get("transient") for row in rows)
+                transient = any(each.get("transient") for each in failed)
             else:
                 failure = replace(self._requests.failure(ended, result, folder), stage="capture")
                 whole = case_ids.whole(request["workload"])
                 failures = [CaptureFailure(id=whole, expected=True, failure=failure)]
                 ran_out = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 transient = result is None or ran_out or bool(result.get("transient"))
-        found: dict[str, Any] = {**result} if result and outcome == "captured" else {}
+        noted: dict[str, Any] = {**result} if result and outcome == "captured" else {}
         return {
-            "launches": found.get("launches", []),
+            "launches": noted.get("launches", []),
             "failures": list(map(asdict, failures)),
             "supported": outcome != "unsupported",
             "selection": request["select"],
-            **{name: found[name] for name in _NOTED if name in found},
+            **{name: noted[name] for name in _NOTED if name in noted},
             "transient": transient,
             "opened": opened,
         }
@@ -146,10 +145,10 @@ def _request(side: Side, workload: str, target: Target, selection: Selection) ->
     }
 
 
-def _message(failed: FailedLabel, rows: Sequence[object], said: Diagnosis) -> str:
-    """With the compiler's own reason, where what was printed is of this launch alone and of no program."""
+def _message(failed: FailedLabel, all_failed: Sequence[object], said: Diagnosis) -> str:
+    """The compiler's own reason leads where what was printed is of this launch alone."""
     message = failed["message"]
-    is_its_own = len(rows) == 1 and not message.startswith("EndedEarly")
+    is_its_own = len(all_failed) == 1 and not message.startswith("EndedEarly")
     return said.explained(message) if is_its_own else message
 
 

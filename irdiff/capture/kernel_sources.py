@@ -17,7 +17,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def source_of(corpus: Corpus, launch: Launch) -> str:
-    """The kernel's function, without decorators; empty where its file is not part of the corpus."""
+    """Without decorators; empty where its file is not part of the corpus."""
     path = corpus.root / launch.source_path
     if Path(launch.source_path).is_absolute() or not path.is_file():
         return ""
@@ -35,7 +35,7 @@ def keep_root(corpus: Corpus, config: Config) -> None:
 
 
 def root_of(digest: str, config: Config) -> Path | None:
-    """Where the files of a corpus lie; None where they are not on this machine, or not any more."""
+    """None where the files are not on this machine, or not any more."""
     place = _place(digest, config)
     return place.resolve() if _DIGEST.fullmatch(digest) and place.is_dir() else None
 
@@ -51,12 +51,12 @@ def _functions(path: Path) -> dict[str, str]:
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError):
         return {}
-    found = {}
+    functions = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             docstring = ast.get_docstring(node)
             node.decorator_list = []
             if docstring is not None and len(node.body) > 1:
                 node.body = node.body[1:]
-            found[node.name] = ast.unparse(node)
-    return found
+            functions[node.name] = ast.unparse(node)
+    return functions

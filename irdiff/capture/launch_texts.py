@@ -28,7 +28,6 @@ _DEFAULT = ", its default"
 
 
 def options_of_sides(toolchains: Iterable[Toolchain]) -> frozenset[str]:
-    """Names of what a user sets for a side."""
     return frozenset(name for toolchain in toolchains for name in toolchain.settings)
 
 

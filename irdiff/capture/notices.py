@@ -41,34 +41,36 @@ _UNMATCHED = " matches no case"
 
 
 def is_unmatched(note: str) -> bool:
-    """It is one of `patterns` about a pattern that no case of the run has."""
+    """The note says that a pattern matches no case."""
     return note.startswith("--case ") and note.endswith(_UNMATCHED)
 
 
 def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
-    """What each `--case` stood for, where it was a part of a name or matches no case."""
+    """Notes on each `--case` that was a part of a name or matches no case."""
     for pattern, names in typed.items():
         unmatched = set(case_ids.unmatched(names, cases))
-        found = [name for name in names if name not in unmatched]
-        if not found:
+        matched = [name for name in names if name not in unmatched]
+        if not matched:
             yield f"--case {pattern}{_UNMATCHED}"
         elif [case_ids.typed(name) for name in names] != [pattern]:
-            whole = [case_ids.typed(name) for name in found]
+            whole = [case_ids.typed(name) for name in matched]
             yield f"--case {pattern} is a part of {first_few(whole, _MAX_NAMES)}"
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
-    """A sentence for each package that some workload needs and a side lacks, with what to type."""
+    """A sentence for each package that a side lacks, with what to type."""
     lacking: dict[tuple[str, str, str, str], dict[str, str]] = {}
     """By package, toolchain, interpreter and own folder, {workload: file that imports the package}."""
-    for row in captured:
-        for catalog, side in zip(row.catalogs, sides, strict=True):
+    for of_workload in captured:
+        for catalog, side in zip(of_workload.catalogs, sides, strict=True):
             for failure in (entry.failure for entry in catalog.failures):
-                if found := _MISSING.search(failure.message):
-                    package = (found[1] or found[2]).partition(".")[0]
+                if match := _MISSING.search(failure.message):
+                    package = (match[1] or match[2]).partition(".")[0]
                     own = _folder_of(package, side.corpus.files or ())
                     lack = (package, side.toolchain.spec, side.toolchain.python, own)
-                    lacking.setdefault(lack, {})[row.workload] = _importer(failure, row.workload)
+                    lacking.setdefault(lack, {})[of_workload.workload] = _importer(
+                        failure, of_workload.workload
+                    )
     return [_sentence(*lack, sorted({*of.values()}), sorted(of)) for lack, of in lacking.items()]
 
 
@@ -81,7 +83,7 @@ def _importer(failure: Failure, workload: str) -> str:
 
 
 def _folder_of(package: str, paths: Iterable[str]) -> str:
-    """Where the repository itself has a package or module of the name; empty where it has none."""
+    """The place of a package or module of that name in the repository; empty where it has none."""
     for path in map(PurePosixPath, paths):
         for place in (path, *path.parents):
             if place.name in (package, f"{package}.py"):
@@ -90,7 +92,6 @@ def _folder_of(package: str, paths: Iterable[str]) -> str:
 
 
 def _sentence(package: str, spec: str, python: str, own: str, files: list[str], workloads: list[str]) -> str:
-    """What is lacking, for which file, and what cures it."""
     count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
     more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
     lack = f"{files[0]}{more} needs the package {package}, which {spec} has not: {count} not compared"
@@ -105,11 +106,12 @@ def _sentence(package: str, spec: str, python: str, own: str, files: list[str], 
 
 
 def _undigested(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
-    for row in captured:
-        for side, catalog in row.catalogs.items():
+    for of_workload in captured:
+        place = f"{of_workload.workload}@{of_workload.target.name}"
+        for side, catalog in of_workload.catalogs.items():
             if catalog.undigested and catalog.launches:
                 yield (
-                    f"{row.workload}@{row.target.name} was captured at {side} without the frontend "
+                    f"{place} was captured at {side} without the frontend "
                     f"({catalog.undigested}): its launches have no digest, all of them are compiled, and "
                     "edits of one file may be listed as several; next: --timeout or --memory gives more"
                 )
@@ -128,19 +130,21 @@ def at_lines(caveats: Iterable[tuple[str, int, str]]) -> list[str]:
 
 def _caveats(captured: Iterable[CapturedWorkload]) -> list[str]:
     catalogs = (catalog for each in captured for catalog in each.catalogs)
-    found = at_lines(caveat for catalog in catalogs for caveat in catalog.caveats)
-    more = len(found) - _MAX_CAVEATS
-    return [*found[:_MAX_CAVEATS], *([f"{counted(more, 'more note')} like these"] if more > 0 else [])]
+    caveats = at_lines(caveat for catalog in catalogs for caveat in catalog.caveats)
+    more = len(caveats) - _MAX_CAVEATS
+    return [*caveats[:_MAX_CAVEATS], *([f"{counted(more, 'more note')} like these"] if more > 0 else [])]
 
 
 def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
     left_out: dict[tuple[str, str], int] = {}
     at_most: int | None = None
-    for row in captured:
-        for catalog in row.catalogs:
+    for of_workload in captured:
+        for catalog in of_workload.catalogs:
             at_most = catalog.selection.configs if catalog.left_out else at_most
             for kernel, count in catalog.left_out.items():
-                left_out[row.workload, kernel] = max(count, left_out.get((row.workload, kernel), 0))
+                left_out[of_workload.workload, kernel] = max(
+                    count, left_out.get((of_workload.workload, kernel), 0)
+                )
     if left_out:
         first = "first config of each autotuner was"
         if at_most != 1:

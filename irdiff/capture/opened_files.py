@@ -20,16 +20,15 @@ _ABSENT = "absent"
 def of_request(folder: Path, root: Path) -> dict[str, str]:
     """The digest of each file that a request opened, by its path, from `root` where it lies below."""
     try:
-        rows = [json.loads(line) for line in (folder / OPENED).read_text().splitlines()]
+        listed = [json.loads(line) for line in (folder / OPENED).read_text().splitlines()]
     except FileNotFoundError:
         return {}
-    names = {path: _name(Path(path), root) for _, path in rows}
-    opened = {names[path]: _digest(names[path], root) for kind, path in rows if kind == "r"}
-    return opened | {names[path]: "" for kind, path in rows if kind == "w"}
+    names = {path: _name(Path(path), root) for _, path in listed}
+    opened = {names[path]: _digest(names[path], root) for kind, path in listed if kind == "r"}
+    return opened | {names[path]: "" for kind, path in listed if kind == "w"}
 
 
 def hold(opened: Mapping[str, str], root: Path) -> bool:
-    """Whether each of these files still has its digest."""
     return all(digest and _digest(name, root) == digest for name, digest in opened.items())
 
 

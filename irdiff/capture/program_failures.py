@@ -48,7 +48,7 @@ def of(failure: Failure, workload: str) -> ProgramFailure:
 
 
 def own_traceback(stderr: str) -> list[str]:
-    """A traceback without the frames of irdiff and Python that run the program."""
+    """Without the frames of irdiff and Python that run the program."""
     lines: list[str] = []
     is_own = True
     for line in stderr.splitlines():

@@ -16,9 +16,9 @@ NO_TRITON = 69
 
 
 def run(python: str, words: Sequence[str], config: Config, on_line: Callable[[str], None]) -> int:
-    """The exit code: the program's own where it failed, else that of the recording.
+    """Returns the program's exit code where it failed, else that of the recording; `on_line` gets its output.
 
-    What the program prints goes to `on_line`. Raises ToolchainError where the interpreter has no Triton.
+    Raises ToolchainError where the interpreter has no Triton.
     """
     log = config.cache / "irdiff-capture.log"
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -33,13 +33,13 @@ Source = Callable[[Launch], str]
 
 
 def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> list[Pair]:
-    """The same pairs, those of a renamed kernel joined under the id they have at head."""
+    """Joins the pairs of a renamed kernel under the id that they have at head."""
     removed = [pair.base for pair in pairs if isinstance(pair.base, Launch) and pair.head is None]
     added = [pair.head for pair in pairs if isinstance(pair.head, Launch) and pair.base is None]
-    found = match(removed, added, base_source, head_source)
+    renamed = match(removed, added, base_source, head_source)
     by_place = {(pair.launch_id, pair.target.name): pair for pair in pairs}
     joined, gone = [], set()
-    for before, after in found.items():
+    for before, after in renamed.items():
         for old in pairs:
             is_gone = isinstance(old.base, Launch) and old.base.id == before and old.head is None
             new = by_place.get((after, old.target.name)) if is_gone else None
@@ -53,25 +53,25 @@ def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> lis
 def match(
     removed: Sequence[Launch], added: Sequence[Launch], base_source: Source, head_source: Source
 ) -> dict[str, str]:
-    """Id at base → id at head. Ids that are on both sides must not be among `removed` or `added`."""
+    """Id at base → id at head. No id may be on both sides."""
     old, new = _by_kernel(removed), _by_kernel(added)
     pairs = _same_source(old, new)
-    rest_old = {key: rows for key, rows in old.items() if key not in pairs}
-    rest_new = {key: rows for key, rows in new.items() if key not in pairs.values()}
+    rest_old = {key: launches for key, launches in old.items() if key not in pairs}
+    rest_new = {key: launches for key, launches in new.items() if key not in pairs.values()}
     pairs.update(_alike(rest_old, rest_new, base_source, head_source))
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for before, after in pairs.items():
         # by label first, then by what was specialized
-        found.update(
+        names.update(
             pairing.greedily(
                 _each_once(old[before]),
                 _each_once(new[after]),
-                lambda row: (row.label, specialization(row)),
-                lambda row: row.label,
+                lambda launch: (launch.label, specialization(launch)),
+                lambda launch: launch.label,
                 specialization,
             )
         )
-    return found
+    return names
 
 
 _Kernel = tuple[str, str]
@@ -79,25 +79,24 @@ _Kernels = Mapping[_Kernel, list[Launch]]
 
 
 def _by_kernel(launches: Iterable[Launch]) -> _Kernels:
-    rows: dict[_Kernel, list[Launch]] = defaultdict(list)
-    for launch in sorted(launches, key=lambda row: (row.id, row.target)):
-        rows[launch.workload, launch.kernel].append(launch)
-    return dict(rows)
+    by_kernel: dict[_Kernel, list[Launch]] = defaultdict(list)
+    for launch in sorted(launches, key=lambda each: (each.id, each.target)):
+        by_kernel[launch.workload, launch.kernel].append(launch)
+    return dict(by_kernel)
 
 
 def _each_once(launches: Iterable[Launch]) -> list[Launch]:
-    """One of each id, whatever target it is for."""
     return list({launch.id: launch for launch in launches}.values())
 
 
 def _same_source(old: _Kernels, new: _Kernels) -> dict[_Kernel, _Kernel]:
     pairs: dict[_Kernel, _Kernel] = {}
-    for key, rows in old.items():
-        digests = {row.source_digest for row in rows}
+    for key, launches in old.items():
+        digests = {launch.source_digest for launch in launches}
         same = [
             other
             for other, theirs in new.items()
-            if other not in pairs.values() and digests & {row.source_digest for row in theirs}
+            if other not in pairs.values() and digests & {launch.source_digest for launch in theirs}
         ]
         if same:
             pairs[key] = max(same, key=lambda other: (other[1] == key[1], _name_likeness(key, other)))
@@ -108,8 +107,8 @@ def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Sourc
     """Pairs from the most alike down."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
-    before = {key: _lines(base_source(rows[0]), key[1]) for key, rows in old.items()}
-    after = {key: _lines(head_source(rows[0]), key[1]) for key, rows in new.items()}
+    before = {key: _lines(base_source(launches[0]), key[1]) for key, launches in old.items()}
+    after = {key: _lines(head_source(launches[0]), key[1]) for key, launches in new.items()}
     scored = []
     for key, ours in before.items():
         for other, theirs in after.items():

@@ -11,14 +11,14 @@ from irdiff.worker import protocol
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which launches of one workload count; the frontend is run for these alone."""
+    """Launches of one workload that count; the frontend is run for these alone."""
 
     tiers: tuple[str, ...]
     """None means all."""
     labels: tuple[str, ...]
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool = True
-    """Whether the frontend is run while launches are captured, so that they have an input digest."""
+    """The frontend runs while launches are captured, and gives them an input digest."""
     configs: int | None = None
     """The most configs of an autotuner that count, from the first; None: all."""
 

@@ -48,7 +48,7 @@ def _pointers(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> I
     """Pointers that differ, and those that a workload read in place of the content."""
     base, head = (corpus.pointers for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
-    read = {path for row in captured for catalog in row.catalogs for path in catalog.read}
+    read = {path for of_workload in captured for catalog in of_workload.catalogs for path in catalog.read}
     if names := sorted(differing | (read & (base.keys() | head.keys()))):
         stands = "a pointer of git-lfs stands" if len(names) == 1 else "pointers of git-lfs stand"
         yield f"the content of {first_few(names, _SHOWN)} was not compared: {stands} for it"
@@ -58,7 +58,12 @@ def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorklo
     """Those whose commit differs, and those in which a program looked for a file."""
     base, head = (corpus.absent_submodules for corpus in corpora)
     differing = {path for path, _ in base.items() ^ head.items()}
-    places = {place.lstrip("/") for row in captured for catalog in row.catalogs for place in catalog.missing}
+    places = {
+        place.lstrip("/")
+        for of_workload in captured
+        for catalog in of_workload.catalogs
+        for place in catalog.missing
+    }
     wanted = {path for path in {*base, *head} if any(f"{place}/".startswith(f"{path}/") for place in places)}
     if names := sorted(differing | wanted):
         why = (
@@ -69,15 +74,15 @@ def _absent_submodules(corpora: Sides[Corpus], captured: Sequence[CapturedWorklo
 
 def _ignored(corpora: Sides[Corpus], captured: Sequence[CapturedWorkload]) -> Iterator[str]:
     """Files that programs looked for, and that lie in the working tree alone."""
-    found = {
+    missing = {
         name
-        for row in captured
-        for corpus, catalog in corpora.zip(row.catalogs)
+        for of_workload in captured
+        for corpus, catalog in corpora.zip(of_workload.catalogs)
         for place in (catalog.missing if corpus.ignored else ())
         if corpus.ignored and (name := corpus.ignored.at(place))
     }
-    if found:
-        yield f"programs looked for {first_few(sorted(found), _SHOWN)}, which git ignores: no side had it"
+    if missing:
+        yield f"programs looked for {first_few(sorted(missing), _SHOWN)}, which git ignores: no side had it"
 
 
 def _pins(sides: Sides[Side]) -> Iterator[str]:

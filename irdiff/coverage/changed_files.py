@@ -37,10 +37,10 @@ def of_revisions(
     for path, cases in compiled.items():
         readers[path] |= cases
     called: Sides[set[tuple[str, int]]] = Sides(base=set(), head=set())
-    for row in captured:
-        for place, catalog, names in zip(places, row.catalogs, called, strict=True):
+    for of_workload in captured:
+        for place, catalog, names in zip(places, of_workload.catalogs, called, strict=True):
             for path, _, line in (name.rpartition(":") for name in catalog.called):
-                names.update((found, int(line)) for found in place.of(path))
+                names.update((each, int(line)) for each in place.of(path))
     return Reach(
         files=tuple(
             ChangedFile(
@@ -59,48 +59,52 @@ def of_revisions(
 
 
 def _compiled(pairs: Iterable[Pair], places: Sides[_Places]) -> dict[str, set[str]]:
-    """By path, the cases for which the frontend compiled a function of the file."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """The cases for which the frontend compiled a function of the file, by path."""
+    cases_by_path: dict[str, set[str]] = defaultdict(set)
     for pair in pairs:
         for place, launch in ((places.base, pair.base), (places.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
                 for path in place.of(source):
-                    found[path].add(pair.id)
-    return found
+                    cases_by_path[path].add(pair.id)
+    return cases_by_path
 
 
 def _read(
     pairs: Iterable[Pair], captured: Iterable[CapturedWorkload], places: Sides[_Places]
 ) -> dict[str, set[str]]:
-    """By path, the cases of the workloads that opened the file."""
+    """The cases of the workloads that opened the file, by path."""
     launched: dict[tuple[str, str], set[str]] = defaultdict(set)
     for pair in pairs:
         if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
             launched[pair.workload, pair.target.name].add(pair.id)
-    found: dict[str, set[str]] = defaultdict(set)
-    for row in captured:
-        for place, catalog in places.zip(row.catalogs):
+    cases_by_path: dict[str, set[str]] = defaultdict(set)
+    for of_workload in captured:
+        for place, catalog in places.zip(of_workload.catalogs):
             for path in (path for name in catalog.read for path in place.of(name)):
-                found[path] |= launched[row.workload, row.target.name]
-    return found
+                cases_by_path[path] |= launched[of_workload.workload, of_workload.target.name]
+    return cases_by_path
 
 
 def _not_run(
     paths: Sides[str], corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
 ) -> tuple[str, ...]:
-    """Changed functions and new kernels of a file that neither side ran or compiled; of a file that no launch
-    reads none, unless it holds kernels: it is a test or a script.
+    """Changed functions and new kernels that neither side ran or compiled.
+
+    None of a file that no launch reads, unless it holds kernels: it is a test or a script.
     """
     files = corpora.zip(paths).map(lambda side: side[0].root / side[1])
     if not paths.head.endswith(".py") or not files.head.is_file():
         return ()
     texts = files.map(lambda file: file.read_text("utf-8", "replace") if file.is_file() else "")
-    found = [
-        row.name
-        for row in changed_functions(*texts)
-        if all((path, line) not in names for path, line, names in zip(paths, row.lines, called, strict=True))
+    names_not_run = [
+        of_workload.name
+        for of_workload in changed_functions(*texts)
+        if all(
+            (path, line) not in names
+            for path, line, names in zip(paths, of_workload.lines, called, strict=True)
+        )
     ]
-    return tuple(found) if is_read or _KERNEL.search(texts.head) else ()
+    return tuple(names_not_run) if is_read or _KERNEL.search(texts.head) else ()
 
 
 def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
@@ -123,24 +127,24 @@ class _Places:
 
     def __init__(self, corpus: Corpus) -> None:
         self._root = corpus.root
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._by_name: dict[str, tuple[str, ...]] = {}
 
     def of(self, name: str) -> tuple[str, ...]:
-        """The file itself and the links of the repository that lead to it: who follows a link reads it."""
-        if name not in self._known:
+        """The file and the links of the repository that lead to it: who follows a link reads it."""
+        if name not in self._by_name:
             path, root = self._root / name, self._root.resolve()
             places = [place for place in _links(path) if place.is_relative_to(self._root)]
-            found = [str(place.relative_to(self._root)) for place in places]
+            inside = [str(place.relative_to(self._root)) for place in places]
             real = path.resolve()
-            self._known[name] = (
-                *found,
+            self._by_name[name] = (
+                *inside,
                 *([str(real.relative_to(root))] if real.is_relative_to(root) else ()),
             )
-        return self._known[name]
+        return self._by_name[name]
 
 
 def _links(path: Path, left: int = _MAX_LINKS) -> Iterator[Path]:
-    """Every symbolic link that is followed on the way to a file, by its own place."""
+    """Every symbolic link on the way to a file, by its own place."""
     for place in (*reversed(path.parents), path):
         if left and place.is_symlink():
             link = Path(os.path.normpath(place))  # above it there is no other
@@ -157,7 +161,7 @@ _RUN_BY_THE_FRONTEND = "constexpr_function"
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedFunction:
-    """One that does not do the same on both sides, or a kernel that base does not have."""
+    """A function that differs between the sides, or a kernel that base does not have."""
 
     name: str
     """With its class: `SwiGLU.forward`."""
@@ -166,7 +170,7 @@ class ChangedFunction:
 
 
 def changed_functions(base: str, head: str) -> list[ChangedFunction]:
-    """Nothing for a text that is no Python."""
+    """None for a text that is no Python."""
     try:
         ours, theirs = (dict(_functions(ast.parse(text), "")) for text in (base, head))
     except (SyntaxError, ValueError):
@@ -198,6 +202,6 @@ def _first_line(node: _Function) -> int:
 
 
 def _meaning(node: _Function) -> str:
-    """Of its body, and of a kernel's decorators; those of others are run where the file is imported."""
+    """Decorators count for kernels alone: those of others run where the file is imported."""
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     return "\n".join(map(ast.dump, [*body, *(node.decorator_list if _is_kernel(node) else ())]))
