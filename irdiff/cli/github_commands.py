@@ -26,9 +26,9 @@ from irdiff.cli.runs_commands import merged
 from irdiff.cli.store_commands import parse_size
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.github import actions, api, asked, comment
+from irdiff.github import actions, api, comment, comment_commands
 from irdiff.github.api import Client
-from irdiff.github.asked import Asked
+from irdiff.github.comment_commands import CommentCommand
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edit_coverage, escape, markdown
 from irdiff.resolve import sides
@@ -86,9 +86,11 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
 @click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> None:
     """Find what a maintainer asked to compare this commit with, in the record of `github obey`."""
-    found = asked.read(comment.find_own(api.of_environment(), number, asked.KEY), head)
-    out.write_text(asked.record(found, head) if found else "", encoding="utf-8")
-    click.echo(f"asked for: {asked.in_words(found)}" if found else "nothing was asked for at this commit")
+    found = comment_commands.read(comment.find_own(api.of_environment(), number, comment_commands.KEY), head)
+    out.write_text(comment_commands.record(found, head) if found else "", encoding="utf-8")
+    click.echo(
+        f"asked for: {comment_commands.in_words(found)}" if found else "nothing was asked for at this commit"
+    )
 
 
 @github_group.command("obey")
@@ -101,12 +103,14 @@ def obey_command(event: Path) -> None:
         click.echo(f"not obeyed: {said['login']} may not write to {hub.repository}")
         return
     try:
-        wanted = asked.parse(said["body"])
+        wanted = comment_commands.parse(said["body"])
     except UsageError as error:
-        _answer(hub, said, f"{escape.markdown(error.what)}\n\n{escape.fence(asked.USAGE.splitlines())}")
+        _answer(
+            hub, said, f"{escape.markdown(error.what)}\n\n{escape.fence(comment_commands.USAGE.splitlines())}"
+        )
         return
     if wanted is None:
-        _answer(hub, said, escape.fence(asked.USAGE.splitlines()))
+        _answer(hub, said, escape.fence(comment_commands.USAGE.splitlines()))
     else:
         _compare_again(hub, said, wanted)
 
@@ -129,7 +133,7 @@ def _comment_of(event: Path) -> dict[str, Any]:
         raise UsageError("the event is not of a comment") from error
 
 
-def _compare_again(hub: Client, said: dict[str, Any], wanted: Asked) -> None:
+def _compare_again(hub: Client, said: dict[str, Any], wanted: CommentCommand) -> None:
     """Records the command for the commit at hand, then starts the comparison of that commit again.
 
     The pull request's code never runs in this job: it would with the rights of the default branch, whose
@@ -141,11 +145,11 @@ def _compare_again(hub: Client, said: dict[str, Any], wanted: Asked) -> None:
         when = "when it has ended" if newest else f"when `{COMPARING}` has run for {head[:12]}"
         _answer(hub, said, f"a comparison of this commit is on its way: ask again {when}.")
         return
-    words = escape.code(asked.in_words(wanted))
+    words, record = escape.code(comment_commands.in_words(wanted)), comment_commands.record(wanted, head)
     link = f" ([run]({escape.url(newest.url)}))" if newest.url else ""
     who = escape.code(said["login"])
     text = (
-        f"{asked.record(wanted, head)}\n{who} asked for {words} at {escape.code(head[:12])}{link}. "
+        f"{record}\n{who} asked for {words} at {escape.code(head[:12])}{link}. "
         "The report is updated when it is done; if nothing starts, re-run that job by hand."
     )
     _answer(hub, said, text)
@@ -155,7 +159,7 @@ def _compare_again(hub: Client, said: dict[str, Any], wanted: Asked) -> None:
 
 
 def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
-    posted = comment.post(hub, said["pull"], lambda limit: text[:limit], key=asked.KEY)
+    posted = comment.post(hub, said["pull"], lambda limit: text[:limit], key=comment_commands.KEY)
     click.echo(escape.terminal(f"answered: comment {posted.done}"))
 
 
@@ -235,8 +239,12 @@ def plan_command(
 ) -> None:
     """Print what to compare, and whether anything can change: if not, no other job need start."""
     store = repository.open_store(Path.cwd(), config)
-    wanted = asked.read(asked_path.read_text("utf-8"), head) if asked_path and asked_path.is_file() else None
-    wanted = wanted or Asked(base=None, tiers=None, targets=(), cases=())
+    wanted = (
+        comment_commands.read(asked_path.read_text("utf-8"), head)
+        if asked_path and asked_path.is_file()
+        else None
+    )
+    wanted = wanted or CommentCommand(base=None, tiers=None, targets=(), cases=())
     start = wanted.base or (repository.merge_base(store, base, head) if merge_base else base)
     start, head = (
         repository.commit_of(store, side) if sides.is_revision(side) else side for side in (start, head)
@@ -255,7 +263,9 @@ def plan_command(
     )
 
 
-def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
+def _write_where_nothing_can_change(
+    base: str, head: str, wanted: CommentCommand, out: Path, config: Config
+) -> bool:
     found = sides.preflight(base, head, _SIDE_OPTIONS, config)
     if found is None:
         return False

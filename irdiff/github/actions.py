@@ -38,10 +38,10 @@ class ActionsCache:
 
 
 def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None:
-    """The newest run of a workflow for a commit of a pull request, leaving out those that did nothing."""
-    rows = _runs(client, workflow, head_sha=commit, event="pull_request")
-    found = [row for row in rows if row.get("conclusion") != "skipped"]
-    newest = max(found, key=lambda row: int(row["run_number"]), default=None)
+    """For a commit of a pull request, leaving out runs that did nothing."""
+    runs = _runs(client, workflow, head_sha=commit, event="pull_request")
+    real = [run for run in runs if run.get("conclusion") != "skipped"]
+    newest = max(real, key=lambda run: int(run["run_number"]), default=None)
     if newest is None:
         return None
     return WorkflowRun(
@@ -63,17 +63,19 @@ def rerun(client: Client, run: WorkflowRun) -> None:
 
 
 def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
-    """Downloads the newest artifact of that name as the zip file that it is; False where there is none.
+    """Downloads the newest artifact of that name as a zip file; False where there is none.
 
-    Raises GithubError, where it is larger than any run too.
+    Raises GithubError, also for one that is larger than any run.
     """
     parameters = {"name": name, "per_page": _PAGE}
     path = f"/actions/runs/{run_id}/artifacts"
-    rows = client.rest("GET", path, to="list what the run kept", parameters=parameters)["artifacts"]
-    mine = [row for row in rows if row.get("name") == name and not row.get("expired")]
+    artifacts = client.rest("GET", path, to="list what the run kept", parameters=parameters)["artifacts"]
+    mine = [
+        artifact for artifact in artifacts if artifact.get("name") == name and not artifact.get("expired")
+    ]
     if not mine:
         return False
-    newest = max(mine, key=lambda row: int(row["id"]))
+    newest = max(mine, key=lambda artifact: int(artifact["id"]))
     limit = run_archive.MAX_ARCHIVE_BYTES
     if int(newest.get("size_in_bytes") or 0) > limit:
         raise GithubError(f"the artifact {name} has more than {limit} bytes")
@@ -83,40 +85,40 @@ def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
 
 
 def fetch_from_newest(client: Client, workflow: str, branch: str, name: str, place: Path) -> int | None:
-    """Downloads an artifact from the newest run of a workflow that has it; the run, or None where none has.
+    """Returns the run that it is of, or None.
 
     Runs that a pull request started do not count: those keep what they like, under any name.
     """
-    rows = _runs(client, workflow, branch=branch)
-    numbers = [int(row["id"]) for row in rows if row.get("event") in ("schedule", "workflow_dispatch")]
+    runs = _runs(client, workflow, branch=branch)
+    numbers = [int(run["id"]) for run in runs if run.get("event") in ("schedule", "workflow_dispatch")]
     newest_first = sorted(numbers, reverse=True)
     return next((run for run in newest_first if fetch_artifact(client, run, name, place)), None)
 
 
 def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
-    """Jobs that failed and the step that each failed in, as GitHub knows it: who runs them names them."""
+    """Failed jobs with their failed step, as GitHub names them."""
     path = f"/actions/runs/{run_id}/jobs"
-    rows = client.rest("GET", path, to="list the jobs of the run", parameters={"per_page": _PAGE})["jobs"]
-    found = []
-    for job in [row for row in rows if row.get("conclusion") in _FAILED][:20]:
+    jobs = client.rest("GET", path, to="list the jobs of the run", parameters={"per_page": _PAGE})["jobs"]
+    failed = []
+    for job in [each for each in jobs if each.get("conclusion") in _FAILED][:20]:
         steps = [step for step in job.get("steps") or () if step.get("conclusion") in _FAILED]
         lines = tuple(f"failed in the step: {str(step.get('name'))[:200]}" for step in steps[:5])
-        found.append(PartFailure(step=f"job {str(job.get('name'))[:100]}", code=1, lines=lines))
-    return tuple(found)
+        failed.append(PartFailure(step=f"job {str(job.get('name'))[:100]}", code=1, lines=lines))
+    return tuple(failed)
 
 
 def may_write(client: Client, login: str) -> bool:
-    """Whether somebody may push to the repository; the role that a comment states is not used."""
+    """By the right to push; the role that a comment states is not used."""
     if not _LOGIN.fullmatch(login):
         raise UsageError(f"{login[:100]!a} is not the name of an account")
-    found = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
-    return found.get("permission") in {"admin", "write"}  # `maintain` is `write` here
+    answer = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
+    return answer.get("permission") in {"admin", "write"}  # `maintain` is `write` here
 
 
 def pull_request(client: Client, number: int) -> tuple[str, bool]:
-    """Its newest commit, and whether it is open."""
-    found = client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
-    return str(found["head"]["sha"]), found["state"] == "open"
+    """The newest commit, and whether it is open."""
+    answer = client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
+    return str(answer["head"]["sha"]), answer["state"] == "open"
 
 
 def react(client: Client, comment: int, content: str) -> None:
@@ -128,32 +130,35 @@ def react(client: Client, comment: int, content: str) -> None:
 
 
 def caches(client: Client, prefix: str) -> Iterator[ActionsCache]:
-    """Every cache whose key begins with `prefix`."""
-    for row in client.listed("/actions/caches", {"key": prefix}, to="list caches", within="actions_caches"):
+    for cache in client.listed("/actions/caches", {"key": prefix}, to="list caches", within="actions_caches"):
         yield ActionsCache(
-            number=int(row["id"]),
-            ref=str(row["ref"]),
-            key=str(row["key"]),
-            size_bytes=int(row["size_in_bytes"]),
-            last_used=str(row["last_accessed_at"]),
+            number=int(cache["id"]),
+            ref=str(cache["ref"]),
+            key=str(cache["key"]),
+            size_bytes=int(cache["size_in_bytes"]),
+            last_used=str(cache["last_accessed_at"]),
         )
 
 
-def to_remove(rows: list[ActionsCache], closed: set[int], max_bytes: int) -> list[ActionsCache]:
+def to_remove(present: list[ActionsCache], closed: set[int], max_bytes: int) -> list[ActionsCache]:
     """Caches of closed pull requests, then those that were unused longest until the rest fits. Pure."""
-    gone = [row for row in rows if (number := pull_request_of(row)) is not None and number in closed]
-    kept = sorted((row for row in rows if row not in gone), key=lambda row: row.last_used, reverse=True)
+    gone = [cache for cache in present if (number := pull_request_of(cache)) is not None and number in closed]
+    kept = sorted(
+        (cache for cache in present if cache not in gone),
+        key=lambda cache: cache.last_used,
+        reverse=True,
+    )
     total = 0
-    for row in kept:
-        total += row.size_bytes
+    for cache in kept:
+        total += cache.size_bytes
         if total > max_bytes:
-            gone.append(row)
+            gone.append(cache)
     return gone
 
 
 def pull_request_of(cache: ActionsCache) -> int | None:
-    found = re.fullmatch(r"refs/pull/(\d{1,9})/(?:merge|head)", cache.ref)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"refs/pull/(\d{1,9})/(?:merge|head)", cache.ref)
+    return int(match[1]) if match else None
 
 
 def remove_cache(client: Client, cache: ActionsCache) -> None:

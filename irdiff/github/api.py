@@ -109,10 +109,10 @@ class Client:
     def listed(
         self, path: str, parameters: Mapping[str, Any], *, to: str, within: str | None = None
     ) -> Iterator[Any]:
-        """The rows of all pages; `within` names the list in each answer that is not one."""
+        """All pages; `within` names the list in an answer that is none."""
         for page in range(1, _MAX_PAGES + 1):
-            asked = {**parameters, "per_page": _PAGE, "page": page}
-            answer = self.rest("GET", path, to=to, parameters=asked)
+            query = {**parameters, "per_page": _PAGE, "page": page}
+            answer = self.rest("GET", path, to=to, parameters=query)
             rows = answer[within] if within else answer
             yield from rows
             if len(rows) < _PAGE:
@@ -174,7 +174,7 @@ class Client:
         )
 
     def _delay(self, error: GithubException, attempt: int) -> float | None:
-        """Seconds until it makes sense to try again; None where it never does."""
+        """Seconds; None where another try never helps."""
         grown: float = 2.0**attempt
         if error.status >= 500:
             return _SERVER_ERROR_S * grown
@@ -214,7 +214,7 @@ class Client:
 
     def _shown(self, error: GithubException) -> str:
         first = error.data.get("message") if isinstance(error.data, dict) else error.message
-        parts = [first, *(row.get("message") for row in _errors(error))]
+        parts = [first, *(each.get("message") for each in _errors(error))]
         return self._without_token("; ".join(str(part) for part in parts if part) or "no message")
 
     def _without_token(self, text: str) -> str:
@@ -233,11 +233,11 @@ def of_environment(repository: str | None = None, api_url: str | None = None) ->
 
 def _errors(error: GithubException) -> list[dict[str, Any]]:
     rows = error.data.get("errors") if isinstance(error.data, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
 
 
 def _graphql_types(error: GithubException) -> set[str]:
-    return {str(row.get("type")) for row in _errors(error)}
+    return {str(each.get("type")) for each in _errors(error)}
 
 
 def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
@@ -254,7 +254,7 @@ def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
 
 
 def _checked_host(api_url: str, *, queried: bool = False) -> str:
-    """Checks the host that is asked: TLS only, or this very machine. An API's address has no query."""
+    """Only TLS, or this very machine. An API's address has no query."""
     parts = urlsplit(api_url)
     if not parts.hostname or parts.username or parts.fragment or (parts.query and not queried):
         raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")

@@ -25,7 +25,7 @@ _MAX_DESCRIPTION = 140
 
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
-    """An annotation of a file, with the names of the checks API."""
+    """With the names of the checks API."""
 
     path: str
     annotation_level: str
@@ -37,8 +37,7 @@ class Annotation:
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
     """One for each broken case, then one for each change group at its representative's source.
 
-    `root` is where the corpus lies in the repository; what lies elsewhere is left out. The paths of a
-    repository of kernels are its own.
+    root: the corpus's folder in the repository; other files are left out. A repository of kernels has its own paths.
     """
     root = "" if run.head.revision else root
     return tuple([*_of_broken(run, root), *_of_groups(run, root)][:MAX_ANNOTATIONS])
@@ -88,7 +87,7 @@ def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
 
 
 def _place(run: Run, case: Case, root: str) -> tuple[str | None, int]:
-    """The file and line of the kernel's `def`; None where the run names no file that lies below `root`."""
+    """None where the run names no file below `root`."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     if launch is None:
         return None, 1
@@ -115,7 +114,7 @@ class CheckRun:
 
 
 def publish(client: Client, check: CheckRun) -> str:
-    """A check run, or a commit status where the token may publish none; says which. Raises GithubError."""
+    """Falls back to a commit status; says which. Raises GithubError."""
     try:
         _publish_check(client, check)
     except ForbiddenError:
@@ -129,8 +128,11 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
     }
-    rows = [_as_sent(annotation) for annotation in check.annotations]
-    batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
+    annotations = [_as_sent(annotation) for annotation in check.annotations]
+    batches = [
+        annotations[at : at + ANNOTATIONS_PER_REQUEST]
+        for at in range(0, len(annotations), ANNOTATIONS_PER_REQUEST)
+    ]
     request = {
         "name": check.name,
         "head_sha": check.commit,
@@ -139,9 +141,9 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "output": {**output, "annotations": batches[0] if batches else []},
         **({"details_url": check.details_url} if check.details_url else {}),
     }
-    made = client.rest("POST", "/check-runs", request, to="publish a check")
+    answer = client.rest("POST", "/check-runs", request, to="publish a check")
     for batch in batches[1:]:  # each request adds its annotations to those before
-        path = f"/check-runs/{int(made['id'])}"
+        path = f"/check-runs/{int(answer['id'])}"
         client.rest("PATCH", path, {"output": {**output, "annotations": batch}}, to="annotate a check")
 
 

@@ -68,7 +68,7 @@ class Posted:
     minimized: int
 
 
-_Row = Mapping[str, Any]
+_Comment = Mapping[str, Any]
 """As `_FIND` asks for it."""
 
 
@@ -93,11 +93,10 @@ def post(
     commit: str | None = None,
     pushed: Pushed | None = None,
 ) -> Posted:
-    """Brings the comment up to date. `render` gives the report in at most so many characters.
+    """Brings the comment up to date.
 
-    With `pushed`, the comment says what is new since the commit that it was of before.
-
-    With `commit`, nothing is written where the pull request's head is another one: its own run is on the way.
+    render: gives the report in at most so many characters. pushed: the comment says what is new since its former
+    commit. commit: nothing is written where the pull request's head is another one, whose own run is on the way.
     Raises GithubError.
     """
     for limit in _LIMITS:
@@ -120,7 +119,7 @@ def _post(
             return Posted(done=Done.CLOSED, url=None, minimized=0)
         if commit is not None and pull["headRefOid"] != commit:
             return Posted(done=Done.MOVED_ON, url=None, minimized=0)
-        shown = [row for row in ours if not row["isMinimized"]]
+        shown = [comment for comment in ours if not comment["isMinimized"]]
         whole = appended(text, pushed, shown[-1]["body"] if shown else None)
         if len(whole) > MAX_BODY:
             raise TooLongError("the comment with what it keeps of its groups is too long")
@@ -128,8 +127,8 @@ def _post(
             done, url = _write(client, number, whole, shown[-1] if shown else None)
         except NotSentError:
             continue  # it may be there: look again before writing a second one
-        for row in shown[:-1]:
-            client.graphql(_MINIMIZE, {"id": row["id"]}, to="minimize an older comment")
+        for comment in shown[:-1]:
+            client.graphql(_MINIMIZE, {"id": comment["id"]}, to="minimize an older comment")
         return Posted(done=done, url=url, minimized=max(0, len(shown) - 1))
     raise GithubUnreachableError(
         f"could not write the comment on pull request {number}: no clear answer from {client.host}",
@@ -137,14 +136,14 @@ def _post(
     )
 
 
-def _write(client: Client, number: int, text: str, known: _Row | None) -> tuple[Done, str | None]:
-    if known is None:
+def _write(client: Client, number: int, text: str, present: _Comment | None) -> tuple[Done, str | None]:
+    if present is None:
         path, to = f"/issues/{number}/comments", "write the comment"
         answer = client.rest("POST", path, {"body": text}, to=to, repeatable=False)
         return Done.CREATED, _url(answer)
-    if known["body"].replace("\r\n", "\n").rstrip() == text.rstrip():
+    if present["body"].replace("\r\n", "\n").rstrip() == text.rstrip():
         return Done.UNCHANGED, None
-    path = f"/issues/comments/{known['databaseId']}"
+    path = f"/issues/comments/{present['databaseId']}"
     return Done.UPDATED, _url(client.rest("PATCH", path, {"body": text}, to="update the comment"))
 
 
@@ -153,25 +152,25 @@ def _url(answer: Any) -> str | None:
     return str(url) if url else None
 
 
-def _find(client: Client, number: int, mark: str) -> tuple[_Row, list[_Row]]:
+def _find(client: Client, number: int, mark: str) -> tuple[_Comment, list[_Comment]]:
     """The pull request, and the comments of this account that carry the marker, the oldest first."""
-    ours: list[_Row] = []
+    ours: list[_Comment] = []
     after: str | None = None
     pull: Any = None
     for _ in range(_MAX_PAGES):
         variables = {"owner": client.owner, "name": client.name, "number": number, "after": after}
-        rows = client.graphql(_FIND, variables, to=f"read pull request {number}")
-        pull = (rows.get("repository") or {}).get("pullRequest")
+        answer = client.graphql(_FIND, variables, to=f"read pull request {number}")
+        pull = (answer.get("repository") or {}).get("pullRequest")
         if not pull:
             raise GithubError(
                 f"{client.repository} has no pull request {number}, or the token cannot see it",
                 hint="check --repo and --pr",
             )
-        viewer = _plain_login(rows["viewer"])
+        viewer = _plain_login(answer["viewer"])
         ours += [
-            row
-            for row in pull["comments"]["nodes"]
-            if _plain_login(row.get("author")) == viewer and row["body"].lstrip().startswith(mark)
+            comment
+            for comment in pull["comments"]["nodes"]
+            if _plain_login(comment.get("author")) == viewer and comment["body"].lstrip().startswith(mark)
         ]
         page = pull["comments"]["pageInfo"]
         if not page["hasNextPage"]:
@@ -181,7 +180,7 @@ def _find(client: Client, number: int, mark: str) -> tuple[_Row, list[_Row]]:
 
 
 def find_own(client: Client, number: int, key: str) -> str | None:
-    """The text of this account's newest comment with a key; None where there is none."""
+    """None where there is none."""
     _, ours = _find(client, number, marker(key))
     return ours[-1]["body"] if ours else None
 
@@ -192,17 +191,17 @@ def _plain_login(actor: Mapping[str, Any] | None) -> str | None:
 
 
 def find_pull_request(client: Client, head: str, commit: str) -> int | None:
-    """The open pull request of `OWNER:BRANCH` at a commit; None where there is none (any more).
+    """The open pull request of `OWNER:BRANCH` at a commit, if any.
 
-    For runs of forks, whose event names no pull request: both arguments come from the event, not the run.
+    The event of a fork's run names no pull request: both arguments come from the event, not the run.
     """
-    rows: Any = client.rest(
+    pulls: Any = client.rest(
         "GET",
         "/pulls",
         to="look for the pull request",
         parameters={"head": head, "state": "open", "per_page": 100},
     )
-    numbers = [int(row["number"]) for row in rows if row["head"]["sha"] == commit]
+    numbers = [int(pull["number"]) for pull in pulls if pull["head"]["sha"] == commit]
     return numbers[0] if numbers else None
 
 
@@ -225,7 +224,7 @@ class Pushed:
 
     commit: str
     groups: Mapping[str, str]
-    """A digest of its cases and edits by the digest of each group's id."""
+    """A digest of its cases and their changes, by the digest of each group's id."""
 
 
 def of_run(run: Run, commit: str | None) -> Pushed | None:
@@ -236,23 +235,23 @@ def of_run(run: Run, commit: str | None) -> Pushed | None:
 
 
 def appended(text: str, now: Pushed | None, former: str | None) -> str:
-    """The body of a comment with what changed since the former body, below its first line."""
+    """Adds what changed since the former body, below the first line."""
     if now is None:
         return text
     before = next((pushed for pushed in _read(former or "") if pushed.commit != now.commit), None)
     kept = [now, *([before] if before else [])]
-    rows = json.dumps([[pushed.commit, dict(pushed.groups)] for pushed in kept])
+    kept_groups = json.dumps([[pushed.commit, dict(pushed.groups)] for pushed in kept])
     if before:
         sentence = run_changes.counts(before.groups, now.groups).sentence(before.commit[:7])
-        text = _FIRST.sub(lambda found: f"{found[0]}\n{sentence}\n", text, count=1)
-    return f"{text.rstrip()}\n<!-- irdiff:groups:{rows} -->\n"
+        text = _FIRST.sub(lambda match: f"{match[0]}\n{sentence}\n", text, count=1)
+    return f"{text.rstrip()}\n<!-- irdiff:groups:{kept_groups} -->\n"
 
 
 def _read(body: str) -> list[Pushed]:
-    found = _LINE.search(body)
-    if not found:
+    match = _LINE.search(body)
+    if not match:
         return []
     try:
-        return [Pushed(commit=commit, groups=groups) for commit, groups in json.loads(found[1])]
+        return [Pushed(commit=commit, groups=groups) for commit, groups in json.loads(match[1])]
     except ValueError:
         return []

@@ -49,28 +49,32 @@ def marker(key: str) -> str:
 def open_issues(client: Client) -> list[OpenIssue]:
     """Raises GithubError."""
     viewer = client.graphql(_VIEWER, {}, to="ask who the token is")["viewer"]["login"]
-    rows = client.listed("/issues", {"state": "open", "labels": LABEL}, to="list issues")
-    return [issue for row in rows if (issue := _issue(row, viewer))]
+    issues = client.listed("/issues", {"state": "open", "labels": LABEL}, to="list issues")
+    return [issue for row in issues if (issue := _issue(row, viewer))]
 
 
-def _issue(row: Mapping[str, Any], viewer: str) -> OpenIssue | None:
-    mark = _MARK.match((row.get("body") or "").lstrip())
-    author = (row.get("user") or {}).get("login")
-    if mark is None or author != viewer or "pull_request" in row:
+def _issue(answer: Mapping[str, Any], viewer: str) -> OpenIssue | None:
+    mark = _MARK.match((answer.get("body") or "").lstrip())
+    author = (answer.get("user") or {}).get("login")
+    if mark is None or author != viewer or "pull_request" in answer:
         return None
     return OpenIssue(
-        number=row["number"], key=mark[1], title=row["title"], body=row["body"], url=row["html_url"]
+        number=answer["number"],
+        key=mark[1],
+        title=answer["title"],
+        body=answer["body"],
+        url=answer["html_url"],
     )
 
 
-def write(client: Client, known: list[OpenIssue], key: str, title: str, text: str) -> tuple[IssueDone, str]:
-    """Opens the issue of a key, or brings it up to date; returns its address. Raises GithubError."""
+def write(client: Client, present: list[OpenIssue], key: str, title: str, text: str) -> tuple[IssueDone, str]:
+    """Opens or updates the issue of a key; returns its address. Raises GithubError."""
     body, title = f"{marker(key)}\n{text}"[:MAX_BODY], title[:250]
-    issue = next((issue for issue in known if issue.key == key), None)
+    issue = next((issue for issue in present if issue.key == key), None)
     if issue is None:
         wanted = {"title": title, "body": body, "labels": [LABEL]}
-        made: Any = client.rest("POST", "/issues", wanted, to="open an issue", repeatable=False)
-        return IssueDone.OPENED, str(made["html_url"])
+        answer: Any = client.rest("POST", "/issues", wanted, to="open an issue", repeatable=False)
+        return IssueDone.OPENED, str(answer["html_url"])
     if issue.body.replace("\r\n", "\n").rstrip() == body.rstrip() and issue.title == title:
         return IssueDone.UNCHANGED, issue.url
     client.rest("PATCH", f"/issues/{issue.number}", {"title": title, "body": body}, to="update the issue")

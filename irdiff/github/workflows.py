@@ -30,14 +30,12 @@ _ACTION = re.compile(r"([A-Za-z0-9][\w.-]{0,99})/([\w.-]{1,100})@([0-9a-f]{40})"
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What a repository needs of the workflows."""
-
     action: str
     """Where irdiff's actions are: `OWNER/NAME@COMMIT`, the whole commit."""
     version: str
     """Of that irdiff, for a reader."""
     is_compiler: bool
-    """Whether it is a checkout of Triton, whose sides may need a native build."""
+    """A checkout of Triton, whose sides may need a native build."""
     shards: int
     """Jobs that share the comparison of a pull request."""
     timing: bool
@@ -45,9 +43,9 @@ class Setup:
 
 
 def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
-    """Each workflow by its path in a repository. `templates` is the folder `reports/github`."""
-    found = _ACTION.fullmatch(wanted.action)
-    if not found:
+    """Workflows by path. `templates` is the folder `reports/github`."""
+    match = _ACTION.fullmatch(wanted.action)
+    if not match:
         raise UsageError(
             f"{wanted.action[:150]!a} is not OWNER/NAME@COMMIT with a whole commit id",
             hint="the repository and commit of irdiff, as GitHub has them",
@@ -65,7 +63,7 @@ def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
         keep_trailing_newline=True,
         trim_blocks=True,
     )
-    owner, name, commit = found.groups()
+    owner, name, commit = match.groups()
     values = {key: f"{repository}@{pin} # {tag}" for key, (repository, pin, tag) in PINS.items()}
     return {
         f".github/workflows/{workflow}.yml": environment.get_template(f"{workflow}.yml").render(

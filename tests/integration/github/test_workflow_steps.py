@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.github import asked
+from irdiff.github import comment_commands
 from irdiff.model import Verdict
 from tests.integration.github.fake_github import FakeGithub, WorkflowRun
 from tests.programs import examples
@@ -222,7 +222,7 @@ def test_commands_of_people_who_may_write(project, kernels):
     assert "`triton==3.8.0`" in ours.report()
     assert "| `sm_90` |" in ours.report()
     assert "gfx942" not in ours.report()
-    (record,) = filter(None, (asked.read(row.body, ours.head) for row in ours.hub.comments))
+    (record,) = filter(None, (comment_commands.read(row.body, ours.head) for row in ours.hub.comments))
     assert (record.base, record.targets) == ("triton==3.8.0", ("sm_90",))
 
     # after the next push it is as ever

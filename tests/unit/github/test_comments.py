@@ -7,8 +7,8 @@ import pytest
 
 from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
-from irdiff.github import asked, checks, comment
-from irdiff.github.asked import Asked
+from irdiff.github import checks, comment, comment_commands
+from irdiff.github.comment_commands import CommentCommand
 from irdiff.model import Sides, Verdict
 from irdiff.report import conclusion
 from tests.unit import runs
@@ -22,26 +22,32 @@ HEAD = COMMIT = "a" * 40
 def test_a_command_is_read_and_recorded_for_one_commit():
     for row in GOLDEN["command"]:
         lists = {name: tuple(row.get(name, ())) for name in ("targets", "cases")}
-        wanted = Asked(base=row.get("base"), tiers=tuple(row["tiers"]) if "tiers" in row else None, **lists)
-        assert asked.parse(row["text"]) == wanted
-        record = asked.record(wanted, HEAD)
-        assert asked.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
-        assert asked.read(record, "b" * 40) is None
-        assert asked.parse(f"/irdiff {asked.in_words(wanted)}") == wanted
+        wanted = CommentCommand(
+            base=row.get("base"), tiers=tuple(row["tiers"]) if "tiers" in row else None, **lists
+        )
+        assert comment_commands.parse(row["text"]) == wanted
+        record = comment_commands.record(wanted, HEAD)
+        assert (
+            comment_commands.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
+        )
+        assert comment_commands.read(record, "b" * 40) is None
+        assert comment_commands.parse(f"/irdiff {comment_commands.in_words(wanted)}") == wanted
 
 
 @pytest.mark.parametrize("comment", GOLDEN["refused"])
 def test_anything_else_is_no_command(comment):
     with pytest.raises(UsageError):
-        asked.parse(comment)
+        comment_commands.parse(comment)
 
 
 def test_a_record_is_checked_as_a_comment_is_and_what_is_none_asks_for_nothing():
     for words in ("compare x;id", "compare --target $(id)", "compare --tier other", "time"):
         with pytest.raises(UsageError):
-            asked.read(f"<!-- irdiff:record {HEAD} {words} -->", HEAD)
+            comment_commands.read(f"<!-- irdiff:record {HEAD} {words} -->", HEAD)
     cut = f"<!-- irdiff:record {HEAD} compare -->x<!-- a -->"[5:]
-    assert [asked.read(text, HEAD) for text in (None, "", "<!-- irdiff:record {} -->", cut)] == [None] * 4
+    assert [comment_commands.read(text, HEAD) for text in (None, "", "<!-- irdiff:record {} -->", cut)] == [
+        None
+    ] * 4
 
 
 PLACE = ("--repo", "o/n", "--pr", "7")

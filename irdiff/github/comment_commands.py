@@ -33,9 +33,7 @@ _MAX_WORDS = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What to compare a pull request with, and how much of the corpus."""
-
+class CommentCommand:
     base: str | None
     """None for where the pull request begins."""
     tiers: tuple[str, ...] | None
@@ -44,11 +42,11 @@ class Asked:
     cases: tuple[str, ...]
 
 
-def parse(comment: str) -> Asked | None:
-    """What the first line of a comment asks for; None for help. Raises UsageError for anything else."""
-    found = _COMMAND.fullmatch(comment.strip().partition("\n")[0].rstrip("\r"))
+def parse(comment: str) -> CommentCommand | None:
+    """None for help. Raises UsageError for anything but a command."""
+    match = _COMMAND.fullmatch(comment.strip().partition("\n")[0].rstrip("\r"))
     try:
-        words = shlex.split(found[1] or "") if found else None
+        words = shlex.split(match[1] or "") if match else None
     except ValueError:
         words = None
     if words is None or len(words) > _MAX_WORDS:
@@ -63,11 +61,11 @@ def parse(comment: str) -> Asked | None:
     raise AssertionError(words)
 
 
-def _compared(words: list[str]) -> Asked:
+def _compared(words: list[str]) -> CommentCommand:
     base = words.pop(0) if words and not words[0].startswith("-") else None
     if base is not None and (not _BASE.fullmatch(base) or ".." in base):
         raise UsageError(f"{base[:80]!a} is no revision or release", hint="/irdiff help")
-    given: dict[str, list[str]] = {name: [] for name in _WORDS}
+    values: dict[str, list[str]] = {name: [] for name in _WORDS}
     while words:
         name, _, value = words.pop(0).partition("=")
         if name not in _WORDS:
@@ -75,29 +73,30 @@ def _compared(words: list[str]) -> Asked:
         value = value or (words.pop(0) if words else "")
         if not _WORDS[name].fullmatch(value):
             raise UsageError(f"{name} cannot be {value[:80]!a}", hint="/irdiff help")
-        given[name].append(value)
-    tiers = () if "all" in given["--tier"] else tuple(given["--tier"]) or None
-    return Asked(base=base, tiers=tiers, targets=tuple(given["--target"]), cases=tuple(given["--case"]))
+        values[name].append(value)
+    tiers = () if "all" in values["--tier"] else tuple(values["--tier"]) or None
+    return CommentCommand(
+        base=base, tiers=tiers, targets=tuple(values["--target"]), cases=tuple(values["--case"])
+    )
 
 
-def record(asked: Asked, head: str) -> str:
+def record(command: CommentCommand, head: str) -> str:
     """The hidden line that holds a command for one commit."""
-    line = f"<!-- irdiff:record {head} {in_words(asked)} -->"
+    line = f"<!-- irdiff:record {head} {in_words(command)} -->"
     assert _RECORD.fullmatch(line)
     return line
 
 
-def read(comment: str | None, head: str) -> Asked | None:
-    """What a record asks for at a commit; None where it says nothing of it. Checked as a comment is."""
-    found = _RECORD.search(comment or "")
-    return parse(f"/irdiff {found[2]}") if found and found[1] == head else None
+def read(comment: str | None, head: str) -> CommentCommand | None:
+    """None where the record says nothing of this commit. Checked as a comment is."""
+    match = _RECORD.search(comment or "")
+    return parse(f"/irdiff {match[2]}") if match and match[1] == head else None
 
 
-def in_words(asked: Asked) -> str:
-    """The command that asks for it."""
-    words = ["compare", *([asked.base] if asked.base else [])]
-    if asked.tiers is not None:
-        words += [word for tier in asked.tiers or ("all",) for word in ("--tier", tier)]
-    words += [word for target in asked.targets for word in ("--target", target)]
-    words += [word for case in asked.cases for word in ("--case", case)]
+def in_words(command: CommentCommand) -> str:
+    words = ["compare", *([command.base] if command.base else [])]
+    if command.tiers is not None:
+        words += [word for tier in command.tiers or ("all",) for word in ("--tier", tier)]
+    words += [word for target in command.targets for word in ("--target", target)]
+    words += [word for case in command.cases for word in ("--case", case)]
     return " ".join(words)
