@@ -37,7 +37,7 @@ class Annotation:
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
     """One for each broken case, then one for each change group at its representative's source.
 
-    root: the corpus's folder in the repository; other files are left out. A repository of kernels has its own paths.
+    root: the corpus's folder in the repository; other files are left out.
     """
     root = "" if run.head.revision else root
     return tuple([*_of_broken(run, root), *_of_groups(run, root)][:MAX_ANNOTATIONS])

@@ -95,8 +95,8 @@ def post(
 ) -> Posted:
     """Brings the comment up to date.
 
-    render: gives the report in at most so many characters. pushed: the comment says what is new since its former
-    commit. commit: nothing is written where the pull request's head is another one, whose own run is on the way.
+    render: gives the report in at most so many characters. pushed: the comment says what is new since its
+    former commit. commit: nothing is written where the pull request's head is another one.
     Raises GithubError.
     """
     for limit in _LIMITS:
