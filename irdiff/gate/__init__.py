@@ -29,10 +29,9 @@ def evaluate(
     accepted: Sequence[Accepted] = (),
     today: datetime.date,
 ) -> Outcome:
-    """Every rule of the policy over the run. Passes only where no blocking finding is left unsettled.
+    """Passes only where every blocking finding is settled.
 
-    A run in which nothing was compared does not pass, unless there is nothing to compare: one compiler on
-    both sides.
+    A run in which nothing was compared does not pass, unless one compiler is on both sides.
     """
     of_case: dict[str, list[TimedCase]] = {case.id: [] for case in run.cases}
     unread: list[TimedCase] = []

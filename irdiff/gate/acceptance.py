@@ -64,7 +64,7 @@ class Accepted:
     normalizer: str = ""
     """The version of the normalizers that read the changes. Another one may give a change another digest."""
     changes: Mapping[str, Digest] = plain.field(default_factory=dict)
-    """Case id → digest of its concrete change, as of `Case.edit`."""
+    """Case id → `Case.edit`."""
 
     @model_validator(mode="after")
     def _is_of_changes_or_of_a_rule(self) -> Accepted:
@@ -122,7 +122,7 @@ def parse(tables: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
 
 
 def append(path: Path, entries: tuple[Accepted, ...], present: tuple[Accepted, ...]) -> None:
-    """Adds entries to the end of the file, and makes it where it is not there. Raises UsageError."""
+    """Raises UsageError."""
     text = "".join(_as_toml(entry) for entry in entries if entry not in present)
     try:
         if not path.exists():

@@ -19,8 +19,6 @@ REVIEW = "review"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Who takes findings on, why, under which issue, and until when."""
-
     owner: str
     reason: str
     issue: str
@@ -29,10 +27,9 @@ class Decision:
 
 
 def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
-    """The entries for each name: of a change group, a case, a rule, or `review`.
+    """For each name: a change group by number or (cut) id, a case, a rule, or `review`.
 
-    A group is named by its number in the run or by its id, which may be cut (`g:b140`). Raises UsageError for
-    a name that the run does not have: only what was seen can be accepted.
+    Raises UsageError for a name that the run does not have: only what was seen can be accepted.
     """
     rules = {rule.rule.id: rule for rule in outcome.rules}
     entries: list[Accepted] = []
@@ -47,7 +44,7 @@ def accept(run: Run, outcome: Outcome, names: Sequence[str], decision: Decision)
 
 
 def accept_groups(run: Run, names: Sequence[str], decision: Decision) -> tuple[Accepted, ...]:
-    """One entry for each change group, for all its cases in this run, or for one case. Raises UsageError."""
+    """One entry a change group or case. Raises UsageError."""
     changes = {case.id: case.edit for case in run.cases}
     entries = []
     for name in names:
@@ -132,7 +129,6 @@ def renew(run: Run, present: tuple[Accepted, ...], decision: Decision) -> tuple[
 
 
 def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
-    """A group, and the cases of it that the name stands for."""
     of_case = {member: group for group in run.groups for member in group.members}
     if name in of_case:
         return of_case[name], (name,)

@@ -15,7 +15,6 @@ _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
 
 
 def is_whole(run: Run) -> bool:
-    """Nothing of the corpus was left out of the run."""
     chosen = run.options
     return not chosen.cases and not chosen.tiers and chosen.shard == (1, 1)
 
@@ -33,10 +32,10 @@ def not_launched(run: Run) -> Iterator[tuple[str, Objection]]:
 
 
 def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
-    """How many cases must have been compared: of a small corpus at least one, and the share says the rest.
+    """At least one case of a small corpus, where the share says the rest.
 
-    A corpus is small where all of it was looked at, and no workload failed that may hide more launches. What
-    is new has nothing to be compared with.
+    A corpus is small where all of it was looked at and no workload failed that may hide launches. New
+    launches have nothing to be compared with.
     """
     hiding = any(case.verdict is Verdict.FAILING and not any(case.launches) for case in cases)
     old = sum(case.verdict is not Verdict.ADDED for case in cases)

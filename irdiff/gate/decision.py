@@ -16,7 +16,7 @@ _EQUAL = {OutputStatus.EQUAL: "bitwise equal", OutputStatus.CLOSE: "close, withi
 
 
 def of(run: Run, timing: TimingResults | None) -> Iterator[tuple[str, str]]:
-    """Question and answer, in the order in which they decide."""
+    """In the order in which they decide."""
     timed = timing.cases if timing else ()
     yield "does not compile", _broken(run)
     yield "slower", _moved(timed, Speed.SLOWER)

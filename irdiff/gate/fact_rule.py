@@ -70,7 +70,7 @@ def _uncounted(names: Sequence[str], case: Case) -> Objection | None:
 
 
 def _alone(rule: FactRule, names: Sequence[str], case: Case, run: Run) -> Objection | None:
-    """Of a new case: what it has of what no kernel should have, or more than its target has."""
+    """A new case may have nothing that no kernel should have, nor more than its target has."""
     target = next(target for target in run.targets if target.name == case.target)
     denied = []
     for statistic in _statistics(names):
@@ -91,7 +91,7 @@ def _fits(case: Case) -> Objection | None:
 
 
 def _same_code(case: Case) -> bool:
-    """Whether both sides have the same code: a case may have changed only in what its launch passes."""
+    """The case may have changed only in what its launch passes."""
     statuses = [case.stages[name] for name in MACHINE_CODE if name in case.stages]
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 

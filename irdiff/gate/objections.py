@@ -19,7 +19,7 @@ class Objection:
     detail: str
     """The figures that decided it."""
     needs_gpu: bool
-    """A GPU has not run the case: the same words are said of many cases, and one command cures them all."""
+    """A GPU has not run the case; one command cures all that have it."""
     equal_outputs_on: tuple[str, ...]
     """GPUs whose bitwise equal outputs settle it."""
 

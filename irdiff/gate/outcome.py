@@ -28,15 +28,13 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualOutputs:
-    """What settles a finding without a person: these GPUs wrote the same bytes on both sides."""
+    """These GPUs wrote the same bytes on both sides."""
 
     devices: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateFinding:
-    """One place where a rule does not hold, or may not hold."""
-
     subject: SubjectKind
     name: str
     """The case id, the target or the file; empty for the run as a whole."""
@@ -45,7 +43,7 @@ class GateFinding:
     detail: str
     """The figures that decided it."""
     needs_gpu: bool
-    """A GPU has not run the case: the same words are said of many cases, and one command cures them all."""
+    """As of `Objection`."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty where there are none to accept."""
     changes: Mapping[str, str | None]
@@ -148,7 +146,6 @@ class CaseCounts:
     nondeterministic: int
     """Cases, among all of these, whose side gave different code when it was compiled again."""
     is_part: bool
-    """Whether cases of other shards are not in the run."""
     not_looked_at: tuple[str, ...]
     """As `edit_coverage.not_looked_at` says it."""
 
@@ -207,8 +204,6 @@ class FindingLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The answer of the gate, with all that it rests on."""
-
     passed: bool
     base: str
     """The side in the words of every report."""
@@ -224,7 +219,6 @@ class Outcome:
 
     @property
     def headline(self) -> str:
-        """Pass or fail, and why, in one line."""
         if self.passed:
             words = [rule.word for rule in self.rules]
             extra = [f"{n} {word}" for word in ("settled", "warn") if (n := words.count(word))]
@@ -243,7 +237,7 @@ class Outcome:
         return sorted(self.rules, key=lambda rule: rule.holds)
 
     def groups_of(self, finding: GateFinding) -> str:
-        """The short ids of the change groups behind a finding, in the order of the report."""
+        """Short ids in the order of the report."""
         names = [name for group, name in self.group_names.items() if group in finding.groups]
         return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
 
@@ -273,7 +267,7 @@ class Outcome:
 
     @property
     def waiting(self) -> Sequence[str]:
-        """The short ids of the change groups that block only until a person accepts them."""
+        """Short ids."""
         groups = {
             group
             for rule in self.rules

@@ -51,7 +51,6 @@ UNNAMED = Again(call=commands.UNNAMED, policy="POLICY", until=None)
 
 
 def text(outcome: Outcome, again: Again = UNNAMED) -> str:
-    """The outcome as text, for a terminal or a job's log."""
     return "\n".join(_text_lines(outcome, again)) + "\n"
 
 
@@ -79,7 +78,6 @@ def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
 
 
 def _cure(rule: RuleOutcome, again: Again) -> str:
-    """What a person can do about a rule that denies."""
     blocking = [finding for finding in rule.findings if finding.blocks]
     if all(finding.needs_gpu for finding in blocking):
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
@@ -106,7 +104,7 @@ def _accepting(again: Again, names: Sequence[str], *more: str) -> str:
 
 
 def as_json(outcome: Outcome) -> str:
-    """The whole outcome as JSON. The same outcome gives the same bytes."""
+    """The same outcome gives the same bytes."""
     fields = {
         "schema": SCHEMA,
         "passed": outcome.passed,
@@ -218,8 +216,6 @@ def _test(whole: Outcome, outcome: RuleOutcome, finding: GateFinding) -> ET.Elem
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRun:
-    """One run with its folder, its timings, and the gate's outcome."""
-
     run: Run
     folder: Path
     timing: TimingResults | None
@@ -258,9 +254,7 @@ class ReleaseRun:
 
     @property
     def targets(self) -> dict[str, dict[str, int]]:
-        """By target: how many cases were compared, changed and so on. Code that changed and was not timed may
-        be slower.
-        """
+        """Counts of cases by target."""
         timed_cases = (
             {timing.case for timing in self.timing.cases if timing.measurement} if self.timing else set()
         )
@@ -280,7 +274,7 @@ class ReleaseRun:
 
 
 def render(parts: Sequence[ReleaseRun]) -> str:
-    """The document of a release over several runs. The same parts in the same order give the same bytes."""
+    """The same parts in the same order give the same bytes."""
     pairs = dict.fromkeys((part.run.base.version, part.run.head.version) for part in parts)
     title = ", ".join(f"{base} → {head}" for base, head in pairs)
     template = templates.markdown().get_template("release.md.j2")
@@ -288,7 +282,7 @@ def render(parts: Sequence[ReleaseRun]) -> str:
 
 
 def verdict(parts: Sequence[ReleaseRun]) -> str:
-    """The first line: the gate's answer where there was one, and never a pass for what was not asked."""
+    """Never a pass for what was not asked."""
     outcomes = [part.outcome for part in parts if part.outcome]
     if not outcomes:
         return "no policy was given: nothing here is a pass"

@@ -27,7 +27,6 @@ Timings = Mapping[str, Sequence[TimedCase]]
 
 
 def findings(rule: Rule, run: Run, timings: Timings) -> tuple[int, list[GateFinding]]:
-    """How many cases the rule selects, and where it does not hold."""
     if edit_coverage.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
     patterns = case_ids.literally(rule.cases, [case.id for case in run.cases])

@@ -74,7 +74,6 @@ class Settler:
         return path in entry.files or matches(globs, path)
 
     def notes(self) -> list[str]:
-        """Names the entries that ended, and those that settle nothing."""
         notes = []
         for place, entry in enumerate(self._by_subject):
             named = f"the acceptance of {entry.rule} by {entry.owner}"

@@ -57,8 +57,6 @@ def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterato
 
 @dataclass(frozen=True, kw_only=True)
 class _ComparedTest:
-    """A test on both sides, for one target."""
-
     sides: Sides[RecordedTest | None]
     cases: Mapping[str, Case | None]
     """By launch id; None for a launch that was not compared."""
@@ -105,7 +103,6 @@ def _changed(test: _ComparedTest) -> str | None:
 
 
 def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]:
-    """Why a test may not be said to be unchanged."""
     yield from (f"{side} has no such test" for side, test in compared.sides.items() if test is None)
     for test in compared.sides:
         if test is not None:

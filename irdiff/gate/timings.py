@@ -24,8 +24,6 @@ _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
 
 @dataclass(frozen=True, kw_only=True)
 class TimedCase:
-    """One changed case on a GPU that was asked to run both of its sides."""
-
     case: str
     device: str
     slower_percent: float | None
@@ -92,7 +90,7 @@ def _timed(timing: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
 
 
 def _note(timing: CaseTiming, unfit: str) -> str:
-    """What a reader must know of the case: a fault before anything else."""
+    """A fault before anything else."""
     if timing.outputs.status in FAULTS:
         side = f" at {timing.outputs.side}" if timing.outputs.side else ""
         return f"{timing.outputs.status}{side}: {timing.outputs.message}"
@@ -100,7 +98,7 @@ def _note(timing: CaseTiming, unfit: str) -> str:
 
 
 def _unfit(timing: CaseTiming, gpu: GpuRecord | None) -> str:
-    """Why a measurement must not be relied on; empty where it may. No comparison holds for a NaN."""
+    """Empty where the measurement can be relied on. No comparison holds for a NaN."""
     if gpu is None:
         return "nothing is recorded of this GPU"
     if not gpu.trustworthy:

@@ -37,12 +37,12 @@ def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
 
 
 class Forest:
-    """Timings on one logarithmic axis that holds every interval, symmetric around equal times."""
+    """Timings on one logarithmic axis, symmetric around equal times."""
 
-    def __init__(self, rows: Sequence[TimingRow]) -> None:
-        found = [row.measured for row in rows]
-        noise = [1 + sign * row.noise_floor for row in found for sign in (-1, 1)]
-        ends = [*noise, *(end for row in found for end in (row.ratio_low, row.ratio_high))]
+    def __init__(self, timings: Sequence[TimingRow]) -> None:
+        measured = [timing.measured for timing in timings]
+        noise = [1 + sign * timing.noise_floor for timing in measured for sign in (-1, 1)]
+        ends = [*noise, *(end for timing in measured for end in (timing.ratio_low, timing.ratio_high))]
         far = max((abs(math.log(end)) for end in ends if end > 0), default=0.05)
         self.reach = min(3.0, far * 1.08) or 0.05
 
@@ -65,17 +65,17 @@ class Forest:
         label = "axis: head time against base time, left is faster"
         return _svg(300, 20, body, label, ' class="forest axis"')
 
-    def row(self, row: TimingRow) -> Markup:
+    def row(self, timing: TimingRow) -> Markup:
         """The noise floor is a band, the interval a line, the estimate a square."""
-        found = row.measured
-        low, high, middle = map(self.x, (found.ratio_low, found.ratio_high, found.ratio))
-        left, right = self.x(max(1e-9, 1 - found.noise_floor)), self.x(1 + found.noise_floor)
+        measured = timing.measured
+        low, high, middle = map(self.x, (measured.ratio_low, measured.ratio_high, measured.ratio))
+        left, right = self.x(max(1e-9, 1 - measured.noise_floor)), self.x(1 + measured.noise_floor)
         end = _n(max(high, low + 0.5))
-        css_class = {"slower": "c-up", "faster": "c-down"}.get(found.speed, "c-base")
+        css_class = {"slower": "c-up", "faster": "c-down"}.get(measured.speed, "c-base")
         body = (
             f'<rect class="c-noise" x="{_n(left)}" y="0" width="{_n(max(0.5, right - left))}" height="20"/>'
             '<line class="c-axis" x1="150" x2="150" y1="0" y2="20"/>'
             f'<line class="{css_class} c-line" x1="{_n(low)}" x2="{end}" y1="10" y2="10"/>'
             f'<rect class="{css_class}" x="{_n(middle - 3)}" y="7" width="6" height="6"/>'
         )
-        return _svg(300, 20, body, row.words, ' class="forest"')
+        return _svg(300, 20, body, timing.words, ' class="forest"')

@@ -17,16 +17,15 @@ from irdiff.resolve import remote_repositories
 from irdiff.run.run_list import LAST
 
 UNNAMED = "RUN"
-"""The name of a run in a report whose writer does not know how the reader reaches it."""
+"""For a report whose writer does not know how the reader reaches the run."""
 
 
 def command(*words: str) -> str:
-    """`irdiff` with words, quoted. What cannot be seen in a word is spelled out: nobody pastes it unseen."""
+    """Quoted; what cannot be seen in a word is spelled out, so nobody pastes it unseen."""
     return shlex.join(["irdiff", *(escape.clean(word) for word in words)])
 
 
 def explain(call: str, name: str) -> str:
-    """The whole story of a group or a case of the run that `call` names."""
     return command("explain", call, name)
 
 
@@ -35,12 +34,12 @@ def diff(call: str, name: str, *options: str) -> str:
 
 
 def story(call: str, name: str, case: Case) -> list[str]:
-    """Commands that show more of a group or a case; `case` is the one that `name` stands for."""
+    """`case` is the one that `name` stands for."""
     return [explain(call, name), *([diff(call, name)] if has_lines(case) else [])]
 
 
 def has_lines(case: Case) -> bool:
-    """`irdiff diff` has two texts to show. Where a side gave no code, it has one at most."""
+    """A side that gave no code leaves one text at most."""
     return case.verdict in (Verdict.CHANGED, Verdict.ABSORBED) and not cases.not_compared(case)
 
 
@@ -49,7 +48,7 @@ def page(call: str) -> str:
 
 
 def again(run: Run, case: Case) -> str | None:
-    """Compares one case of the run again, on any machine that can have both sides, as the run compared it.
+    """Compares one case of the run again, on any machine that can have both sides.
 
     None where a side was a working tree, or the run's command is not known: no words lead back to these.
     """
@@ -65,7 +64,7 @@ def again(run: Run, case: Case) -> str | None:
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
-    """Words of `irdiff compare` for both sides: compilers alone do not say which kernels they compiled."""
+    """Compilers alone do not say which kernels they compiled."""
     kernels = [_kernels(revision) for revision in (base, head)]
     compilers = (base.spec, head.spec)
     if base.revision == head.revision and base.spec != head.spec:
@@ -112,7 +111,6 @@ DROPPED_FLAGS = {
 class ReplayCommand:
     sides: tuple[str, ...]
     kept: tuple[str, ...]
-    """Options and their values, as they were typed."""
 
     @property
     def is_ir(self) -> bool:
@@ -120,10 +118,7 @@ class ReplayCommand:
 
 
 def replayed(words: Sequence[str]) -> ReplayCommand | None:
-    """The words after the name of the command, sorted into sides and options.
-
-    None where one is not known, or means something else by the time that it is typed again.
-    """
+    """None where a word is not known, or means something else by the time that it is typed again."""
     sides, kept = list[str](), list[str]()
     left = iter(words)
     for word in left:

@@ -15,9 +15,7 @@ class Conclusion(StrEnum):
 
 
 def of(run: Run) -> Conclusion:
-    """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
-    is the reviewer's to say. So is what was not compared.
-    """
+    """Changed is neutral, as is what was not compared: the reviewer says whether a change is wanted."""
     if edit_coverage.same_compiler(run):
         return Conclusion.SUCCESS
     if not run.summary.compared or any(map(_is_broken, run.cases)):
@@ -28,12 +26,11 @@ def of(run: Run) -> Conclusion:
 
 
 def _is_same(case: Case, run: Run) -> bool:
-    """Its machine code is, or its workload says that it does not compile for this target."""
     return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
 
 
 def may_fail(case: Case, run: Run) -> bool:
-    """It fails on both sides, and its workload says that it does."""
+    """Its workload says that it fails."""
     launch = run.launches.get(case.launches.head or case.launches.base or "")
     return case.verdict is Verdict.FAILING and launch is not None and not launch.expected
 

@@ -21,7 +21,7 @@ _SHOWN = 3
 class DistinctEdit:
     groups: tuple[ChangeGroup, ...]
     files: tuple[str, ...]
-    """Changed files of the repository that launches of its groups compile; none for an edit of a compiler."""
+    """Changed files that launches of its groups compile; none for an edit of a compiler."""
 
     @property
     def words(self) -> str:
@@ -65,7 +65,7 @@ def ordered_groups(run: Run) -> list[ChangeGroup]:
 
 
 def _compiled(run: Run, group: ChangeGroup, cases: Mapping[str, Case]) -> set[str]:
-    """Nothing where the compilers differ: what they do differently is no edit of these files."""
+    """None where the compilers differ: their difference is no edit of these files."""
     if run.reach is None or not phrases.of_kernels(run):
         return set()
     keys = {key or "" for name in group.members if name in cases for key in cases[name].launches}

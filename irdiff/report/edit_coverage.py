@@ -21,7 +21,6 @@ _SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hip", "
 
 
 def sentences(run: Run) -> list[str]:
-    """The files that differ, those of them that launches read, and the edited lines that ran."""
     files = files_sentence(run) or differences(run)
     return [text for text in (files, lines_sentence(run)) if text]
 
@@ -30,15 +29,11 @@ def sentences(run: Run) -> list[str]:
 
 
 def same_compiler(run: Run) -> bool:
-    """Both sides have the same compiler, or the same code, so nothing was compared.
-
-    With `--no-cache` cases are compared all the same: then they are what there is to say.
-    """
+    """With `--no-cache` cases are compared all the same: then they are what there is to say."""
     return run.edited is not None and run.edited.identical and not run.cases
 
 
 def identical(edited: Edited) -> str:
-    """The first line of a report on revisions of which nothing can follow."""
     looked_at = f"({counted(len(edited.files), 'file')} looked at)"
     if edited.of_kernels:
         return "no file differs: nothing was compared"
@@ -46,12 +41,12 @@ def identical(edited: Edited) -> str:
 
 
 def differences(run: Run) -> str:
-    """The files that differ, and what they are part of; empty where `files_sentence` says more."""
+    """Empty where `files_sentence` says more."""
     if not run.edited or not run.edited.files or run.reach:
         return ""
     same = run.base.digest == run.head.digest and not run.edited.of_kernels and not run.edited.identical
-    made = "; both sides have the same compiler all the same, byte by byte" if same else ""
-    return differing(run.edited) + made
+    runtime = "; both sides have the same compiler all the same, byte by byte" if same else ""
+    return differing(run.edited) + runtime
 
 
 def differing(edited: Edited) -> str:
@@ -64,7 +59,6 @@ def differing(edited: Edited) -> str:
 
 
 def consequence(edited: Edited) -> str:
-    """The consequence for what has to be built."""
     if edited.identical:
         return identical(edited)
     if edited.of_kernels:
@@ -77,7 +71,7 @@ def consequence(edited: Edited) -> str:
 def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
     """Files by what they are part of; one that is part of two counts for both."""
     counts = Counter(word for file in files for word in file.feeds)
-    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return sorted(counts.items(), key=lambda file: (-file[1], file[0]))
 
 
 def _paths(files: Sequence[EditedFile], word: str) -> str:
@@ -92,14 +86,13 @@ def _files(run: Run) -> tuple[ChangedFile, ...]:
 
 
 def none_read(run: Run) -> list[str]:
-    """The changed source files of a run whose launches read no file that changed."""
     files = _files(run)
     sources = [file.path for file in files if PurePosixPath(file.path).suffix in _SOURCES]
     return [] if any(file.read_by for file in files) else sources
 
 
 def _unreached(run: Run) -> tuple[list[tuple[str, str]], list[ChangedFile]]:
-    """Functions that no launch runs, with their file, and other files that none reads."""
+    """Functions with their file, and files that no launch reads."""
     idle = [(name, file.path) for file in _files(run) for name in file.not_run]
     return idle, [file for file in _files(run) if not (file.read_by or file.not_run)]
 
@@ -166,7 +159,7 @@ def files_sentence(run: Run) -> str:
 
 
 def _names(files: Sequence[ChangedFile]) -> str:
-    """The names of the files, Python files first."""
+    """Python files first."""
     paths = (file.path for file in files)
     return first_few(sorted(paths, key=lambda path: (not path.endswith(".py"), path)), _SHOWN)
 
@@ -175,32 +168,31 @@ def _names(files: Sequence[ChangedFile]) -> str:
 
 
 def lines_sentence(run: Run) -> str:
-    """`31 of 40 edited lines ran, in 12 of 96 cases`, and what was not counted; empty: not asked."""
-    found = run.edited_lines
-    if not found:
+    """`31 of 40 edited lines ran, in 12 of 96 cases`; empty where nobody counted."""
+    edited = run.edited_lines
+    if not edited:
         return ""
-    code = _code(found)
+    code = _code(edited)
     ran = sum(line.cases > 0 for line in code)
     parts = ["no edited line holds code that can run"]
     if code:
-        cases = counted(found.cases, "case")
-        parts = [f"{ran} of {counted(len(code), 'edited line')} ran, in {found.executed_by} of {cases}"]
-    if found.unmeasured:
-        parts.append(f"{counted(found.unmeasured, 'case')} not counted: the compiler died")
-    if found.without_lines:
-        parts.append(f"not counted by line: {first_few(found.without_lines, _SHOWN)}")
+        cases = counted(edited.cases, "case")
+        parts = [f"{ran} of {counted(len(code), 'edited line')} ran, in {edited.executed_by} of {cases}"]
+    if edited.unmeasured:
+        parts.append(f"{counted(edited.unmeasured, 'case')} not counted: the compiler died")
+    if edited.without_lines:
+        parts.append(f"not counted by line: {first_few(edited.without_lines, _SHOWN)}")
     return "; ".join(parts)
 
 
 def no_line_ran(run: Run) -> bool:
-    """All lines were counted, and no case runs any of them."""
-    found = run.edited_lines
-    code = _code(found) if found else []
-    return bool(found and code and not found.unmeasured) and not any(line.cases for line in code)
+    edited = run.edited_lines
+    code = _code(edited) if edited else []
+    return bool(edited and code and not edited.unmeasured) and not any(line.cases for line in code)
 
 
-def _code(found: EditedLines) -> list[EditedLine]:
-    return [line for source in found.sources for line in source.lines]
+def _code(edited: EditedLines) -> list[EditedLine]:
+    return [line for source in edited.sources for line in source.lines]
 
 
 def lines_not_run(run: Run) -> list[str]:

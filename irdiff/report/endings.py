@@ -20,14 +20,11 @@ VERDICTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """Cases that ended alike, under one heading."""
-
     title: str
     errors: Listed[SharedError]
 
 
 def counts(run: Run) -> Iterator[tuple[str, int]]:
-    """How many cases have each verdict, and how many are nondeterministic."""
     yield from ((name.value, count) for name in VERDICTS if (count := run.summary.verdicts[name]))
     if unstable := sum(bool(case.nondeterministic) for case in run.cases):
         yield "nondeterministic", unstable

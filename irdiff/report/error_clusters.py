@@ -29,8 +29,6 @@ _ANOTHER = "another output for the same input"
 
 @dataclass(frozen=True, kw_only=True)
 class SharedError:
-    """One error with the cases that have it."""
-
     words: str
     """Numbers, names and paths are left open where they differ between the cases."""
     cases: tuple[Case, ...]
@@ -43,7 +41,7 @@ class SharedError:
 
 
 def errors(cases: Iterable[Case]) -> list[SharedError]:
-    """By error, the most frequent first; cases in their order."""
+    """The most frequent first; cases in their order."""
     by_error: dict[str, list[Case]] = {}
     for case in cases:
         by_error.setdefault(VARYING.sub("…", _error(case)), []).append(case)
@@ -59,7 +57,7 @@ def _error(case: Case) -> str:
 
 
 def unstable_words(case: Case) -> str:
-    """Names the program that gave other code when the case was compiled again; empty where none did."""
+    """Empty where no program gave other code when the case was compiled again."""
     match sorted({*case.nondeterministic}):
         case []:
             return ""
@@ -85,7 +83,7 @@ def _unsteady(case: Case, side: str) -> str:
 
 
 def unstable(cases: Iterable[Case]) -> list[tuple[str, list[Case]]]:
-    """The cases of each kind: those of head first, for where base alone disagrees head has mended it."""
+    """Cases unstable at head first: where base alone disagrees head has mended it."""
     by_words: dict[str, list[Case]] = {}
     for case in cases:
         if case.nondeterministic:

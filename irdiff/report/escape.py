@@ -77,7 +77,7 @@ def _entity(character: str) -> str:
 
 
 def fence(lines: Iterable[str], language: str = "", *, limit: int = LINE_LIMIT, max_lines: int = 400) -> str:
-    """A fenced code block that its content cannot end."""
+    """Its content cannot end it."""
     shown = clean_lines("\n".join(lines), limit=limit, max_lines=max_lines)
     longest = max((len(run) for line in shown for run in re.findall("`+", line)), default=0)
     marks = "`" * max(3, longest + 1)

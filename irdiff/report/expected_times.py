@@ -18,15 +18,12 @@ _DIRECTIONS = (Expected.SLOWER, Expected.FASTER)
 
 @dataclass(frozen=True, kw_only=True)
 class LikelyRow:
-    """A case whose time is likely to move."""
-
     case_id: str
     words: str
     """`likely slower: instructions 10 → 20 (+100 %)`."""
 
 
 def headline(run: Run, measured: Collection[str] = ()) -> str:
-    """Counts the changed cases by expectation, and says how often such words were right."""
     expected = [expectation for _, expectation in _not_measured(run, measured)]
     counts = Counter(expectation.expected for expectation in expected)
     if not counts:
@@ -51,13 +48,14 @@ def _records(words: Collection[Expected]) -> str:
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
     """Slower ones first."""
-    found = [(case, time) for case, time in _not_measured(run, measured) if time.expected in _DIRECTIONS]
-    rows = sorted(found, key=lambda row: (_DIRECTIONS.index(row[1].expected), row[0].id))
-    return [LikelyRow(case_id=case.id, words=f"{time.expected}: {time.why}") for case, time in rows]
+    likely_cases = [
+        (case, time) for case, time in _not_measured(run, measured) if time.expected in _DIRECTIONS
+    ]
+    ordered = sorted(likely_cases, key=lambda each: (_DIRECTIONS.index(each[1].expected), each[0].id))
+    return [LikelyRow(case_id=case.id, words=f"{time.expected}: {time.why}") for case, time in ordered]
 
 
 def of_case(case: Case) -> Iterator[str]:
-    """The expectation, its reason, and how often it was right."""
     if case.expected is not None:
         yield f"{case.expected.expected}: {case.expected.why}"
         if record := RECORD.get(case.expected.expected):

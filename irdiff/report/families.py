@@ -20,8 +20,6 @@ _ORIGINS = tuple(stage for stage in ORDER if stage not in BINARIES)
 
 @dataclass(frozen=True)
 class Share:
-    """Cases that stand together: those of one family on one target, say."""
-
     cases: Sequence[Case]
 
     @property
@@ -29,9 +27,9 @@ class Share:
         """`12/36`, `12/36, 2 broken`, `2 broken`; empty where there is no such case."""
         verdicts = Counter(case.verdict for case in self.cases)
         compared = sum(verdicts[name] for name in COMPARED_VERDICTS)
-        found = [f"{verdicts[Verdict.CHANGED]}/{compared}"] if compared else []
+        parts = [f"{verdicts[Verdict.CHANGED]}/{compared}"] if compared else []
         broken = verdicts[Verdict.BROKEN]
-        return ", ".join(found + ([f"{broken} broken"] if broken else []))
+        return ", ".join(parts + ([f"{broken} broken"] if broken else []))
 
     @property
     def workload(self) -> str:
@@ -62,11 +60,11 @@ def of(workload: str) -> str:
 
 
 def compared(run: Run) -> list[Family]:
-    """The families with something to say, or the kernels where all is of one; none where that is one, too."""
+    """Kernels where all are of one family; none where they are one, too."""
     shown: list[Family] = []
     for row_of in (lambda case: of(case.workload), lambda case: case.kernel):
         if len(shown) < 2:
-            shown = [row for row in _table(run, row_of) if row.cells[-1].words]
+            shown = [family for family in _table(run, row_of) if family.cells[-1].words]
     return shown if len(shown) > 1 else []
 
 

@@ -47,7 +47,7 @@ class GroupLine(NamedGroup):
 def gravest_first(
     edits: Sequence[DistinctEdit], groups: Sequence[NamedGroup], timing: TimingSummary | None
 ) -> tuple[Sequence[DistinctEdit], Sequence[NamedGroup]]:
-    """Both in the order of what was measured. Groups keep their numbers, by which they are called."""
+    """By what was measured. Groups keep their numbers."""
     if timing is None:
         return edits, groups
     ordered = distinct_edits.gravest_first(edits, timing.gravity)
@@ -100,7 +100,7 @@ def heading(edits: int, groups: int) -> str:
 
 
 def gravest(shown: Sequence[GroupLine], count: int) -> str:
-    """The first group and a case of it, for a reader who sees the headline alone."""
+    """For a reader who sees the headline alone."""
     if not shown:
         return ""
     line = shown[0]

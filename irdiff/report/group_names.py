@@ -51,7 +51,7 @@ class NamedGroup:
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:
-    """The groups in the order of every report, each with its names; `edits` where they are known."""
+    """In the order of every report."""
     short, cases = short_ids(run), {case.id: case for case in run.cases}
     groups = (group for edit in edits or distinct_edits.of(run) for group in edit.groups)
     return [
@@ -66,10 +66,7 @@ def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGr
 
 
 def short_ids(run: Run) -> Mapping[str, str]:
-    """The short id of each group, by its id.
-
-    An id that no irdiff makes (of a forged run) is not shortened.
-    """
+    """An id that no irdiff makes (of a forged run) is not shortened."""
     ids = sorted(group.id for group in run.groups)
     neighbours = zip(["", *ids], ids, [*ids[1:], ""], strict=False)
     return {name: PREFIX + _cut(before, name, after) for before, name, after in neighbours}
@@ -85,7 +82,7 @@ def _cut(before: str, name: str, after: str) -> str:
 
 
 def find(run: Run, text: str) -> ChangeGroup | None:
-    """The group that a number, a short id or a longer part of an id means; None where it means none.
+    """By number, short id or a longer part of an id.
 
     Raises UsageError for a beginning that several groups have.
     """
@@ -102,7 +99,6 @@ def find(run: Run, text: str) -> ChangeGroup | None:
 
 
 def unknown(run: Run, text: str) -> UsageError:
-    """The error for a name that means no group."""
     groups = named(run)
     hint = f"1 to {len(groups)}, or an id: {_listed(groups)}" if groups else "it has none"
     return UsageError(f"the run has no change group {text[:80]!a}", hint=hint)

@@ -67,7 +67,7 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
 
 
 def _broken(cases: Sequence[Case]) -> Iterator[tuple[list[Case], str]]:
-    """Apart from those that do not compile, those that were ended at a bound: more time may cure them."""
+    """Cases that were ended at a bound stand apart: more time may cure them."""
     ended = [case for case in cases if case.failures.head and case.failures.head.kind in BOUNDS]
     others = [case for case in cases if case not in ended]
     if others:
@@ -82,7 +82,6 @@ def _capitalized(sentence: str) -> str:
 
 
 def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
-    """Hazards with a kernel and what it does; apart from them, in how many cases nothing is shown."""
     hazards = [
         (case, case.summary.effects.hazards[0])
         for case in run.cases
@@ -101,7 +100,6 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
 
 
 def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
-    """Another result may be what is asked for: of these it says what was edited."""
     cases = {case.id: case for case in run.cases}
     intended = [group for edit in edits for group in edit.groups if group.severity == ReportClass.INTENDED]
     choices = [group for group in intended if _is_choice(group, cases)]
@@ -122,7 +120,7 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
 
 
 def _is_choice(group: ChangeGroup, cases: Mapping[str, Case]) -> bool:
-    """The same code is launched; only the configs from which an autotuner chooses are others."""
+    """Only the configs from which an autotuner chooses differ."""
     return all(map(_has_only_other_configs, (cases[name] for name in group.members)))
 
 
@@ -150,7 +148,7 @@ def _failed_programs(run: Run) -> list[str]:
 
 
 def _nothing_changed(run: Run) -> str:
-    """Says that only code for the GPU did not change, where what runs on the host did, or may have."""
+    """Where code on the host changed, or may have, only code for the GPU is said to be the same."""
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     cases = f"{others}{counted(run.summary.compared, 'case')}".replace("other 1 ", "other ")
     none = f"none of {cases} changed" if run.summary.compared > 1 else f"{cases} did not change"
@@ -194,7 +192,6 @@ def _also(run: Run, opening: str) -> list[str]:
 
 
 def _which(cases: Sequence[Case], run: Run) -> str:
-    """Where one compiler compiles two revisions of kernels, the kernels are what a reader asks for."""
     if not phrases.of_kernels(run):
         return ""
     return f" ({first_few(sorted({case.kernel for case in cases}), _SHOWN)})"
@@ -211,7 +208,7 @@ def _where(cases: Sequence[Case], run: Run) -> str:
 
 
 def _by(cases: Sequence[Case], run: Run) -> str:
-    """The passes or stages that the changes are charged to: whom to ask."""
+    """Whom to ask."""
     if _which(cases, run):
         return ""
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
@@ -227,7 +224,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
 
 
 def culprit(case: Case) -> str:
-    """The pass, or the part of the toolchain, or the stage: as much as is known."""
+    """The pass, the part of the toolchain or the stage: as much as is known."""
     origin = case.origin
     if origin is None:
         return "what is not known"

@@ -33,7 +33,7 @@ _LIMITS = replace(lists.WHOLE, groups=MAX_ENTRIES, unfolded=0, others=400, notes
 
 
 def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
-    """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
+    """Diffs are read from the artifacts of `folder`; the page says where one is missing."""
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(shown.groups)))

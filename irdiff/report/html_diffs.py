@@ -33,10 +33,7 @@ _MAX_LEGEND_CHARACTERS = 300
 
 
 def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UNNAMED) -> dict[str, Any]:
-    """The diffs of one case, with commands that take `call` for the run.
-
-    The first changed stage gets the largest share of the size.
-    """
+    """The first changed stage gets the largest share of the size."""
     stages = []
     left = limit_bytes
     for name, status in in_stage_order(case.stages):
@@ -53,7 +50,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UN
 def of_members(
     folder: Path, cases: Sequence[Case], limit_bytes: int, *, call: str = commands.UNNAMED
 ) -> dict[str, dict[str, Any]]:
-    """By id the diffs of the first cases, as many as fit: those that are not the example of their group."""
+    """By id, as many as fit, without the examples of groups."""
     entries: dict[str, dict[str, Any]] = {}
     for case in cases[:MAX_MEMBERS]:
         if limit_bytes < MEMBER_BYTES:
@@ -122,6 +119,6 @@ def _row(line: DiffLine) -> list[Any]:
 
 
 def _legend(found: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
-    text = "\n".join(row[3] for row in rows if row[0] != "…")
+    text = "\n".join(legend_row[3] for legend_row in rows if legend_row[0] != "…")
     used = [(short, full) for short, full in found.legend if re.search(rf"{re.escape(short)}(?!\d)", text)]
     return [[short, full[:_MAX_LEGEND_CHARACTERS]] for short, full in used[:_MAX_LEGEND]]

@@ -17,7 +17,6 @@ class ListLimits:
 
     groups: int
     unfolded: int
-    """Of these, the ones that are shown in full."""
     lines: int
     """Of a group's diff."""
     notes: int
@@ -25,7 +24,7 @@ class ListLimits:
     """Of every other list."""
 
     def tighter(self) -> ListLimits:
-        """Shortens every list; those of the first screen only where little else is left."""
+        """The first screen is shortened only where little else is left."""
         scarce = not self.unfolded
 
         def less(count: int, least: int = 0) -> int:
@@ -48,8 +47,6 @@ WHOLE = ListLimits(groups=40, unfolded=40, lines=24, notes=60, others=60)
 
 @dataclass(frozen=True)
 class Listed(Generic[T]):
-    """The first entries of a list, and how many more there are."""
-
     entries: tuple[T, ...]
     more: int
 

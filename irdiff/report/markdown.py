@@ -48,7 +48,7 @@ def render(
 
 
 def _headline_only(shown: RunView, run: Run, limit: int) -> str:
-    """The headline, with as many notes as there is room for: they say what was not compared."""
+    """As many notes as fit: they say what was not compared."""
     text = f"### {shown.sign} irdiff: {escape.markdown(shown.headline)}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"
     for note in run.notes:
@@ -65,7 +65,6 @@ def failure_headline(*, has_run: bool) -> str:
 
 
 def of_failures(parts: Sequence[PartFailure], *, has_run: bool, limit: int) -> str:
-    """The parts that failed and the last lines of each, in at most `limit` characters."""
     text = f"### ❌ irdiff: {failure_headline(has_run=has_run)}\n\n"
     shown = 0
     for part in parts[:_MOST_FAILURES]:

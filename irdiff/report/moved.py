@@ -26,8 +26,6 @@ _FENCE = 3.0
 
 @dataclass(frozen=True, kw_only=True)
 class StatisticMove:
-    """One statistic of one case, or the sum of several."""
-
     case_id: str
     """Empty for several."""
     base: float
@@ -53,8 +51,6 @@ class StatisticMove:
 
 @dataclass(frozen=True, kw_only=True)
 class Movement:
-    """One statistic over the compared cases of one target, or of a part of them."""
-
     statistic: Statistic
     part: str
     """The target, or a family and a target."""
@@ -85,8 +81,6 @@ class Movement:
 
 @dataclass(frozen=True, kw_only=True)
 class Outlier:
-    """A statistic of a case that moved far."""
-
     case_id: str
     words: str
     is_spill: bool
@@ -108,7 +102,6 @@ def by_target(run: Run) -> list[Movement]:
 
 
 def by_family(run: Run) -> list[Movement]:
-    """The same for each family and target."""
     movements = []
     for target in run.targets:
         compared = _compared(run, target)

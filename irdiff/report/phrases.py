@@ -15,7 +15,6 @@ _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
 
 def in_target_order(run: Run) -> list[tuple[str, Radius]]:
-    """The blast radius of each target, in the order the targets were given."""
     return [(t.name, run.summary.radius[t.name]) for t in run.targets if t.name in run.summary.radius]
 
 
@@ -47,8 +46,9 @@ def sides(run: Run) -> str:
 
 
 def renamed(run: Run) -> list[tuple[str, str]]:
-    """(name at base, name at head) of launches that were renamed or moved, and of kernels that were renamed
-    under the same launch; each once for all targets. Not of those that only have another number.
+    """(name at base, name at head) of renamed or moved launches and kernels, each once for all targets.
+
+    Launches that only have another number are left out.
     """
     names = set()
     for case in run.cases:
@@ -90,7 +90,6 @@ def number(value: Fact) -> str:
 
 
 def moved(case: Case, limit: int = 6) -> str:
-    """The facts of a changed case that moved, or those of a new one, in the order of the statistics."""
     if case.verdict is Verdict.ADDED:
         facts = list(facts_in_order(case.facts.head).items())
         return ", ".join(f"{name} {number(value)}" for name, value in facts[:limit])
@@ -107,8 +106,9 @@ def moved(case: Case, limit: int = 6) -> str:
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
-    """The facts that differ, as name → (base, head): those of statistics in the table's order, then the
-    others, what moved farthest first. A fact that is not known on both sides is left out.
+    """Name → (base, head): facts of statistics in the table's order, then what moved farthest first.
+
+    A fact that is not known on both sides is left out.
     """
     moved = {}
     for name in {**base, **head}:
@@ -127,12 +127,12 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
 
 
 def facts_in_order(facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """All facts of one side that are not 0: those of statistics in the table's order, then the others."""
+    """Without those that are 0: facts of statistics in the table's order, then the others."""
     names = sorted(facts, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
     return {name: facts[name] for name in names if facts[name] != 0}
 
 
 def unknown_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, str]:
-    """By the facts of statistics that one side alone has, the side that lacks it."""
+    """The side that lacks each fact of a statistic."""
     names = [name for name in _PLACES if (value_of(name, base) is None) != (value_of(name, head) is None)]
     return {name: "base" if value_of(name, base) is None else "head" for name in names}

@@ -16,8 +16,6 @@ _KERNELS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class BrokenProject:
-    """The launches of one project that one error ended."""
-
     name: str
     """With its version: `fla-core 0.5.0`."""
     cases: tuple[Case, ...]

@@ -32,14 +32,14 @@ class GroupCounts:
 
 
 def prints(run: Run) -> Mapping[str, str]:
-    """By the id of each group a digest of its cases and their concrete edits."""
+    """A digest of the cases and their concrete changes, by group id."""
     edits = {case.id: (case.verdict, case.edit) for case in run.cases}
     members = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
     return {name: _digest(of_group) for name, of_group in members.items()}
 
 
 def short_prints(run: Run, digits: int) -> Mapping[str, str]:
-    """The same where room is short: ids and digests by so many digits, whatever a run calls its groups."""
+    """Ids and digests by so many digits, whatever a run calls its groups."""
     return {_digest(name)[:digits]: print_[:digits] for name, print_ in prints(run).items()}
 
 
@@ -66,13 +66,11 @@ class ChangedGroup:
     """Cases that were not in it."""
     left: tuple[str, ...]
     edited: tuple[str, ...]
-    """Cases that are in it in both runs, with another concrete edit."""
+    """Cases of both runs with another concrete change."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedCase:
-    """A case of both runs that has another verdict, another edit, or other facts."""
-
     old: Case
     new: Case
     facts: tuple[LaunchChange, ...]
@@ -145,7 +143,7 @@ def _group(old: ChangeGroup, new: ChangeGroup, other_edit: set[str]) -> ChangedG
 
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
-    """Compares sides that both runs looked at: a case that was not taken to its machine code has no facts."""
+    """Only of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
     shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
     return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 

@@ -13,23 +13,26 @@ _LEAST = 4
 
 
 def sentence(run: Run, timed: Collection[TimingRow]) -> str:
-    """`num_warps separates them: all 12 slower cases have 4, all 5 faster ones 8 or 16.`; empty where no
-    option does, or more than one: nobody knows then which it is.
+    """`num_warps separates them: all 12 slower cases have 4, all 5 faster ones 8 or 16.`
+
+    Empty where no option does, or more than one.
     """
     cases = {case.id: case for case in run.cases}
     slower, faster = (
-        [_options(run, cases.get(row.case_id)) for row in timed if row.measured.speed is speed]
+        [_options(run, cases.get(timing.case_id)) for timing in timed if timing.measured.speed is speed]
         for speed in (Speed.SLOWER, Speed.FASTER)
     )
     if min(len(slower), len(faster)) < _LEAST:
         return ""
-    found = []
+    separating = []
     for name in set[str]().union(*slower, *faster):
         ours, theirs = ({options.get(name, "nothing") for options in side} for side in (slower, faster))
         if ours.isdisjoint(theirs):
             words = f"all {len(slower)} slower cases have {_listed(ours)}"
-            found.append(f"{name} separates them: {words}, all {len(faster)} faster ones {_listed(theirs)}.")
-    return found[0] if len(found) == 1 else ""
+            separating.append(
+                f"{name} separates them: {words}, all {len(faster)} faster ones {_listed(theirs)}."
+            )
+    return separating[0] if len(separating) == 1 else ""
 
 
 def _options(run: Run, case: Case | None) -> dict[str, str]:

@@ -26,7 +26,7 @@ class Shown:
     call: str = commands.UNNAMED
     """The word that commands take for the run."""
     fetch: str = ""
-    """The command that brings the run to its reader first; empty where it is there."""
+    """Brings the run to its reader first; empty where it is there."""
     next_step: str = ""
     """Markdown: where the page is, and what asks for a GPU; empty where nothing is to be said."""
     whole: Run | None = None
@@ -34,16 +34,14 @@ class Shown:
     first: str = ""
     """The beginning of the headline."""
     hidden: str = ""
-    """The part of the run that is left out, and why. It is in the headline: no report hides in silence."""
+    """It is in the headline: no report hides in silence."""
     compile_times: tuple[Movement, ...] = ()
     """By target, of a history that has the run's head."""
     gate: tuple[str, ...] = ()
     """The gate's answer line by line, the first one its headline; empty where no policy was named."""
     is_bump: bool = False
-    """Outliers and families are shown, as for a bump of a compiler."""
 
     def groups(self, run: Run, edits: Sequence[DistinctEdit]) -> list[NamedGroup]:
-        """The groups that are shown, called as in the whole run."""
         by_id = {group.id: group for group in run.groups}
         groups = group_names.named(self.whole or run, None if self.whole else edits)
         return [replace(each, group=by_id[each.group.id]) for each in groups if each.group.id in by_id]
@@ -57,7 +55,7 @@ PLAIN = Shown()
 
 
 def of_job(page: str | None, time_label: str | None = None) -> Shown:
-    """The whole run for a reader who has it not: the artifact of a job, by the address of the job's page.
+    """By the address of the job's page, for a reader who has not the run.
 
     time_label: the label that asks for a GPU; None where nothing is to be timed.
     """
@@ -72,7 +70,7 @@ def of_job(page: str | None, time_label: str | None = None) -> Shown:
 
 
 def news(run: Run, known: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
-    """The part of a run that another one, `since`, did not have, without `known` cases and so many groups."""
+    """Without `known` cases and so many groups, which the run `since` has."""
     counts = Counter(case.verdict for case in known)
     ended = [
         f"{counts[verdict]} {verdict}" for verdict in (Verdict.BROKEN, Verdict.FAILING) if counts[verdict]

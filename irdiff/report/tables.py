@@ -40,9 +40,7 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> list[i
 
 
 def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
-    """The table in at most `width` columns of a terminal where its longest cell allows that; None is any
-    width.
-    """
+    """At most `width` columns wide where the longest cell allows that; None is any width."""
     heading = [Text(column.name, style="dim") for column in columns]
     if width is None or fits(columns, rows, width):
         widths = _widths(columns, rows)
@@ -65,7 +63,7 @@ def _beside(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int
 
 
 def _below(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:
-    """The other cells, each with its column's name, as many on a line as fit."""
+    """The other cells with their column's name, as many on a line as fit."""
     line = Text(_INDENT)
     for column, cell in list(zip(columns, row, strict=True))[1:]:
         if not cell.plain.strip():

@@ -18,7 +18,7 @@ from irdiff.words import shortened
 
 
 def folder() -> Path:
-    """The folder of templates: inside an installed wheel, or in the checkout that this file lies in."""
+    """Inside an installed wheel, or in the checkout."""
     package = Path(str(resources.files("irdiff")))
     inside = package / "_shipped"
     return (inside if inside.is_dir() else package.parent) / "reports"
@@ -53,7 +53,7 @@ def html() -> jinja2.Environment:
 
 
 def _environment(*, autoescape: bool) -> jinja2.Environment:
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder()),
         autoescape=autoescape,  # noqa: S701 - Markdown is escaped by `_markdown_by_default`
         undefined=jinja2.StrictUndefined,
@@ -61,8 +61,8 @@ def _environment(*, autoescape: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters["in_stage_order"] = in_stage_order
-    return made
+    environment.filters["in_stage_order"] = in_stage_order
+    return environment
 
 
 def _marked(function: Callable[..., str]) -> Callable[..., Markup]:

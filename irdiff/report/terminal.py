@@ -74,7 +74,7 @@ def show(
 
 
 def svg(run: Run, timing: TimingSummary | None = None) -> str:
-    """A picture of the report as a terminal shows it; the same bytes for the same run."""
+    """The same bytes for the same run."""
     from rich._export_format import CONSOLE_SVG_FORMAT
     from rich.console import Console
 
@@ -145,7 +145,6 @@ def _timed(shown: RunView) -> Iterator[Text]:
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
-    """By target where there is room for that."""
     if not shown.statistics:
         return
     yield from tables.heading("figures that moved: in how many cases")
@@ -165,14 +164,12 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _bar(statistic: StatisticRow) -> Text:
-    """The share that moved up, of all that moved."""
     up = round(_BAR * statistic.up / (statistic.up + statistic.down)) if statistic.up + statistic.down else 0
     up = min(max(up, statistic.up > 0), _BAR - (statistic.down > 0))
     return Text.assemble("█" * up, ("░" * (_BAR - up), _DIM))
 
 
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
-    """A line for each: its number, how many cases, what the edit is, the pass. Its risk stands above."""
     if not shown.groups:
         return
     yield from tables.heading(shown.group_heading)
@@ -235,9 +232,11 @@ def _columns(*names: str) -> list[Column]:
 
 
 def _bump(shown: RunView) -> Iterator[Text]:
-    far = (_case(row.case_id, "", row.words) for row in shown.outliers)
+    far = (_case(movement.case_id, "", movement.words) for movement in shown.outliers)
     yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outlier")
-    parts = (_line(f"{row.part}  {row.statistic.name}: {row.words}") for row in shown.by_family)
+    parts = (
+        _line(f"{movement.part}  {movement.statistic.name}: {movement.words}") for movement in shown.by_family
+    )
     yield from _section("figures that moved, by family and target", parts, shown.by_family.more, "row")
 
 

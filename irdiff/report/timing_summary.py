@@ -17,7 +17,7 @@ _FEW_ULP = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class TimingRow:
-    """One timed case. Ratios are head time ÷ base time: above 1 is slower."""
+    """Ratios are head time ÷ base time: above 1 is slower."""
 
     case_id: str
     measured: Measurement
@@ -26,10 +26,10 @@ class TimingRow:
     @property
     def words(self) -> str:
         """`+9.4 % (+9.2 % to +9.5 %), 60.23 → 65.87 µs, outputs bitwise equal`."""
-        found = self.measured
-        ratios = (found.ratio, found.ratio_low, found.ratio_high)
+        measured = self.measured
+        ratios = (measured.ratio, measured.ratio_low, measured.ratio_high)
         change, low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in ratios)
-        times = f"{found.base_us:.4g} → {found.head_us:.4g} µs"
+        times = f"{measured.base_us:.4g} → {measured.head_us:.4g} µs"
         return f"{change} ({low} to {high}), {times}, outputs {self.outputs}"
 
 
@@ -53,11 +53,10 @@ class TimingSummary:
 
     @property
     def sentence(self) -> str:
-        """For the headline: the counts, with the gravest case by name."""
         words = f"timed on {self.device}: {self.headline}" if self.device else f"timed: {self.headline}"
         if self.wrong:
             return f"{words}; wrong is {self.wrong[0].case_id}"
-        slowest = next((row for row in self.rows if row.measured.speed is Speed.SLOWER), None)
+        slowest = next((timing for timing in self.rows if timing.measured.speed is Speed.SLOWER), None)
         if slowest is None:
             return words
         return f"{words}; the slowest is {slowest.case_id}, {100 * (slowest.measured.ratio - 1):+.1f} %"
@@ -65,8 +64,12 @@ class TimingSummary:
     @cached_property
     def gravity(self) -> dict[str, float]:
         """By case: above 0 where it writes wrong results, faults, or is slower; the gravest has the most."""
-        slower = {row.case_id: row.measured.ratio for row in self.rows if row.measured.speed is Speed.SLOWER}
-        return {**slower, **dict.fromkeys((row.case_id for row in self.wrong), math.inf)}
+        slower = {
+            timing.case_id: timing.measured.ratio
+            for timing in self.rows
+            if timing.measured.speed is Speed.SLOWER
+        }
+        return {**slower, **dict.fromkeys((timing.case_id for timing in self.wrong), math.inf)}
 
     def gravest(self, case_ids: Iterable[str]) -> str:
         """`slower by up to 9.4 %`, `wrong results`; empty where nothing grave was measured of them."""
@@ -77,9 +80,9 @@ class TimingSummary:
 
 
 def of_results(results: TimingResults) -> TimingSummary:
-    """The timings as a forest, the slowest case first: a reader must not miss it."""
+    """The slowest case first: a reader must not miss it."""
     names = {gpu.uuid: gpu.name for gpu in results.gpus}
-    rows = [
+    timings = [
         TimingRow(case_id=timing.case, measured=timing.measurement, outputs=_outputs(timing))
         for timing in results.cases
         if timing.measurement
@@ -87,7 +90,7 @@ def of_results(results: TimingResults) -> TimingSummary:
     return TimingSummary(
         headline=_headline(results),
         device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
-        rows=tuple(sorted(rows, key=lambda row: (-row.measured.ratio, row.case_id))),
+        rows=tuple(sorted(timings, key=lambda timing: (-timing.measured.ratio, timing.case_id))),
         wrong=tuple(
             WrongOutput(case_id=timing.case, words=_outputs(timing))
             for timing in results.cases
@@ -97,20 +100,18 @@ def of_results(results: TimingResults) -> TimingSummary:
 
 
 def in_words(timing: CaseTiming) -> str:
-    """One case on one GPU: its verdict and figures, or why there are none."""
-    found = timing.measurement
-    if found is None:
+    measured = timing.measurement
+    if measured is None:
         return f"not measured: {timing.note or timing.outputs.message}"
-    words = TimingRow(case_id=timing.case, measured=found, outputs=_outputs(timing)).words
-    why = f": {found.why}" if found.why else ""
-    return f"{words}, noise floor {100 * found.noise_floor:.2f} %: {found.speed}{why}"
+    words = TimingRow(case_id=timing.case, measured=measured, outputs=_outputs(timing)).words
+    why = f": {measured.why}" if measured.why else ""
+    return f"{words}, noise floor {100 * measured.noise_floor:.2f} %: {measured.speed}{why}"
 
 
 def outputs_in_words(outputs: timings.OutputCheck) -> str:
     """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`.
 
-    Units in the last place say how close two numbers are that are nearly the same; next to zero any two
-    numbers are millions of units apart, and only the norm of the difference means anything.
+    Next to zero any two numbers are millions of units in the last place apart: there only the norm counts.
     """
     if outputs.max_ulp and outputs.max_ulp <= _FEW_ULP:
         return f"{outputs.status.value}, within {outputs.max_ulp} ulp"
@@ -128,11 +129,11 @@ def _outputs(timing: CaseTiming) -> str:
 
 
 def _headline(results: TimingResults) -> str:
-    speeds = Counter(row.measurement.speed for row in results.cases if row.measurement)
-    faulted = sum(row.outputs.status in FAULTS for row in results.cases)
-    wrong = sum(row.outputs.status in BAD_OUTPUTS - FAULTS for row in results.cases)
+    speeds = Counter(timing.measurement.speed for timing in results.cases if timing.measurement)
+    faulted = sum(timing.outputs.status in FAULTS for timing in results.cases)
+    wrong = sum(timing.outputs.status in BAD_OUTPUTS - FAULTS for timing in results.cases)
     unmeasured = len(results.not_timed) + sum(
-        row.measurement is None and row.outputs.status not in FAULTS for row in results.cases
+        timing.measurement is None and timing.outputs.status not in FAULTS for timing in results.cases
     )
     measured = [f"{speeds[speed]} {speed.value}" for speed in Speed if speeds[speed]]
     gpus = len(results.gpus)

@@ -118,16 +118,13 @@ class RunView:
     gravest_group: str
     """The gravest edit with a case of it, for a reader who sees the headline alone."""
     excerpt: tuple[str, ...]
-    """Machine code of that case, as a diff."""
     provenance_sides: tuple[tuple[str, str, str], ...]
     """Versions and digests: name, value at base, value at head."""
     provenance: tuple[tuple[str, str], ...]
-    """The command and what it ran in: name and value."""
     launch_changes: tuple[tuple[LaunchChange, int], ...]
 
     @property
     def sign(self) -> str:
-        """For a reader who sees the first line alone."""
         signs = {Conclusion.SUCCESS: "✅", Conclusion.NEUTRAL: "⚠️", Conclusion.FAILURE: "❌"}
         return signs[self.conclusion]
 
@@ -217,7 +214,6 @@ def _radius(run: Run) -> Iterator[tuple[str, Radius, Share]]:
 
 
 def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
-    """What was not compared, what no launch reads, what no case runs."""
     unchecked = [] if run.options.recheck or not run.groups else [_NOT_RECHECKED]
     notes = listed([*edit_coverage.sentences(run), *run.notes, *unchecked], limits.notes)
     idle = listed([f"no case runs {place}" for place in edit_coverage.lines_not_run(run)], limits.others)

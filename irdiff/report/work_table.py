@@ -86,7 +86,7 @@ def _compared(work: Sides[Work]) -> Iterator[str]:
 
 
 def _alone(name: str, work: Work) -> Iterator[str]:
-    """Figures of the only side that was counted: nothing to compare them with."""
+    """Figures of the only side that was counted."""
     yield f"figures of {name} alone:"
     yield from (f"{words:32} {size(work):,}" for words, size in _SIZES)
     for words, figure in _FIGURES:
@@ -113,8 +113,9 @@ def _words(amount: Amount, work: Work) -> str:
 
 
 def _loops(work: Sides[Work]) -> Iterator[str]:
-    """The loops that differ, in the order of the code: side by side where both have as many. None where data
-    decide how often one runs: what is counted of it is one iteration.
+    """Side by side where both have as many, in the order of the code.
+
+    Where data decide how often one runs, one iteration is counted.
     """
     if any(side.is_least for side in work):
         return
