@@ -77,7 +77,10 @@ def broken_rules(path):
     if part != "timing" and heads & {"triton", "torch"}:
         yield "irdiff's own process never imports triton or torch"
     shared = {name for name in names if name == PROTOCOL or name.startswith(f"{PROTOCOL}.")}
-    if any(name.startswith("irdiff.worker") and not name.startswith("irdiff.worker_client") for name in names - shared):
+    if any(
+        name.startswith("irdiff.worker") and not name.startswith("irdiff.worker_client")
+        for name in names - shared
+    ):
         yield "irdiff imports nothing of the worker but what both say to each other"
     if part in STDLIB_ONLY and heads - {"irdiff"} - set(sys.stdlib_module_names):
         yield "everything stands on it, so it stands on the standard library alone"
