@@ -33,7 +33,7 @@ def compare(
         triton=None,
         build=True,
     )
-    words = pipeline.Arguments(
+    words = pipeline.Request(
         base=base,
         head=head,
         sides=given,

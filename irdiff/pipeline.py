@@ -34,7 +34,7 @@ from irdiff.capture import (
     unexamined,
 )
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
@@ -91,8 +91,8 @@ from irdiff.worker_client.workers import Workers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments:
-    """What a user typed: two sides, and what was chosen."""
+class Request:
+    """What a user asked for: two sides, which launches of which targets, and how."""
 
     base: str | None
     head: str | None
@@ -116,10 +116,8 @@ class Comparison:
     targets: tuple[Target, ...]
     options: Options
     command: tuple[str, ...]
-    meant: Mapping[str, tuple[str, ...]] | None = None
-    """By a pattern of a case as it was typed, what of `options.cases` it stands for; None before that is
-    known.
-    """
+    expanded_patterns: Mapping[str, tuple[str, ...]] | None = None
+    """Maps each `--case` pattern as typed to the full names it expanded to; None until expanded."""
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
@@ -173,29 +171,29 @@ class ComparisonSteps:
     report: Report
 
 
-def resolved(words: Arguments, config: Config, say: Callable[[Edited], None]) -> Comparison | SameCompiler:
+def resolved(request: Request, config: Config, say: Callable[[Edited], None]) -> Comparison | SameCompiler:
     """Both sides, installed. `say` is told what differs between two revisions before anything is made of
     them.
 
     Raises UsageError, ToolchainError, CorpusError.
     """
-    check_compared(words.options.stages, (target.backend for target in words.targets))
-    seen = preflight(words.base, words.head, words.sides, config) if words.made is None else None
+    check_compared(request.options.stages, (target.backend for target in request.targets))
+    seen = preflight(request.base, request.head, request.sides, config) if request.made is None else None
     if seen:
         say(seen.edited)
-        if seen.edited.identical and words.options.use_cache:
+        if seen.edited.identical and request.options.use_cache:
             return SameCompiler(
-                seen=seen, targets=words.targets, options=words.options, command=words.command
+                seen=seen, targets=request.targets, options=request.options, command=request.command
             )
-    make = words.made or (lambda: resolve_sides(words.base, words.head, words.sides, config))
+    make = request.made or (lambda: resolve_sides(request.base, request.head, request.sides, config))
     return Comparison(
         sides=make(),
-        targets=words.targets,
-        options=words.options,
-        command=words.command,
-        exercised=words.sides.exercised,
+        targets=request.targets,
+        options=request.options,
+        command=request.command,
+        exercised=request.sides.exercised,
         edited=seen.edited if seen and not seen.edited.identical else None,
-        tests=words.tests(),
+        tests=request.tests(),
     )
 
 
@@ -239,10 +237,12 @@ def run_name(base: str, head: str) -> str:
 
 def _selected(asked: Comparison, config: Config, report: Report, warm: Workers) -> Comparison:
     """With patterns of whole names. Raises UsageError for one that means nothing on either side."""
-    if asked.meant is not None:
+    if asked.expanded_patterns is not None:
         return asked
-    meant = selecting.of_sides(asked.options.cases, asked.sides, asked.targets, config, report, warm=warm)
-    return replace(asked, options=replace(asked.options, cases=selecting.flat(meant)), meant=meant)
+    expanded = selecting.of_sides(asked.options.cases, asked.sides, asked.targets, config, report, warm=warm)
+    return replace(
+        asked, options=replace(asked.options, cases=selecting.flat(expanded)), expanded_patterns=expanded
+    )
 
 
 def fill(part: Comparison, steps: ComparisonSteps) -> int:
@@ -398,7 +398,7 @@ def opened(
     """What a comparison and its parts work with; with processes that stay, where they are given."""
     store = Store(config.store)
     chosen = asked.options
-    wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
+    wanted = Selection(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     processes = nullcontext(warm) if warm else closing(Workers(config))
     with processes as workers, llvm_process.opened(config) as llvm:
         comparator = ArtifactComparator(store, llvm.reprint)
@@ -493,7 +493,7 @@ def _notes(
     notes += settings.notes(toolchains, idle)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += steps.compiler.notes() if isinstance(steps.compiler, ToolCompiler) else ()
-    typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
+    typed = asked.expanded_patterns or {pattern: (pattern,) for pattern in asked.options.cases}
     notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))
 

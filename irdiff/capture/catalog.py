@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irdiff.capture.selection import Selection
+from irdiff.capture.selection import WorkloadSelection
 from irdiff.model import CaptureFailure, Launch
 
 
@@ -14,7 +14,7 @@ class Catalog:
     launches: tuple[Launch, ...]
     failures: tuple[CaptureFailure, ...]
     supported: bool
-    selection: Selection
+    selection: WorkloadSelection
     """As it was captured."""
     read: tuple[str, ...] = ()
     """Files of a repository that capturing opened, relative to its root."""
@@ -25,7 +25,7 @@ class Catalog:
     """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
     or that the frontend compiled; relative to its root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """By kernel: configs of its autotuner that `Selection.configs` left out."""
+    """By kernel: configs of its autotuner that `WorkloadSelection.configs` left out."""
     caveats: tuple[tuple[str, int, str], ...] = ()
     """What the program was told without a GPU to ask, or did unseen: `("bench/run.py", 12, "asks …")`; of no
     file `("", 0, "workloads recorded …")`."""
@@ -35,4 +35,4 @@ class Catalog:
     """Why the frontend was not run although it was asked for: no launch has an input digest then."""
 
 
-NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()))
+NOTHING = Catalog(launches=(), failures=(), supported=True, selection=WorkloadSelection(tiers=(), labels=()))

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from irdiff import case_ids
 from irdiff.capture import opened_files
 from irdiff.capture.catalog import Catalog
-from irdiff.capture.selection import Selection
+from irdiff.capture.selection import WorkloadSelection
 from irdiff.model import CaptureFailure, Failure, FailureKind, Target
 from irdiff.stages import Stage
 from irdiff.store import Store, disk_space, sha256
@@ -50,14 +50,14 @@ class Capturer:
         self._reuse = reuse
         """Whether catalogs of earlier runs are taken from the cache."""
 
-    def again(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
+    def again(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         """In another process, with addresses and hashes random."""
         request = _request(side, workload, target, selection)
         extra = side.corpus.extra_packages(workload, target)
         ask = partial(self._requests.ask, side.toolchain, extra, randomized=True)
         return _read_catalog.validate_python(self._with_texts(self._captured(request, ask)))
 
-    def catalog(self, side: Side, workload: str, target: Target, selection: Selection) -> Catalog:
+    def catalog(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> Catalog:
         toolchain, corpus = side.toolchain, side.corpus
         request = _request(side, workload, target, selection)
         is_kept = corpus.self_contained and self._reuse
@@ -132,7 +132,7 @@ class Capturer:
         }
 
 
-def _request(side: Side, workload: str, target: Target, selection: Selection) -> CatalogRequest:
+def _request(side: Side, workload: str, target: Target, selection: WorkloadSelection) -> CatalogRequest:
     corpus = side.corpus
     return {
         "op": "catalog",

@@ -10,7 +10,7 @@ from irdiff.worker import protocol
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class WorkloadSelection:
     """Launches of one workload that count; the frontend is run for these alone."""
 
     tiers: tuple[str, ...]
@@ -33,7 +33,7 @@ class Selection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class Selection:
     """Which launches of all workloads count."""
 
     tiers: tuple[str, ...] = ()
@@ -41,10 +41,12 @@ class Wanted:
     cases: tuple[str, ...] = ()
     """Patterns `family/workload:label@target`; none means all."""
     frontend: bool = True
-    """As of `Selection`."""
+    """As of `WorkloadSelection`."""
     configs: int | None = None
-    """As of `Selection`."""
+    """As of `WorkloadSelection`."""
 
-    def selection(self, workload: str, target: Target) -> Selection:
+    def selection(self, workload: str, target: Target) -> WorkloadSelection:
         labels = case_ids.labels(self.cases, workload, target.name)
-        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs)
+        return WorkloadSelection(
+            tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs
+        )

@@ -53,7 +53,7 @@ def ab_command(
     compared = []
     for head in heads:
         with screen.status_line():
-            arguments = pipeline.Arguments(
+            arguments = pipeline.Request(
                 base=base,
                 head=head,
                 sides=checkout.side_options(selection),

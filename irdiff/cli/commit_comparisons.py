@@ -35,7 +35,7 @@ class CommitComparisons:
                 targets=(self.target,),
                 options=replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False),
                 command=("bisect",),
-                meant={self.case_id: (self.case_id,)},
+                expanded_patterns={self.case_id: (self.case_id,)},
             )
             try:
                 pipeline.compare(asked, self.config, folder, lambda _step: None)

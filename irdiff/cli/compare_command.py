@@ -215,7 +215,7 @@ def _prepare(out: Path | None, config: Config) -> None:
         run_place.prepare(out)
 
 
-def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Arguments:
+def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Request:
     base, head, config, checkout = given.base, given.head, given.config, given.checkout
     if checkout.triton and given.python:
         raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
@@ -245,7 +245,7 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
         if together := next((name for name, value in others.items() if value), None):
             raise UsageError(f"--tests and {together} do not go together", hint=f"leave out {together}")
         made = partial(tests.resolve, (base, head), wanted, targets, config)
-    return pipeline.Arguments(
+    return pipeline.Request(
         base=base,
         head=head,
         sides=wanted,

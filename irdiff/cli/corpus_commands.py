@@ -15,7 +15,7 @@ import click
 from rich.text import Text
 
 from irdiff import case_ids, process
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.cli.store_commands import parse_size
@@ -58,7 +58,7 @@ def _chosen(
 
 def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: bool = False) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        wanted = Wanted(cases=cases, frontend=frontend)
+        wanted = Selection(cases=cases, frontend=frontend)
         with corpus_check.opened(side, targets, wanted, config, report) as corpus:
             launches = [launch for _, launch in corpus.captured]
     for launch in launches:

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from irdiff import case_ids
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import CaptureFailure, Compiled, Launch, Target
@@ -51,7 +51,7 @@ class OpenCorpus:
 def opened(
     side: Side,
     targets: Sequence[Target],
-    wanted: Wanted,
+    wanted: Selection,
     config: Config,
     report: Report,
     *,
@@ -81,7 +81,7 @@ def opened(
 def launches(
     side: Side,
     targets: Sequence[Target],
-    wanted: Wanted,
+    wanted: Selection,
     config: Config,
     report: Report,
     *,
@@ -96,7 +96,7 @@ def check(
     side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
     """Each of these launches compiled, in the order of their ids."""
-    with opened(side, targets, Wanted(cases=tuple(cases)), config, report) as found:
+    with opened(side, targets, Selection(cases=tuple(cases)), config, report) as found:
 
         def checked(row: tuple[Target, Row]) -> Checked:
             target, launch = row

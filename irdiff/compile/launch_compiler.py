@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from irdiff.capture import opened_files
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile.launch_requests import LaunchRequests
 from irdiff.model import (
     Artifact,
@@ -49,7 +49,7 @@ _compilation = TypeAdapter(Compiled)
 class LaunchCompiler(LaunchRequests):
     """Compiles launches for one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:
+    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
         super().__init__(requests, store, wanted, reuse=reuse)
         self.taken_from_store = 0
         """How many sides of cases needed no compilation, for progress."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from irdiff.capture.selection import Selection, Wanted
+from irdiff.capture.selection import Selection, WorkloadSelection
 from irdiff.model import Launch, Target
 from irdiff.store import Store
 from irdiff.worker.protocol import Assembled, LaunchRequest, LaunchWords, Request
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 class LaunchRequests:
     """Of one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:
+    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
         self.requests = requests
         self.store = store
         self.wanted = wanted
         self.reuse = reuse
         """Whether results of earlier runs are taken from the cache."""
-        self._selections: dict[tuple[str, ...], Selection] = {}
+        self._selections: dict[tuple[str, ...], WorkloadSelection] = {}
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
 
-    def select(self, side: Side, workload: str, target: Target, selection: Selection) -> None:
+    def select(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> None:
         """From now on the launches of a workload are those that were captured with this selection."""
         self._selections[place(side, workload, target)] = selection
 
-    def selection(self, side: Side, workload: str, target: Target) -> Selection:
+    def selection(self, side: Side, workload: str, target: Target) -> WorkloadSelection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
         known = self._selections.get(place(side, workload, target))
         return known or self.wanted.selection(workload, target)

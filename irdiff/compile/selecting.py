@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff import case_ids
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.model import Target, Toolchain
@@ -15,7 +15,7 @@ from irdiff.parallel import Report
 from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
 
-Meant = Mapping[str, tuple[str, ...]]
+ExpandedPatterns = Mapping[str, tuple[str, ...]]
 """By each pattern as it was typed, patterns with whole names."""
 
 
@@ -27,7 +27,7 @@ def of_sides(
     report: Report,
     *,
     warm: Workers | None = None,
-) -> Meant:
+) -> ExpandedPatterns:
     """With processes that stay, where they are given. Raises UsageError for a pattern that means nothing on
     either side.
     """
@@ -41,7 +41,7 @@ def of_sides(
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
                 made = replace(side, toolchain=origin)
-                wanted = Wanted(cases=tuple(workloads), frontend=False)
+                wanted = Selection(cases=tuple(workloads), frontend=False)
                 rows = corpus_check.launches(made, targets[:1], wanted, config, report, warm=warm)
                 yield from (row.id for row in rows)
             else:
@@ -52,5 +52,5 @@ def of_sides(
     return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
 
 
-def flat(meant: Meant) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(itertools.chain(*meant.values())))
+def flat(expanded_patterns: ExpandedPatterns) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(itertools.chain(*expanded_patterns.values())))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from irdiff.capture.catalog import Catalog
 from irdiff.capture.catalogs import Capturer
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile.launch_compiler import LaunchCompiler
 from irdiff.compile.launch_requests import place
 from irdiff.model import Launch, Target, Toolchain
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class WorkerCompiler(LaunchCompiler):
     """Captures and compiles for one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:
+    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
         super().__init__(requests, store, wanted, reuse=reuse)
         self._capturer = Capturer(requests, store, reuse=reuse)
         self._again: dict[tuple[str, ...], Catalog] = {}

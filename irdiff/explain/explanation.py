@@ -18,7 +18,7 @@ from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import INPUT, TEXTS
 from irdiff.capture import kernel_sources
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.codegen.tool_runner import llc_words, llvm_call, ptxas_flags
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -93,7 +93,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         return None
     subject = to_replay(run, case, sides)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
-        wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
+        wanted = Selection(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
         attribution = Attributor(EditReader(ArtifactComparator(store, llvm.reprint)), replayer).attribute(
             subject

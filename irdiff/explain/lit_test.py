@@ -15,7 +15,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compare import abstraction, edits
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
@@ -103,7 +103,7 @@ def generate(
     stage = case.origin.stage if case.origin else Stage.TTGIR
     with closing(Workers(config)) as workers:
         launches = tuple(f"{launch.id}@{case.target}" for launch in subject.launches if launch)
-        requests, wanted = Requests(config, workers), Wanted(cases=launches)
+        requests, wanted = Requests(config, workers), Selection(cases=launches)
         runner = PassRunner(subject, stage, step, WorkerCompiler(requests, store, wanted, reuse=True))
         return written(subject, step, content.decode(), runner, _filecheck(subject.sides, config), report)
 

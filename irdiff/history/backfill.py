@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import pipeline
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError
@@ -140,7 +140,7 @@ class Backfill:
         return patterns
 
     def measure(self, side: Side) -> Inventory:
-        wanted = Wanted(tiers=self.options.tiers, cases=self.options.cases)
+        wanted = Selection(tiers=self.options.tiers, cases=self.options.cases)
         with self.progress() as report:
             return inventory.take(side, self.targets, wanted, self.config, report)
 
@@ -150,7 +150,7 @@ class Backfill:
             targets=self.targets,
             options=self.options,
             command=tuple(sys.argv[1:]),
-            meant={pattern: (pattern,) for pattern in self.options.cases},
+            expanded_patterns={pattern: (pattern,) for pattern in self.options.cases},
         )
         with self.progress() as report:
             return pipeline.compare(asked, self.config, folder, report)[0]

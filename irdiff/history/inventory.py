@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compare import facts
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -57,7 +57,9 @@ class Inventory:
     """Cases that were not in the store."""
 
 
-def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, report: Report) -> Inventory:
+def take(
+    side: Side, targets: Sequence[Target], wanted: Selection, config: Config, report: Report
+) -> Inventory:
     """A case that does not compile is a finding. Raises ToolchainError."""
     started, used = time.monotonic(), _cpu_s()
     store = Store(config.store)
@@ -78,7 +80,7 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     )
 
 
-def _is_wanted(captured: Launch | CaptureFailure, wanted: Wanted) -> bool:
+def _is_wanted(captured: Launch | CaptureFailure, wanted: Selection) -> bool:
     """Cases are chosen as a comparison chooses its pairs."""
     tier = captured.tier if isinstance(captured, Launch) else None
     return captured.expected and (not wanted.tiers or tier is None or tier in wanted.tiers)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from irdiff import config
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
@@ -95,7 +95,9 @@ def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
     side = Side(toolchain=toolchain, corpus=kernels, note="")
     target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
     with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
-        compiler = WorkerCompiler(Requests(settings, workers), Store(settings.store), Wanted(), reuse=False)
+        compiler = WorkerCompiler(
+            Requests(settings, workers), Store(settings.store), Selection(), reuse=False
+        )
         launches = compiler.catalog(side, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
@@ -118,7 +120,7 @@ def test_launches_that_come_one_after_another_compile_as_each_does_alone(cache, 
     def outcomes(*, reuse):
         with closing(Workers(settings)) as workers:
             requests = Requests(settings, workers)
-            compiler = WorkerCompiler(requests, Store(settings.store), Wanted(), reuse=reuse)
+            compiler = WorkerCompiler(requests, Store(settings.store), Selection(), reuse=reuse)
             launches = compiler.catalog(side, "faults/stages", target).launches
             made = {row.label: compiler.compile(side, row, target) for row in launches}
             assert compiler.taken_from_store == 0

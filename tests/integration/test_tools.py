@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.attribute.replayer import Replay, Replayer
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
@@ -38,7 +38,7 @@ def test_calls_are_derived_as_the_release_makes_them(config, release, target):
     corpus = corpora.load(ROOT / "corpus")
     side, store = Side(toolchain=toolchain, corpus=corpus, note=""), Store(config.store)
     with closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), store, Wanted(cases=(CASE,)), reuse=False)
+        compiler = WorkerCompiler(Requests(config, workers), store, Selection(cases=(CASE,)), reuse=False)
         catalog = compiler.catalog(side, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
         made = compiler.compile(side, launch, chosen)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.compile import corpus_check, selecting
@@ -51,7 +51,7 @@ def main(
     side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
         cases = selecting.flat(selecting.of_sides(selection.cases, (side,), targets, config, report))
-        wanted = Wanted(tiers=selection.tiers, cases=cases)
+        wanted = Selection(tiers=selection.tiers, cases=cases)
         with corpus_check.opened(side, targets, wanted, config, report) as check:
             captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
             read = passes_of_cases.of_launches if passes else kind_table.of_launches

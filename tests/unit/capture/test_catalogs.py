@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from irdiff.capture.catalogs import Capturer
-from irdiff.capture.selection import Selection
+from irdiff.capture.selection import WorkloadSelection
 from irdiff.model import FailureKind
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
@@ -20,7 +20,7 @@ class Captures:
 
     def __init__(self, folder, launch, requests):
         self.root, self.store, self.launch, self.requests = folder, Store(folder / "store"), launch, requests
-        self.selection = Selection(tiers=("gate",), labels=())
+        self.selection = WorkloadSelection(tiers=("gate",), labels=())
         requests.files = {}
         # what a worker says of the launch, the text of what is launched in its place
         self.row = {**json.loads(json.dumps(asdict(launch))), "launched": "call 1"}
@@ -56,7 +56,7 @@ def test_those_of_a_corpus_that_imports_nothing_else_are_kept(captures):
     for another in ({"corpus": "e"}, {"toolchain": "e"}, {"reuse": False}, {"self_contained": False}):
         assert captures.asked(**another) == 1, "a workload may read anything"
     assert captures.asked() == 0, "the earlier one is found again"
-    captures.selection = Selection(tiers=(), labels=())
+    captures.selection = WorkloadSelection(tiers=(), labels=())
     assert captures.asked() == 1
     captures.requests.environment_digest = "other code of the worker"
     assert captures.asked() == 1

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from irdiff.capture import notices
 from irdiff.capture.catalog import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.capture.selection import Selection
+from irdiff.capture.selection import WorkloadSelection
 from irdiff.model import CaptureFailure, Sides
 from tests.texts import text_of
 from tests.unit import runs
@@ -50,7 +50,7 @@ def test_a_package_that_a_side_lacks(snapshot):
 
 
 def test_configs_that_were_left_out_are_counted_once_a_kernel():
-    selection = Selection(tiers=(), labels=(), configs=2)
+    selection = WorkloadSelection(tiers=(), labels=(), configs=2)
     cut = replace(NOTHING, selection=selection, left_out={"matmul": 5, "norm": 1})
     (note,) = notes(cut, replace(cut, left_out={"matmul": 6}), "triton==3.9.0")
     assert note == (

@@ -12,7 +12,7 @@ from threading import Barrier
 
 import pytest
 
-from irdiff.capture.selection import Wanted
+from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch
 from irdiff.resolve.corpus import Corpus, Packages
@@ -35,7 +35,7 @@ class Compilation:
     launch: Launch
 
     def compiler(self, *, reuse=True):
-        return WorkerCompiler(self.requests, self.store, Wanted(), reuse=reuse)
+        return WorkerCompiler(self.requests, self.store, Selection(), reuse=reuse)
 
     def words(self, **changes):
         corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
