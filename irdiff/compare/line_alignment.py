@@ -97,11 +97,14 @@ class _Text:
     def defined_at(self, index: int) -> list[str]:
         return [name for name in dict.fromkeys(self.names[index]) if self.defined[name] == index]
 
-    def operands(self, index: int, keys: Sequence[int]) -> Iterator[int]:
-        places = (self.defined[name] for name in self.names[index])
-        return (-1 if place == index else keys[place] for place in places)
+    def operands(self) -> Iterator[tuple[int, ...]]:
+        """Of each line, the lines that define its names; -1 for those that it defines itself."""
+        for index, names in enumerate(self.names):
+            places = tuple(map(self.defined.__getitem__, names))
+            yield tuple([-1 if place == index else place for place in places]) if index in places else places
 
 
+_Operands = Sequence[tuple[int, ...]]
 _Keys = tuple[Sequence[int], Sequence[int]]
 """A number for each line of both sides: equal where lines do the same with operands that do the same."""
 
@@ -118,21 +121,23 @@ def _rounds(left: _Text, right: _Text) -> list[_Keys]:
         return [(whole[0], whole[1]), plain]
     by_depth: dict[int, _Keys] = {0: plain}
     keys: _Keys = plain
+    operands = list(left.operands()), list(right.operands())
     for depth in range(1, _DEPTHS[0] + 1):
-        keys = by_depth[depth] = _one_step_further(left, right, keys)
+        keys = by_depth[depth] = _one_step_further(plain, operands, keys)
     return [by_depth[depth] for depth in _DEPTHS]
 
 
-def _one_step_further(left: _Text, right: _Text, above: _Keys) -> _Keys:
-    numbers: dict[object, int] = {}
+def _one_step_further(plain: _Keys, operands: tuple[_Operands, _Operands], above: _Keys) -> _Keys:
+    numbers: dict[tuple[int, ...], int] = {}
 
-    def of(text: _Text, keys: Sequence[int]) -> list[int]:
+    def of(shapes: Sequence[int], places: _Operands, keys: Sequence[int]) -> list[int]:
+        key_of = [*keys, -1].__getitem__  # that of place -1 stands last
         return [
-            numbers.setdefault((shape, *text.operands(index, keys)), len(numbers))
-            for index, shape in enumerate(text.shapes)
+            numbers.setdefault((shape, *map(key_of, each)), len(numbers))
+            for shape, each in zip(shapes, places, strict=True)
         ]
 
-    return of(left, above[0]), of(right, above[1])
+    return of(plain[0], operands[0], above[0]), of(plain[1], operands[1], above[1])
 
 
 # matching
@@ -179,8 +184,10 @@ def _rows(
             removed.append(DiffRow(Kind.REMOVED, base, None, partner=head))
             added.append(DiffRow(Kind.ADDED, None, head, partner=base))
             continue
-        rows += [*_partnered(removed, added, left, right), DiffRow(kind, base, head)]
-        removed, added = [], []
+        if removed or added:
+            rows += _partnered(removed, added, left, right)
+            removed, added = [], []
+        rows.append(DiffRow(kind, base, head))
     return [*rows, *_partnered(removed, added, left, right)]
 
 
@@ -188,12 +195,13 @@ def _partnered(removed: list[DiffRow], added: list[DiffRow], left: _Text, right:
     """Each line with the one it seems to have become: by its place, or where counts differ by its words."""
     if len(removed) == len(added):
         pairs = [(index, index) for index in range(len(removed))]
-    else:
-        words = [
+    elif len(removed) * len(added) <= _MOST_PAIRS:
+        pairs = _alike(
             [left.words(row.base) for row in removed if row.base is not None],
             [right.words(row.head) for row in added if row.head is not None],
-        ]
-        pairs = _alike(*words) if len(removed) * len(added) <= _MOST_PAIRS else []
+        )
+    else:
+        pairs = []
     became = {i: added[j].head for i, j in pairs}
     was = {j: removed[i].base for i, j in pairs}
     return [
