@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from irdiff import process
 from irdiff.backends import machine_code_text
-from irdiff.backends.stages import WITHOUT_TEXT
+from irdiff.backends.stages import ORDER, TEXTS, WITHOUT_TEXT
 from irdiff.config import Config
 from irdiff.diffs import visible
 from irdiff.errors import RunFolderError, ToolchainError
-from irdiff.model import Case, Sides
+from irdiff.model import Artifact, Case, Sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 
 
 def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
@@ -31,7 +33,7 @@ def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
     if content is None:
         raise RunFolderError(
             f"the run folder holds no machine code of {side} for {visible.clean(case.id)}",
-            hint="equal assembly counts as equal machine code: see --stage ptx",
+            hint=f"what is compared instead is its assembly: --stage {_last_text(held)}",
         )
     program = _disassembler(config)
     try:
@@ -41,6 +43,10 @@ def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
             f"the disassembler cannot read the machine code of {side}: {visible.clean(error)}",
             hint="a newer toolchain has a newer one: irdiff toolchain list",
         ) from error
+
+
+def _last_text(artifacts: Mapping[str, Artifact]) -> str:
+    return next((stage for stage in reversed(ORDER) if stage in artifacts and stage in TEXTS), Stage.LLIR)
 
 
 def _disassembler(config: Config) -> Path:
