@@ -17,6 +17,16 @@ _MAX_NUMBER = 1e40
 TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
+def is_temporary_file(value):
+    """Whether a string names, as a whole, a file that is neither the repository's nor Triton's: it lies in
+    another place each time, and may be gone later.
+    """
+    if not isinstance(value, str) or not os.path.isabs(value) or not os.path.isfile(value):
+        return False
+    own = (os.path.join(os.path.realpath(folder), "") for folder in (os.getcwd(), TRITON_ROOT))
+    return not os.path.realpath(value).startswith(tuple(own))
+
+
 def kernel_name(captured):
     return captured.src.name if captured.function is None else captured.function.fn.__name__
 

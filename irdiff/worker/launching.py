@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from . import corpus_api, noted, storages
-from .describe import TRITON_ROOT, kernel_name
-from .texts import jit_function, text_of
+from .describe import TRITON_ROOT, is_temporary_file, kernel_name
+from .texts import jit_function, sha256_of_file, text_of
 
 _ALIGNED_BYTES = 16
 """What Triton specializes a pointer on."""
@@ -227,6 +227,8 @@ def _fields(descriptor):
 
 
 def _value(value):
+    if is_temporary_file(value):
+        return f"a file of SHA-256 {sha256_of_file(value)[:16]}"
     if hasattr(value, "item") and not hasattr(value, "fn") and not hasattr(value, "data_ptr"):
         value = value.item()  # a number of numpy's or torch's
     is_plain = isinstance(value, (bool, int, float, str)) or value is None

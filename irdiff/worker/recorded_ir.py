@@ -4,7 +4,7 @@ A recorded launch is two files: `NAME.mlir`, the module as libtriton prints it w
 `NAME.json` with all else that the stages are given, and what a catalog says of the launch. `triton.compile`
 takes it as it takes a kernel, so all of its stages run. Options are pickled: the interpreter that wrote them
 reads them. Of a launch that is given as a file of IR, that file is kept in place of `NAME.mlir`, under its
-own suffix.
+own suffix. A temporary file that an option names is kept as `NAME.OPTION.SUFFIX`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import triton.compiler.compiler as tc
 from triton._C.libtriton import ir
 
 from . import staged_compile
-from .describe import TRITON_ROOT
+from .describe import TRITON_ROOT, is_temporary_file
 from .texts import sha256
 
 
@@ -68,6 +68,7 @@ class RecordedLaunch:
         else:
             self.src = RecordedSource(stem + ".mlir", row)
         self.target, self.options = gpu, pickle.loads(base64.b64decode(row["options"]))
+        self.options.update((name, f"{stem}{suffix}") for name, suffix in row.get("files", {}).items())
         self.described, self.digest = row["described"], row["digest"]
         self.made = self.error = self.function = self.grid = self.allocator = None
         self.text, self.places = "", ()  # what is launched is compared test by test
@@ -145,6 +146,11 @@ def texts_of(captured, described):
         options = pickle.dumps(captured.options or {})
     except Exception as error:
         raise Unrecordable(f"gives a launch an option that cannot be kept: {error}") from error
+    files = {
+        name: f".{name}{os.path.splitext(path)[1]}"
+        for name, path in (captured.options or {}).items()
+        if is_temporary_file(path)
+    }
     language = getattr(src, "language", None)  # since 3.4
     is_file = isinstance(src, staged_compile.FileSource)
     row = {
@@ -153,6 +159,7 @@ def texts_of(captured, described):
         "is_file": is_file,
         "language": language.name if language is not None else "",
         "options": base64.b64encode(options).decode(),
+        "files": files,
         "digest": digest_of(captured),
         "ir_digest": sha256(_without_locations(captured.made.module)),
         "described": described,
@@ -160,7 +167,17 @@ def texts_of(captured, described):
     text = _with_locations(captured.made.module)
     if is_file:  # its folder is gone when the test has ended, and another one each time
         text = text.replace(f'loc("{os.path.dirname(src.path)}{os.sep}', 'loc("')
-    return {f".{src.ext}" if is_file else ".mlir": text, ".json": json.dumps(row)}
+    kept = {suffix: _read(captured.options[name]) for name, suffix in files.items()}
+    return {f".{src.ext}" if is_file else ".mlir": text, **kept, ".json": json.dumps(row)}
+
+
+def _read(path):
+    """Raises Unrecordable."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise Unrecordable(f"gives a launch a file that cannot be kept: {error}") from error
 
 
 def _check(module, ir_digest):

@@ -79,6 +79,7 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
         "test_reads_what_no_kernel_reaches",
         *("test_launches_a_kernel_again", "test_expects_an_error", "test_after_that"),
         *("test_launches_a_file_of_ir", "test_expects_an_error_of_a_file"),
+        "test_overrides_a_stage",
     }
     not_known = {name: reason for name, (status, reason) in found.items() if status == "not known"}
     assert not_known.keys() == NOT_KNOWN.keys()
@@ -87,8 +88,8 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
     assert changed.read_text() == "".join(f"tests/test_ops.py::{name}\n" for name in readers)
     assert {found[name] for name in readers} == {("changed", "looks at ptx that changed")}
     assert set(unchanged.read_text().splitlines()) == {f"tests/test_ops.py::{name}" for name in names}
-    assert "0 of 4 specializations changed; they are launched by 3 of 31 tests" in done.stdout
-    assert "10 tests launch only unchanged code" in done.stdout
+    assert "0 of 5 specializations changed; they are launched by 3 of 32 tests" in done.stdout
+    assert "11 tests launch only unchanged code" in done.stdout
 
     sides = ("triton==3.9.0", "triton==3.9.0+num_warps=8")
     words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "other"))
@@ -105,11 +106,11 @@ def test_a_change_of_the_compiler_changes_the_tests_that_launch_other_code(irdif
 def test_a_test_whose_file_changed_is_not_said_to_be_unchanged(irdiff, repository, tmp_path):
     write(repository, {"tests/test_ops.py": TESTS.replace("n=1000", "n=1400"), "README": "new\n"})
     commit(repository, "Larger")
-    words = ("--tests", "tests/test_ops.py", "--sample", "24", "--no-recheck", "--no-attribute")
+    words = ("--tests", "tests/test_ops.py", "--sample", "25", "--no-recheck", "--no-attribute")
     done = irdiff("compare", "HEAD~1", "HEAD", *words, "--out", str(tmp_path / "run"), cwd=repository)
     assert done.run is not None, done.stderr
     found = statuses(tmp_path / "run")
-    assert len(found) == 24  # of each function one
+    assert len(found) == 25  # of each function one
     assert "unchanged" not in {status for status, _ in found.values()}
     assert found["test_scale"] == ("not known", "it reads tests/test_ops.py, which differs")
     (added,) = (answer for name, answer in found.items() if name.startswith("test_add["))
@@ -129,7 +130,7 @@ def test_launches_of_a_renamed_test_and_of_moved_parameters_are_found_again(irdi
     commit(repository, "Moved")
     words = ("--tests", "tests", "--no-recheck", "--no-attribute", "--out", str(tmp_path / "run"))
     done = irdiff("compare", "HEAD~1", "HEAD", *words, cwd=repository)
-    assert done.verdicts() == {"unchanged": 4, "added": 1}, done.stderr
+    assert done.verdicts() == {"unchanged": 5, "added": 1}, done.stderr
     assert {case["kernel"] for case in done.run["cases"]} == {"add", "fill", "scale"}
     found = statuses(tmp_path / "run")
     of_dtypes = [found[f"test_dtypes[dtype{number}]"] for number in range(3)]  # bfloat16, and those of base
@@ -146,7 +147,7 @@ def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
     words = ("--toolchain", "triton==3.9.0", "--tests", "tests", "--target", "sm_90", "--out", str(out))
     done = irdiff("capture", *words, cwd=repository)
     assert done.code == 0, done.stderr
-    assert "31 tests (26 passed, 2 failed, 2 died, 1 skipped), 13 wholly followed; " in done.stdout
+    assert "32 tests (27 passed, 2 failed, 2 died, 1 skipped), 14 wholly followed; " in done.stdout
     tests = {row["name"].partition("::")[2]: row for row in json.loads((out / "tests.json").read_text())}
     assert tests["test_fails"]["launches"] == tests["test_scale"]["launches"] != []
     assert [len(tests[name]["launches"]) for name in ("test_asserts_on_code", "test_reads_code")] == [2, 2]
@@ -159,7 +160,7 @@ def test_a_recording_is_a_corpus_of_its_own(irdiff, repository, tmp_path):
 
     words = ("--corpus", str(out), "--target", "sm_90", "--no-recheck", "--no-attribute")
     compared = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words)
-    assert compared.verdicts() == {"unchanged": 4}
+    assert compared.verdicts() == {"unchanged": 5}
     assert {case["kernel"] for case in compared.run["cases"]} == {"add", "fill", "scale"}
 
 

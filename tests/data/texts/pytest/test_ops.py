@@ -197,6 +197,13 @@ def test_launches_a_file_of_ir(tmp_path):
     assert "st.global" in kernel.asm["ptx"]
 
 
+def test_overrides_a_stage(tmp_path):
+    path = tmp_path / "fill.ttir"
+    path.write_text(FILL)
+    x = torch.ones(256, device="cuda")
+    scale[(1,)](x, x, 3.0, BLOCK=256, ir_override=str(path))
+
+
 def test_expects_an_error_of_a_file(tmp_path):
     path = tmp_path / "fill.ttir"
     path.write_text(FILL.replace("tt.store", "tt.stored"))
