@@ -189,7 +189,7 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
             return tuple(_total(width, constant, times, row) for row in rows)
         case "not", _:
             return tuple(to_int(value) & 1 ^ 1 for (value,) in rows)
-        case "part", _, place, count:
+        case "part", _, place, count if count:
             return tuple(_part(value, place, count) for (value,) in rows)
         case ("pack", *_):
             return tuple(tuple(row) for row in rows)
@@ -236,7 +236,7 @@ def _total(width: int, constant: int, times: list[int], row: tuple[Bits, ...]) -
 def _part(value: Bits, place: int, count: int) -> Bits:
     if isinstance(value, tuple):
         return value[place]
-    width = {2: 32, 4: 32}[count]
+    width = count >> 8 ^ 32
     return to_int(value, 64) >> width * place & (1 << width) - 1
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from irdiff.effects.nodes import Key, evaluate, ones
+from irdiff.ir import program
 from irdiff.ir.program import Operation
 
 _SPECIAL = re.compile(
@@ -544,24 +545,27 @@ class Values:
     # vectors, structures, and 64 bits in two registers
 
     def pack(self, *parts: int, width: int = 0) -> int:
-        """width: of a pair of integers, where it is 64; a pair of which one is known is a sum."""
-        first = self.keys[parts[0]]
+        """width: of all parts, where it is not that of as many registers; a pair of integers of 64 bits, of
+        which one is known, is a sum.
+        """
+        first, count = self.keys[parts[0]], len(parts)
+        code = program.parts(count, width // count) if width else count
         if width == 64 and len(parts) == 2 and any(self.keys[each][0] == "const" for each in parts):
             low, high = (self.extend("z", 32_064, each) for each in parts)
             return self.add(64, low, self.scaled(64, high, 1 << 32))
         whole = first[0] == "part" and all(
-            self.keys[each] == ("part", first[1], place, len(parts)) for place, each in enumerate(parts)
+            self.keys[each] == ("part", first[1], place, code) for place, each in enumerate(parts)
         )
         return int(first[1]) if whole else parts[0] if len(parts) == 1 else self.node("pack", *parts)
 
     def part(self, value: int, place: int, count: int = 0) -> int:
-        """`count` parts make up the value; 0 where that is not known."""
+        """count: as of `parts`; 0 where that is not known."""
         key = self.keys[value]
         while key[0] == "put":
             if key[2] == place:
                 return int(key[3])
             value, key = key[1], self.keys[key[1]]
-        if key[0] == "pack" and count in (0, len(key) - 1) and place < len(key) - 1:
+        if key[0] == "pack" and count & 255 in (0, len(key) - 1) and place < len(key) - 1:
             return int(key[1 + place])
         return self.node("part", value, place, count)
 

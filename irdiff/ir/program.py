@@ -80,8 +80,8 @@ EARLY = "‼"
 PRIVATE = "local"
 """The space of memory that only its own thread sees."""
 COPY = "copy", 0
-PIECES = 64
-"""`piece` takes the place of a part times this, and how many parts there are."""
+PIECES = 1 << 16
+"""`piece` takes the place of a part times this, and which parts there are (`parts`)."""
 CACHE_POLICY = "cache policy "
 """What a declaration begins with that stands for the hint of an access."""
 _KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\bsc0 sc1\b|\bglc\b")
@@ -140,6 +140,11 @@ class Operation:
             if act is Act.ATOMIC and self.is_float
             else _COPY_ADDS.match(self.name) is not None
         )
+
+
+def parts(count: int, width: int = 32) -> int:
+    """How many parts a value has, and of how many bits each is, as one number: `count` for registers."""
+    return count | (width ^ 32) << 8
 
 
 class Instruction(NamedTuple):

@@ -32,6 +32,7 @@ from irdiff.ir.program import (
     Template,
     Verbatim,
     instruction,
+    parts,
 )
 from irdiff.ir.ptx.opcodes import OPCODE
 
@@ -471,7 +472,8 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     values = tuple(value for each in operands[1:] for value in _with_offset(each))
     values += tuple(value for each in operands[1:] for part in each.address for value in _with_offset(part))
     if opcode.startswith("mov") and operands[0].is_vector:
-        places = [place * PIECES + len(results) for place in range(len(results))]
+        bits = int(re.findall(r"\d+", opcode)[-1]) // len(results)
+        places = [place * PIECES + parts(len(results), bits) for place in range(len(results))]
         return [
             instruction(opcode, (name,), values, ("piece", place))
             for name, place in zip(results, places, strict=True)
@@ -502,7 +504,7 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
 def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, str]:
     """The function of `Values` that an instruction is, and its name without types that do not count."""
     if opcode.startswith("mov"):
-        return ("pack", 64 * opcode.endswith("64")) if is_vector else COPY, "mov"
+        return ("pack", int(re.findall(r"\d+", opcode)[-1])) if is_vector else COPY, "mov"
     if found := _INTEGER.match(opcode):
         name, kind, digits = found.groups()
         width = 1 if kind == "pred" else int(digits or 0)
