@@ -14,6 +14,7 @@ from irdiff.ir.program import PRIVATE, Act
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
 _READS = frozenset({Act.LOAD})
+_ONLY_WRITES = re.compile(r"mbarrier\.(?:init|inval)|cp\.async\.c[ag]\.shared\.global")
 _NAMES_SHARED = re.compile(r"(?:(mbarrier|tcgen05\.commit)|tcgen05\.alloc)\b.*\.shared\b")
 """What works on an `mbarrier` of 8 bytes, or writes an address of 4 bytes."""
 _COLUMNS = re.compile(r"tcgen05\.(?:ld|st)\b.*?\.x(\d+)\.")
@@ -27,11 +28,17 @@ def meet(values: Values, one: Event, other: Event) -> bool:
         return False
     if one.operation.keeps_order or other.operation.keeps_order:
         return True
-    if acts <= _READS:
+    if acts <= _READS or _only_touch_others(values, one, other):
         return False
     if acts & _IN_ORDER or not ours.space or not theirs.space:
         return True
     return ours.space == theirs.space and not are_apart(values, one, other)
+
+
+def _only_touch_others(values: Values, one: Event, other: Event) -> bool:
+    """Whether two copies to shared memory, or what makes or gives up an `mbarrier`, only write other bytes."""
+    names = one.operation.name, other.operation.name
+    return all(map(_ONLY_WRITES.match, names)) and never_meet(values, one, other)
 
 
 def same_bytes(values: Values, one: Event, other: Event) -> bool:
