@@ -125,9 +125,11 @@ _COMPUTED = {
 _THREADS = ".max_flat_workgroup_size:"
 _COUNTS = re.compile(
     r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
-    r"|(?:- )?\.[sva]gpr\w*:|\.p2align"
+    r"|(?:- )?\.[sva]gpr\w*:|\.p2align|\.uniform_work_group_size:"
 )
-"""How many registers there are: another assignment of registers has other counts."""
+"""How many registers there are: another assignment of registers has other counts. And that a launch is of
+whole blocks, as each of Triton is (LLVM, "User Guide for AMDGPU Backend", "uniform_work_group_size").
+"""
 
 
 def read(lines: Sequence[str]) -> Program:
