@@ -7,6 +7,7 @@ hazard, what is near is rounding, and what cannot be decided is not shown.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,8 +22,9 @@ from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
 
 Difference = Hazard | Rounding | NotShown | Harmless
+_MAX_NOT_SHOWN = 8
+"""More are not told."""
 _PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
-_NAMES = {HazardKind.ACCESS: "address", HazardKind.VALUE: "value", HazardKind.CONTROL: "condition"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,7 @@ class Differences:
         """The spaces in which a write has another place or predicate."""
         self._are_values_elsewhere = False
         """Whether all that is stored to shared memory is what base stores, to other places."""
-        self.uses: set[Likeness] = set()
-        """What samples say of the values that differ where effects or branches use them."""
+        self._used: list[_Facet] = []
         self._of_waits: set[Difference] = set()
         """What waits for groups of copies or matrix instructions make differ."""
         self._lost_writes: set[Difference] = set()
@@ -75,6 +76,11 @@ class Differences:
     def likeness(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
         return self._samples.compare(base, head, rounding.formats(self._values, base, head))
+
+    @functools.cached_property
+    def uses(self) -> set[Likeness]:
+        """What samples say of the values that differ where effects or branches use them."""
+        return {self._roots.tried(facet.base, facet.head) for facet in self._used}
 
     def all(self) -> list[Difference]:
         """Empty where both do the same."""
@@ -137,9 +143,8 @@ class Differences:
         self._are_values_elsewhere = len(stored) > 1 and (
             Counter(facet.base for facet in stored) == Counter(facet.head for facet in stored)
         )
-        for facet in facets:
-            self.uses.add(self._roots.tried(facet.base, facet.head))
-            yield from self._noted(self._of_facet(facet), *(facet.events or ())[:1])
+        self._used = facets
+        yield from self._of_facets()
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
             event = one or other
@@ -241,6 +246,16 @@ class Differences:
                         kind=kind, what=verb, noun=f"{part} of {_a(name)}", base=a, head=b, events=both,
                         is_address=is_address or one.effect.act in (Act.COPY, Act.MATRIX),
                     )  # fmt: skip
+
+    def _of_facets(self) -> Iterator[Difference]:
+        count = 0
+        for facet in self._used:
+            is_doubted = facet.kind is HazardKind.VALUE or self._is_place_unclear
+            if count >= _MAX_NOT_SHOWN and is_doubted and facet.kind is not HazardKind.ORDER:
+                continue  # whatever it is, it is not shown
+            for each in self._noted(self._of_facet(facet), *(facet.events or ())[:1]):
+                count += isinstance(each, NotShown)
+                yield each
 
     def _of_facet(self, facet: _Facet) -> Iterator[Difference]:
         if facet.kind is HazardKind.ORDER and facet.events:

@@ -36,7 +36,7 @@ def meet(values: Values, one: Event, other: Event) -> bool:
 
 
 def _only_touch_others(values: Values, one: Event, other: Event) -> bool:
-    """Whether two copies to shared memory, or what makes or gives up an `mbarrier`, only write other bytes."""
+    """Whether two copies to shared memory, or two that make or end an `mbarrier`, only write other bytes."""
     names = one.operation.name, other.operation.name
     return all(map(_ONLY_WRITES.match, names)) and never_meet(values, one, other)
 

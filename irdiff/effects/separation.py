@@ -109,17 +109,16 @@ class Separation:
 
         own, values = 1 << letters[kind_of(barrier)], self._base.values
         all_ = _mask(letters.values())
+        numbers = [number for number, event in ours.items() if not is_own(event)]
+        others = sum(bits[number] for number in numbers)
         is_complete = ours.keys() == theirs.keys() and not any(map(_is_of_llvm, ours.values()))
         found, maybe = list[_Pair](), list[_Pair]()
-        for other in sides[0][1]:
-            gone, mixed = worse(other, own), worse(other, all_)
-            for one in (number for number, bit in bits.items() if (gone | mixed) & bit):
+        for other in (number for number in numbers if number in sides[0][1]):
+            gone, mixed = (worse(other, mask) & others for mask in (own, all_))
+            differing = gone | mixed
+            for one in (number for number in numbers if differing & bits[number]):
                 pair = ours[one], ours[other]
-                if (
-                    any(map(is_own, pair))
-                    or self._is_waited_for_by_all(*pair)
-                    or _have_no_part(values, *pair)
-                ):
+                if self._is_waited_for_by_all(*pair) or _have_no_part(values, *pair):
                     continue
                 if gone & bits[one] and _may_race(values, *pair, barrier.operation.name):
                     (found if _overlap(values, *pair) else maybe).append(pair)
@@ -413,13 +412,19 @@ def _have_no_part(values: Values, one: Event, other: Event) -> bool:
     What prepares an `mbarrier` or tensor memory only touches what it names. What tells an `mbarrier` tells of
     what is before it: whoever hears of it may come before or after an access behind it.
     """
-    names = _PREPARES, _PREPARES_OR_TELLS
-    for access, sync, pattern in zip((one, other), (other, one), names, strict=True):
-        is_plain = access.effect.act in (Act.LOAD, Act.STORE) or _COPIES.match(access.operation.name)
-        if is_plain and pattern.match(sync.operation.name) and not access.operation.keeps_order:
-            is_elsewhere = access.effect.space == "global" or not sync.effect.address
-            return is_elsewhere or order.never_meet(values, sync, access)
-    return False
+    if _is_plain(other) and _PREPARES_OR_TELLS.match(one.operation.name):
+        sync, access = one, other
+    elif _is_plain(one) and _PREPARES.match(other.operation.name):
+        sync, access = other, one
+    else:
+        return False
+    is_elsewhere = access.effect.space == "global" or not sync.effect.address
+    return is_elsewhere or order.never_meet(values, sync, access)
+
+
+def _is_plain(event: Event) -> bool:
+    is_access = event.effect.act in (Act.LOAD, Act.STORE) or _COPIES.match(event.operation.name)
+    return bool(is_access) and not event.operation.keeps_order
 
 
 def _overlap(values: Values, one: Event, other: Event) -> bool:
