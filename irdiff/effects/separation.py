@@ -115,12 +115,14 @@ class Separation:
         found, maybe = list[_Pair](), list[_Pair]()
         for other in (number for number in numbers if number in sides[0][1]):
             gone, mixed = (worse(other, mask) & others for mask in (own, all_))
-            differing = gone | mixed
-            for one in (number for number in numbers if differing & bits[number]):
+            for one in numbers:
+                if not bits[one] & (gone | mixed if is_complete else gone):
+                    continue
                 pair = ours[one], ours[other]
                 if self._is_waited_for_by_all(*pair) or _have_no_part(values, *pair):
                     continue
                 if gone & bits[one] and _may_race(values, *pair, barrier.operation.name):
+                    is_complete = False
                     (found if _overlap(values, *pair) else maybe).append(pair)
                 elif not _ORDERS.isdisjoint(event.effect.act for event in pair):
                     is_complete = False
@@ -130,7 +132,7 @@ class Separation:
         if not found and ours.keys() == theirs.keys() and self._is_alone(kind_of(barrier)):
             # nothing else can keep them apart
             found = [pair for pair in maybe if _share_a_buffer(values, *pair)]
-        return Lost(max(found, key=_is_told_first, default=None), is_complete and not maybe)
+        return Lost(max(found, key=_is_told_first, default=None), is_complete)
 
     def _is_alone(self, kind: object) -> bool:
         """Whether separators of this kind are all that one side has more of."""

@@ -411,7 +411,7 @@ def _in_pieces(
                 for part, at in zip(names, places, strict=True)
             ]
     name = f"{_WIDE.sub('', facts.opcode)}.b32"
-    for n, part in enumerate(part for parts in own for part in parts):
+    for n, part in enumerate(itertools.chain(*own)):
         whole = count * width // 8 if not n else 0
         effect = Effect(act, facts.space, ((address, start.offset + 4 * n),), 4, whole)
         result = (part if isinstance(part, str) else "_",)
