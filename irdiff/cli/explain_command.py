@@ -272,8 +272,9 @@ class CaseStory:
                 return
             base, head = ours, theirs
         diff = stage_diff.compare(stage, base, head)
-        of = f"of {attribution.origin.pass_name}" if attribution and attribution.edit else f"in {stage}"
-        self.say(f"\nedit {of}", "bold")
+        pass_name = attribution.origin.pass_name if attribution and attribution.edit else None
+        self.say("")
+        self.say(f"what {pass_name} makes different" if pass_name else f"what differs in {stage}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_command.lines(diff, view)):
             if index == _MAX_DIFF_LINES:

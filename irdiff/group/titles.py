@@ -114,11 +114,11 @@ def _of_causes(words: Sequence[str]) -> str:
 
 def _failure(case: ComparedCase) -> Cause:
     failure = case.failures.head or case.failures.base
-    verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
+    verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "now compiles"
     if failure is None:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
-        verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
+        verb = "no longer runs" if case.verdict is Verdict.BROKEN else "now runs"
         what = "program" if case_ids.is_program(case.workload) else "workload"
         return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))

@@ -353,12 +353,19 @@ class Rounds:
         return (
             f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}, at least one of "
             f"each change group, {'was' if len(whole) == 1 else 'were'} {how} again on each side with "
-            f"randomized addresses{more}",
+            f"randomized addresses{more}: {self._outcome()}",
             *(
                 f"could not check {name} for determinism: it ran out of time or memory, or its worker died"
                 for name in sorted(unanswered)
             ),
         )
+
+    def _outcome(self) -> str:
+        """Each side is held against what it gave before."""
+        if count := len(self.disagreeing()):
+            return f"{counted(count, 'case')} gave other code the second time"
+        is_whole = not any(sides.unanswered for sides in self.answers.values())
+        return f"each side{'' if is_whole else ' that answered'} gave the same code again"
 
     def _due(self) -> Iterator[Question]:
         disagreeing = self.disagreeing()

@@ -26,8 +26,8 @@ _HAZARD = 160
 _TITLE = 60
 """Characters of an edit within a sentence."""
 _ALSO = {
-    Verdict.FIXED: ("compiles", "compile", "again"),
-    Verdict.ABSORBED: ("differs", "differ", "only above the machine code"),
+    Verdict.FIXED: ("now compiles", "now compile", ""),
+    Verdict.ABSORBED: ("differs", "differ", "in IR alone"),
     Verdict.ADDED: ("is", "are", "new"),
     Verdict.REMOVED: ("is", "are", "gone"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
@@ -96,7 +96,8 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     yield from _intended(run, edits)
     unproved = sum(case.summary.severity == ReportClass.NOT_SHOWN for case in run.cases if case.summary)
     if unproved:
-        yield f"{counted(unproved, 'case')} not shown to compute the same."
+        verb = "is" if unproved == 1 else "are"
+        yield f"{counted(unproved, 'case')} {verb} not shown to compute the same."
 
 
 def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
@@ -184,7 +185,7 @@ def _also(run: Run, opening: str) -> list[str]:
     cases = (case for case in run.cases if not (failed_program(case) or conclusion.is_new_and_fails(case)))
     counts = Counter(case.verdict for case in cases)
     parts = [
-        f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
+        f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}".rstrip()
         for verdict, (one, many, words) in _ALSO.items()
         if counts.get(verdict)
     ]

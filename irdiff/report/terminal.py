@@ -39,6 +39,7 @@ _ASCII = str.maketrans(
 _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
+_UP = "█"
 _GAP = "  "
 _LIMITS = replace(LISTED, unfolded=0, others=12)
 _COMMANDS = {
@@ -147,7 +148,7 @@ def _timed(shown: RunView) -> Iterator[Text]:
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
-    yield from tables.heading("figures that moved: in how many cases")
+    yield from tables.heading(f"figures that moved, in how many cases ({_UP}: the share that went up)")
     names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
     cells = [[Text(cell.words if cell else "") for cell in statistic.cells] for statistic in shown.statistics]
@@ -166,7 +167,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
 def _bar(statistic: StatisticRow) -> Text:
     up = round(_BAR * statistic.up / (statistic.up + statistic.down)) if statistic.up + statistic.down else 0
     up = min(max(up, statistic.up > 0), _BAR - (statistic.down > 0))
-    return Text.assemble("█" * up, ("░" * (_BAR - up), _DIM))
+    return Text.assemble(_UP * up, ("░" * (_BAR - up), _DIM))
 
 
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:

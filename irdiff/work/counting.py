@@ -31,7 +31,9 @@ _MOST_STEPS = 8_000
 """Instructions that are executed for a launch; a step of many lanes counts as several."""
 _MOST_STEPS_AT_FIRST = 3_000
 """For the first programs, where they differ: all that have to follow would take several times as many."""
-_TOO_LONG_AT_FIRST = f"too long: its programs differ, and the first took over {_MOST_STEPS_AT_FIRST:,} steps"
+_TOO_LONG_AT_FIRST = (
+    f"too long: its blocks do different work, and the first took over {_MOST_STEPS_AT_FIRST:,} steps"
+)
 _LANES_AS_A_STEP = 2048
 """Lanes that make a step take twice as long as that of one warp, as measured."""
 _MOST_COUNTS = 8_000_000

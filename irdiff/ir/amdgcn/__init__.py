@@ -39,8 +39,8 @@ NAMES = re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])")
 WIDE_ACCESSES: tuple[str, ...] = ("load_global_128", "store_global_128", "load_shared_128")
 PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=False, marked=marked)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
-    CountedSynchronization("barrier", "`s_barrier`", "as many `s_barrier` in the assembly"),
-    CountedSynchronization("wait", "`s_waitcnt`", "as many `s_waitcnt` in the assembly"),
+    CountedSynchronization("barrier", "`s_barrier`", "the assembly has as many `s_barrier` as before"),
+    CountedSynchronization("wait", "`s_waitcnt`", "the assembly has as many `s_waitcnt` as before"),
 )
 _BLANKED = re.compile(r"\b([avs])(?:\d+\b|\[\d+:\d+\])|\.L\d+")
 _FIRST_WORD = re.compile(r"\S+")

@@ -44,8 +44,10 @@ WIDE_ACCESSES: tuple[str, ...] = (
 )
 PROGRAM: ProgramReader | None = ProgramReader(read=read, is_final=True, may_contract=True, marked=None)
 SYNCHRONIZATION: tuple[CountedSynchronization, ...] = (
-    CountedSynchronization("barrier", "PTX `bar` and `mbarrier`", "as many `bar` and `mbarrier` in PTX"),
-    CountedSynchronization("fence", "PTX `fence`", "as many `fence` in PTX"),
+    CountedSynchronization(
+        "barrier", "PTX `bar` and `mbarrier`", "PTX has as many `bar` and `mbarrier` as before"
+    ),
+    CountedSynchronization("fence", "PTX `fence`", "PTX has as many `fence` as before"),
 )
 _BLANKED = re.compile(r"%(?:[a-z]+)\d+|\$L\d+")
 _OPCODE = re.compile(rf"(?:\{{\s*)?(?:@!?%\w+ )?({OPCODE})")
