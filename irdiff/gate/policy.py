@@ -99,7 +99,8 @@ class VerdictRule(_Rule):
 class MeaningRule(_Rule):
     """No changed case has such a meaning, and no GPU saw other outputs than the launch's tolerance allows.
 
-    Unknown for a case whose meaning was not read, and of `wrong outputs` for one that no GPU ran.
+    Unknown for a case whose meaning was not read; of hazards and rounding for one that is not shown to
+    compute the same; of `wrong outputs` for one that no GPU ran.
     """
 
     kind: Literal["meaning"]

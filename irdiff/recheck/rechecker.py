@@ -1,27 +1,13 @@
-"""Whether a side that gave other code gives that code again, in a process with other addresses and hashes.
+"""Recompiles changed cases with other addresses and another hash seed, to detect nondeterministic compilers.
 
-A compilation is its stages one after another, each made of the artifact of the one before. So a side is asked
-stage by stage, from the first one that changed to its binary: each is run again on the very artifact that
-entered it, and its output is compared with the one that was compared. The stages above need no second run:
-there both compilers, which are other programs, made the same of it, so nothing that was reported rests on
-chance.
+A determinism check never changes a verdict. It warns that the difference may be noise. `README.md` says which
+cases are chosen (`Rounds`), and how much of each is run again.
 
-Where what is launched differs, the workload runs again too: its launches may hold an address or the time.
-
-A stage that is run alone may print something else than in its pipeline, and some cannot be run alone. So only
+A stage that runs alone may print something else than in its pipeline, and some cannot run alone. So only
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
-more. A side whose time or memory ran out, or whose worker died, has not answered.
+more. Stages above the first changed one need no second run: two different compilers made the same there.
 
-Replays and compilations are values of the cache, and so is that both sides agreed: a second run of irdiff
-takes these from there. What disagreed is compared again.
-
-`Rounds` chooses the cases: one of each change group, and more wherever one disagrees with itself. The verdict
-does not rest on this: a case whose code differs is `changed`, asked again or not. What asking adds is the
-warning that the difference may be a compiler's chance. Chance that makes an edit sits in the pass that makes
-it, which is what the members of a group have in common: one of them speaks for all, and where it disagrees
-with itself the others are asked too. The exception is an assembler, whose chance depends on the text of a
-case and not on the edit: where one was ever seen to disagree with itself, on any case and in any run of this
-store, every changed case of that target is assembled again.
+Replays, compilations and agreements are kept in the cache. What disagreed is compared again.
 """
 
 from __future__ import annotations
