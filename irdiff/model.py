@@ -24,7 +24,7 @@ from irdiff.findings import Finding
 T = TypeVar("T")
 U = TypeVar("U")
 
-SCHEMA = "irdiff-run/3"
+SCHEMA = "irdiff-run/4"
 
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
     UNCHANGED = "unchanged"
     """The machine code and every compared stage above it are the same."""
-    ABSORBED = "absorbed"
+    IR_ONLY = "ir-only"
     """Some IR changed, the machine code did not."""
     CHANGED = "changed"
     """The executing code, or what the launch passes to it, differs, or could not be compared."""
@@ -61,9 +61,9 @@ class Verdict(StrEnum):
     """A toolchain has no backend for the target, or does not know the architecture."""
 
 
-COMPARED_VERDICTS = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED})
+COMPARED_VERDICTS = frozenset({Verdict.UNCHANGED, Verdict.IR_ONLY, Verdict.CHANGED})
 """Verdicts of cases whose code was there on both sides: the denominator of a blast radius."""
-GROUPED_VERDICTS = frozenset({Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED})
+GROUPED_VERDICTS = frozenset({Verdict.CHANGED, Verdict.IR_ONLY, Verdict.BROKEN, Verdict.FIXED})
 """Verdicts of the cases that change groups take."""
 
 

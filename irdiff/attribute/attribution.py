@@ -17,7 +17,7 @@ from irdiff.model import ComparedCase, Launch, Origin, Pair, Sides, Target, Verd
 if TYPE_CHECKING:
     from irdiff.resolve.sides import Side
 
-ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
+ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.IR_ONLY})
 FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
 _ORDER = tuple(stage for stage in ORDER if stage in TEXTS or stage in BINARIES)
 

@@ -1,7 +1,7 @@
 """Spellings of the same MLIR operation that differ between releases of Triton, for attribution only. Pure.
 
 Verdicts do not use these: a case whose TTGIR is only printed otherwise is still told as `changed` or
-`absorbed` by its machine code. Attribution must not blame the pass that first prints the other spelling.
+`ir-only` by its machine code. Attribution must not blame the pass that first prints the other spelling.
 
 - `allocation.size = N : i32` dropped: since 3.9 the allocation pass notes next to `allocation.offset` what it
   computed from the types; the lowering reads the offset.

@@ -198,7 +198,7 @@ def history_command(branch: str, file: Path) -> None:
 # steps without a token
 
 
-_GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.ABSORBED)
+_GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.IR_ONLY)
 _OUTPUT = re.compile(r"[ -~]*")
 _LOG_LINES = 200
 

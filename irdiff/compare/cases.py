@@ -70,7 +70,7 @@ def made(pair: Pair, outcomes: Sides[Outcome | None], verdict: Verdict) -> Made:
     """Of a side that stands alone only what is new, and no metadata where no machine code was compared."""
     captured = Sides(base=pair.base, head=pair.head)
     shown = verdict is Verdict.ADDED or all(isinstance(side, Launch) for side in captured)
-    has_metadata = verdict in (Verdict.CHANGED, Verdict.ABSORBED, Verdict.ADDED)
+    has_metadata = verdict in (Verdict.CHANGED, Verdict.IR_ONLY, Verdict.ADDED)
     return Made(
         artifacts=captured.zip(outcomes).map(
             lambda side: {**_launched(side[0]), **(side[1].artifacts if side[1] else {})} if shown else {}

@@ -140,7 +140,7 @@ def judge(
     launch_differs = handed_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
     differing = [name for name in after if name in stages and stages[name] not in _SAME]
     if evidence.same and not launch_differs and not differing:
-        return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first
+        return (Verdict.IR_ONLY if first else Verdict.UNCHANGED), stages, first
     if evidence.same is None:
         absent = (name for name, status in stages.items() if status is StageStatus.ABSENT)
         first = first or next(absent, "code")

@@ -15,7 +15,7 @@ from irdiff.resolve.recorded_tests import RecordedTest
 from irdiff.resolve.test_cases import Pair, TestCases
 
 _CHANGED = frozenset({Verdict.CHANGED, Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
-_SAME = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
+_SAME = frozenset({Verdict.UNCHANGED, Verdict.IR_ONLY})
 
 
 def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:

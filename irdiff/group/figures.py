@@ -62,7 +62,7 @@ _KEPT = tuple(
 def moved(cases: Sequence[ComparedCase], said: str) -> Iterator[str]:
     """In the order of the table, without those that the words `said` tell."""
     having = [case for case in cases if case.facts.base or case.facts.head]
-    counted = [case.facts for case in having if case.verdict is not Verdict.ABSORBED]
+    counted = [case.facts for case in having if case.verdict is not Verdict.IR_ONLY]
     counted = counted or [case.facts for case in having]
     yield from _all(_BEFORE_ACCESS, having, counted, said)
     yield from _widths(counted)

@@ -160,7 +160,7 @@ class _Gravest(NamedTuple):
 
 
 def _gravest(members: Sequence[_Member], noise: Mapping[str, Collection[str]]) -> _Gravest:
-    shown = [row for row in members if row[0].verdict is not Verdict.ABSORBED] or members
+    shown = [row for row in members if row[0].verdict is not Verdict.IR_ONLY] or members
     said = {case.id: report_classes.with_noise(row.summary, noise.get(case.id, ())) for case, row in shown}
     gravest = max(map(report_classes.gravity, said.values()))
     as_grave = [row for row in shown if report_classes.gravity(said[row[0].id]) == gravest]

@@ -26,7 +26,7 @@ class ReportClass(StrEnum):
     INTENDED = "intended"
     NOT_SHOWN = "not shown"
     SAME = "same"
-    ABSORBED = "absorbed"
+    IR_ONLY = "ir-only"
 
 
 _OF_MEANING = {
@@ -47,8 +47,8 @@ def class_of(
     """With the reasons, the gravest first; whether the case's source or program asks for the change."""
     if case.verdict is Verdict.BROKEN:
         return ReportClass.BROKEN, ("base gives code for it, and head does not",)
-    if case.verdict is Verdict.ABSORBED:
-        return ReportClass.ABSORBED, ("IR differs, the machine code is the same",)
+    if case.verdict is Verdict.IR_ONLY:
+        return ReportClass.IR_ONLY, ("IR differs, the machine code is the same",)
     if nothing := _nothing_to_show(case):
         return ReportClass.NOT_SHOWN, (nothing,)
     if effects is None or cases.not_compared(case):
@@ -80,7 +80,7 @@ def _without_effects(case: ComparedCase) -> str:
 
 def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummary:
     """Nothing is shown of a head that disagrees with itself."""
-    if "head" not in disagreeing or summary.severity == ReportClass.ABSORBED:
+    if "head" not in disagreeing or summary.severity == ReportClass.IR_ONLY:
         return summary
     is_proved = summary.severity == ReportClass.SAME
     class_ = str(ReportClass.NOT_SHOWN) if is_proved else summary.severity

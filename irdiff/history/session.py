@@ -25,7 +25,7 @@ from irdiff.run import run_folder, run_place
 
 FILE = "session.json"
 _SEPARATOR = "~"
-_SAME_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
+_SAME_CODE = frozenset({Verdict.UNCHANGED, Verdict.IR_ONLY})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ def story(call: str, name: str, case: Case) -> list[str]:
 
 def has_lines(case: Case) -> bool:
     """A side that gave no code leaves one text at most."""
-    return case.verdict in (Verdict.CHANGED, Verdict.ABSORBED) and not cases.not_compared(case)
+    return case.verdict in (Verdict.CHANGED, Verdict.IR_ONLY) and not cases.not_compared(case)
 
 
 def page(call: str) -> str:

@@ -26,7 +26,7 @@ def of(run: Run) -> Conclusion:
 
 
 def _is_same(case: Case, run: Run) -> bool:
-    return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.ABSORBED}
+    return may_fail(case, run) or case.verdict in {Verdict.UNCHANGED, Verdict.IR_ONLY}
 
 
 def may_fail(case: Case, run: Run) -> bool:

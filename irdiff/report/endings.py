@@ -12,7 +12,7 @@ from irdiff.report.error_clusters import SharedError
 from irdiff.report.lists import Listed, listed
 
 VERDICTS = (
-    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED),
+    *(Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.IR_ONLY),
     *(Verdict.UNCHANGED, Verdict.FAILING, Verdict.UNSUPPORTED),
 )
 """In the order of reports."""

@@ -27,7 +27,7 @@ _TITLE = 60
 """Characters of an edit within a sentence."""
 _ALSO = {
     Verdict.FIXED: ("now compiles", "now compile", ""),
-    Verdict.ABSORBED: ("differs", "differ", "in IR alone"),
+    Verdict.IR_ONLY: ("differs", "differ", "in IR alone"),
     Verdict.ADDED: ("is", "are", "new"),
     Verdict.REMOVED: ("is", "are", "gone"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),

@@ -135,7 +135,7 @@ def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
         "names an artifact by something that is not a digest": all(_is_whole(*row) for row in artifacts),
         "has an edit that is not a digest": case.edit is None or bool(DIGEST.fullmatch(case.edit)),
         "is called unchanged and has a changed stage": not (case.verdict is Verdict.UNCHANGED and changed),
-        "is called absorbed and has no changed stage": case.verdict is not Verdict.ABSORBED or changed,
+        "is called ir-only and has no changed stage": case.verdict is not Verdict.IR_ONLY or changed,
         "is called broken and says no failure": case.verdict is not Verdict.BROKEN or failed,
         "is called failing and says no failure": case.verdict is not Verdict.FAILING or failed,
     }

@@ -101,9 +101,9 @@ KINDS = {
     "fixed": (lambda place: (place.failing("base"), NEW, *ADD), "fixed"),
     "failing": (lambda place: (place.failing("base"), place.failing("head"), *ADD), "failing"),
     "IR files that change": (_ir(IR.replace(ADDED, ADDED.replace("addf", "mulf"))), "changed"),
-    "IR files of which all is absorbed": (
+    "IR files of which all is ir-only": (
         _ir(IR.replace(ADDED, f"{FOLDED}    {ADDED.replace('%value,', '%same,')}")),
-        "absorbed",
+        "ir-only",
     ),
     "kernel repository": (_repository(), "changed"),
     "program": (_repository("--program", "program.py"), "changed"),
@@ -131,7 +131,7 @@ def _own_cache(cache, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
 
-NARROW = ("broken", "IR files of which all is absorbed", "kernel repository")
+NARROW = ("broken", "IR files of which all is ir-only", "kernel repository")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from tests.texts import files_of
 
 TARGETS = {"sm_90": ("cuda", "90", "32"), "gfx942": ("hip", "gfx942", "64")}
 BINARIES = {"cuda": "cubin", "hip": "hsaco"}
-RIGHT = {"same": {"unchanged", "absorbed"}, "other": {"changed"}, "fails": {"broken"}}
+RIGHT = {"same": {"unchanged", "ir-only"}, "other": {"changed"}, "fails": {"broken"}}
 FLAGS = {
     "PTXAS_OPTIONS": ["--fmad=false", "-O1", "-O2", "-O3", "--maxrregcount=40", "-v", "--disable-warnings"],
     "DISABLE_LLVM_OPT": [

@@ -125,7 +125,7 @@ def case(case_id="matmul/tma:fp16@sm_90", verdict=Verdict.UNCHANGED, *, base=Non
 
 
 def _stages(verdict, target_name):
-    if verdict not in {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED}:
+    if verdict not in {Verdict.UNCHANGED, Verdict.IR_ONLY, Verdict.CHANGED}:
         return {}
     ttgir = StageStatus.IDENTICAL if verdict is Verdict.UNCHANGED else StageStatus.CHANGED
     last = StageStatus.CHANGED if verdict is Verdict.CHANGED else StageStatus.EQUIVALENT
@@ -215,7 +215,7 @@ def numbered(number, verdict, stage="ttgir", **changes):
     """One of many cases: families, targets and figures follow from the number."""
     name = ("sm_90", "sm_100", "gfx942", "gfx950")[number % 4]
     family = ("matmul", "attention", "normalization", "elementwise", "moe")[number // 4 % 5]
-    changed, moves = verdict in (Verdict.CHANGED, Verdict.ABSORBED), verdict is Verdict.CHANGED
+    changed, moves = verdict in (Verdict.CHANGED, Verdict.IR_ONLY), verdict is Verdict.CHANGED
     pass_name = "tritongpu-pipeline" if stage == "ttgir" else None
     stages = dict.fromkeys(STAGES, StageStatus.EQUIVALENT if moves or changed else StageStatus.IDENTICAL)
     if changed:
@@ -234,7 +234,7 @@ def large_run(cases, groups, broken=3):
     stages = ("ttir", "ttgir", "llir", "sass")
     rows, members = [], dict[int, list[str]]()
     for number in range(cases):
-        verdict = Verdict.ABSORBED if number % 10 == 0 else Verdict.UNCHANGED
+        verdict = Verdict.IR_ONLY if number % 10 == 0 else Verdict.UNCHANGED
         place = number // 2 % groups if groups else 0
         verdict = Verdict.BROKEN if number < broken else Verdict.CHANGED if number % 2 else verdict
         rows.append(numbered(number, verdict, stages[place % 4] if verdict is Verdict.CHANGED else "ttir"))

@@ -171,7 +171,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
-@pytest.mark.parametrize("verdict", [None, Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED])
+@pytest.mark.parametrize("verdict", [None, Verdict.UNCHANGED, Verdict.IR_ONLY, Verdict.CHANGED])
 def test_a_first_line_has_what_is_not_known_whatever_else_it_has(what, verdict):
     start = build.run(*([build.case("a/q:1@sm_90", verdict)] if verdict else []))
     others = [name for name in UNKNOWN if name != what and {name, what} != {"idle function", "unread file"}]

@@ -63,7 +63,7 @@
 
   // what several pages show
 
-  const KINDS = ["broken", "changed", "absorbed", "unchanged", "fixed"];
+  const KINDS = ["broken", "changed", "ir-only", "unchanged", "fixed"];
   function bar(counts) {
     const sums = {};
     for (const [, verdict, count] of counts) sums[KINDS.includes(verdict) ? verdict : "other"] = (sums[KINDS.includes(verdict) ? verdict : "other"] ?? 0) + count;
@@ -105,7 +105,7 @@
       select("Target", [["", "all"], ...series.targets.map((name) => [name, name])], target, (value) => { location.hash = address([], { ...query, t: value }); })));
     const rows = [...series.pairs].reverse().map((pair) => {
       const counts = pair.counts.filter(([where]) => !target || where === target);
-      const compared = counts.reduce((sum, [, verdict, many]) => sum + (["changed", "absorbed", "unchanged"].includes(verdict) ? many : 0), 0);
+      const compared = counts.reduce((sum, [, verdict, many]) => sum + (["changed", "ir-only", "unchanged"].includes(verdict) ? many : 0), 0);
       const broken = count(pair, "broken", target), changed = count(pair, "changed", target);
       return el("tr", {},
         el("td", {}, link(["pair", String(place), String(pair.base), String(pair.head)], {}, `${series.versions[pair.base]} → ${series.versions[pair.head]}`)),

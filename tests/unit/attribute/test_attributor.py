@@ -152,7 +152,7 @@ def test_what_was_found_is_kept_but_not_what_there_was_no_time_for(replayer, cha
 
 def test_only_changed_code_that_both_sides_have_is_attributed(changed):
     found = {verdict for verdict in Verdict if is_attributed(replace(changed, verdict=verdict))}
-    assert found == {Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED}
+    assert found == {Verdict.CHANGED, Verdict.IR_ONLY, Verdict.BROKEN, Verdict.FIXED}
     assert not is_attributed(replace(changed, origin=None))
     assert not is_attributed(replace(changed, findings=runs.findings("not-compared:ttir,asm")))
 

@@ -69,7 +69,7 @@ def comparing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "head", [HEAD, {**HEAD, "cubin": CUBIN}, BASE], ids=["changed", "absorbed", "unchanged"]
+    "head", [HEAD, {**HEAD, "cubin": CUBIN}, BASE], ids=["changed", "ir-only", "unchanged"]
 )
 def test_it_is_found_whole_with_the_order_of_stages(comparing, head):
     outcome = replace(

@@ -53,8 +53,8 @@ def test_a_test_whose_launches_are_all_the_same_is_unchanged():
     assert (found.changed_cases, found.cases, found.collected) == (0, 1, 1)
 
 
-def test_absorbed_ir_is_no_change_of_what_runs():
-    found = answered(recording(TEST), recording(TEST), Verdict.ABSORBED)
+def test_ir_only_ir_is_no_change_of_what_runs():
+    found = answered(recording(TEST), recording(TEST), Verdict.IR_ONLY)
     assert found.names(TestStatus.UNCHANGED) == (TEST.name,)
 
 
@@ -84,7 +84,7 @@ def test_what_only_one_side_does_changes_a_test(change):
     ("verdict", "stage", "status", "reason"),
     [
         (Verdict.UNCHANGED, "ttgir", TestStatus.UNCHANGED, ""),
-        (Verdict.ABSORBED, "ttgir", TestStatus.CHANGED, "looks at ttgir that changed"),
+        (Verdict.IR_ONLY, "ttgir", TestStatus.CHANGED, "looks at ttgir that changed"),
         (
             Verdict.UNCHANGED,
             "ptx",

@@ -56,7 +56,7 @@ def test_unchanged_code_carries_facts_along_in_any_order(file):
 def test_what_was_not_compared_as_a_whole_carries_nothing(file):
     moved = runs.case(CASE, Verdict.CHANGED, base={"ttgir.dot": 1}, head={"ttgir.dot": 2})
     put(file, histories.run("3.8.0", "3.9.0", moved))
-    for verdict in (Verdict.ABSORBED, Verdict.CHANGED, Verdict.BROKEN, Verdict.UNCHANGED):
+    for verdict in (Verdict.IR_ONLY, Verdict.CHANGED, Verdict.BROKEN, Verdict.UNCHANGED):
         part = histories.run("3.7.0", "3.8.0", runs.case(CASE, verdict))
         stages = ("ptx",) if verdict is Verdict.UNCHANGED else ()
         put(file, replace(part, options=replace(part.options, stages=stages)))

@@ -40,7 +40,7 @@ def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases
     [
         {"edit": "b" * 64},
         {"edit": None},
-        {"verdict": Verdict.ABSORBED},
+        {"verdict": Verdict.IR_ONLY},
         {"nondeterministic": ("head",)},
         {"facts": Sides(base={"registers": 1}, head={"registers": 2})},
         {"findings": (Finding(FindingKind.NOT_COMPARED, "ptx,sass"),)},

@@ -24,7 +24,7 @@ def folder(tmp_path):
         runs.case("a/x:2@sm_90", Verdict.BROKEN),
         runs.case("a/x:1@gfx942"),
         runs.case("a/x:2@gfx942", Verdict.ADDED),
-        runs.case("a/x:3@gfx942", Verdict.ABSORBED, metadata=runs.case().metadata),
+        runs.case("a/x:3@gfx942", Verdict.IR_ONLY, metadata=runs.case().metadata),
     ]
     return runs.saved(tmp_path / "run", runs.run(*cases, groups=(runs.group("g1", "a/x:1@sm_90"),)))
 
@@ -76,8 +76,8 @@ def test_a_launch_under_another_digest_and_deep_metadata_are_refused(folder):
 
 CONTENTS = {
     "empty": b"", "null": b"null", "list": b"[]", "cut": b"{", "utf-16": b"\xff\xfe{\x00}\x00",
-    "nothing": b'{"schema": "irdiff-run/3"}', "deep": b"[" * 100_000, "deep objects": b'{"a":' * 100_000,
-    "digits": b'{"schema": "irdiff-run/3", "x": ' + b"9" * 100_000 + b"}", "surrogate": b'{"schema": "\\ud800"}',
+    "nothing": b'{"schema": "irdiff-run/4"}', "deep": b"[" * 100_000, "deep objects": b'{"a":' * 100_000,
+    "digits": b'{"schema": "irdiff-run/4", "x": ' + b"9" * 100_000 + b"}", "surrogate": b'{"schema": "\\ud800"}',
 }  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_a_run_beyond_its_bounds_is_refused(folder, monkeypatch):
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1_000_000)
     many = b",".join([b"1"] * 100_000)  # an error of each would take a hundred megabytes
     for entry in (b'"groups": [%b]', b'"cases": [{"id": [%b]}]', b'"groups": [[%b]]'):
-        (folder / "run.json").write_bytes(b'{"schema": "irdiff-run/3", ' + entry % many + b"}")
+        (folder / "run.json").write_bytes(b'{"schema": "irdiff-run/4", ' + entry % many + b"}")
         _refused(folder, "not a valid run")
     with (folder / "run.json").open("wb") as file:
         file.truncate(10 << 30)
