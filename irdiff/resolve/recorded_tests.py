@@ -26,6 +26,8 @@ from irdiff.store import key_of, sha256
 
 _COLLECTED = "collected.jsonl"
 _DONE = "done"
+_CANNOT_WRITE = 74
+"""The worker's exit code where the disk is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,6 +241,11 @@ def _run(session: TestSession, target: Target, words: Sequence[str], folder: Pat
     environment = {**config.compiler_environment, **settings.environment(toolchain.settings)}
     command = [*identity.worker_command(toolchain.python, "tests"), "--out", str(folder)]
     code = process.run_logged([*command, *session.words(target), *words], log=log, env=environment)
+    if code == _CANNOT_WRITE:
+        raise ToolchainError(
+            f"{session.toolchain.spec}: what its tests launch cannot be written to {folder}",
+            hint="free space there, or name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
+        )
     if code:
         raise _not_run(session, log)
 

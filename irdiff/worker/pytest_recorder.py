@@ -7,6 +7,8 @@ it is written once (`recorded_ir`). Why a test is not wholly followed are its `d
 from __future__ import annotations
 
 import collections
+import contextlib
+import errno
 import gc
 import json
 import os
@@ -47,6 +49,8 @@ _MOST_LATE = 2
 """Tests of one function that take too long, before its others do not run: they mostly calculate the same."""
 _NEEDS_CODE = 71
 """The exit code of a test's process that has to run again, with the texts that it was not given."""
+CANNOT_WRITE = 74
+"""The exit code of a process that could not write what it has seen: its tests did not fail."""
 _STAGES = frozenset({"ttir", "ttgir", "llir", "ptx", "amdgcn"})
 """Whose texts are compared, case by case."""
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+")
@@ -108,6 +112,8 @@ class TestRecorder:
             self._compiles = compiles
             self._run_in_child(item)
         status, is_idle = _wait_for(pid)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == CANNOT_WRITE:
+            os._exit(CANNOT_WRITE)
         if not status or (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _NEEDS_CODE):
             return os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -323,16 +329,29 @@ def write_line(path, row):
 
 def write_lines(path, rows):
     """In one piece: other processes write to the file, too."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.write(descriptor, "".join(json.dumps(row) + "\n" for row in rows).encode())
-    os.close(descriptor)
+    text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    with _writing():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        if os.write(descriptor, text) < len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.close(descriptor)
 
 
 def _write_whole(path, text):
     part = f"{path}.{os.getpid()}"
-    with open(part, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(part, path)
+    with _writing():
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(part, path)
+
+
+@contextlib.contextmanager
+def _writing():
+    """Ends this process if anything cannot be written. A test would take the error for its own."""
+    try:
+        yield
+    except OSError:
+        os._exit(CANNOT_WRITE)
 
 
 def _seed():

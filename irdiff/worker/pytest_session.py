@@ -45,8 +45,7 @@ def main(words):
         return _collect_all(arguments.paths, collected, arguments.jobs)
     with open(arguments.select, encoding="utf-8") as file:
         names = file.read().splitlines()
-    _run(_by_file(names), out, arguments)
-    return 0
+    return _run(_by_file(names), out, arguments)
 
 
 def _load_pytest():
@@ -164,12 +163,16 @@ def _by_file(names):
 
 
 def _run(files, out, arguments):
-    """Each process collects one file, and runs its tests, or a part of them."""
+    """Each process collects one file, and runs its tests, or a part of them. The exit code: a process that
+    ends by a fault of its tests leaves these out, and is no failure.
+    """
+    from .pytest_recorder import CANNOT_WRITE
+
     works = []
     for number, (path, names) in enumerate(_parts(files, arguments.jobs), 1):
         lines = os.path.join(out, f"tests-{number}.jsonl")
         works.append(functools.partial(_run_file, path, set(names), out, lines, arguments))
-    _in_parallel(works, arguments.jobs)
+    return CANNOT_WRITE if _in_parallel(works, arguments.jobs) == CANNOT_WRITE else 0
 
 
 def _in_parallel(works, jobs):

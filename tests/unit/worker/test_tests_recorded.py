@@ -1,5 +1,6 @@
 """What a recorded test reads of its kernels' results is seen, but for what an assertion checks."""
 
+import os
 import sys
 import types
 from decimal import Decimal
@@ -152,6 +153,15 @@ def test_a_value_that_has_only_an_address_keeps_its_number(identity, a):
 
 def test_a_test_without_parameters_is_known_by_its_name(identity):
     assert identity == test_name()
+
+
+def test_a_process_that_cannot_write_what_it_saw_ends_with_a_code_of_its_own(load, tmp_path):
+    recorder = load("pytest_recorder")
+    pid = os.fork()
+    if pid == 0:
+        recorder.write_line(str(tmp_path / "absent" / "tests.jsonl"), {"test": "t"})
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == recorder.CANNOT_WRITE
 
 
 def test_name():
