@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irdiff.effects import order, pairs, predicates, rounding, separation, synchronization
+from irdiff.effects import order, pairs, predicates, rounding, separation, synchronization, ways
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
 from irdiff.effects.samples import Likeness, Samples
@@ -440,9 +440,7 @@ class Differences:
         """Accesses that may still run at a barrier of head, where base waits for them."""
         barriers = [event for block in self._head.blocks for event in block.events if event.pending]
         separated = separation.Separation(self._base, self._head)
-        for barrier in {
-            separation.kind_of(each): each for each in barriers if not each.operation.early
-        }.values():
+        for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
             lost = separated.lost(barrier)
             if lost.pair:
                 what = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from irdiff.effects import order, separation
+from irdiff.effects import order, ways
 from irdiff.effects.lanes import Lanes
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import Uniform
@@ -90,7 +90,7 @@ class Threads:
         while waiting:
             number, events = waiting.pop()
             for each in events:
-                if separation.is_of_all(self._values, each):
+                if ways.is_of_all(self._values, each):
                     break
                 if order.meet(self._values, event, each):
                     return False

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects import memory_order, order, separation
+from irdiff.effects import memory_order, order, separation, ways
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import is_harmless
 from irdiff.effects.witnesses import Witnesses, code, noun
@@ -56,7 +56,7 @@ class Synchronization:
     def _group_gone(self, event: Event) -> _Difference:
         """Where no other group or wait is new or gone, whoever reads what a copy writes may miss the wait."""
         ours, theirs = self._groups(self._base), self._groups(self._head)
-        is_alone = not theirs - ours and {*(ours - theirs)} == {separation.kind_of(event)}
+        is_alone = not theirs - ours and {*(ours - theirs)} == {ways.kind_of(event)}
         lost = self._separation.lost(event) if is_alone else None
         pair = lost.pair if lost else None
         # who read what a copy wrote has waited for it, by whatever wait: then the place may be written again
@@ -72,7 +72,7 @@ class Synchronization:
     def _groups(side: NumberedFunction) -> Counter[object]:
         """Groups and waits for them, by what they are and how many a wait leaves unfinished."""
         events = (event for block in side.blocks for event in block.events)
-        return Counter(separation.kind_of(event) for event in events if _GROUPS.match(event.operation.word))
+        return Counter(ways.kind_of(event) for event in events if _GROUPS.match(event.operation.word))
 
     def _of_wait(self, event: Event) -> Iterator[_Difference]:
         """A wait for what runs in the background: what starts it, and what reads behind it."""
@@ -163,7 +163,7 @@ class Synchronization:
                 return
             is_late = "wait" in one.operation.word and self._is_only_between(other)
             is_barrier = not is_late and all(
-                self._is_only_between(each) or separation.is_own(each) for each in barriers
+                self._is_only_between(each) or ways.is_own(each) for each in barriers
             )
             if not is_barrier and is_alone:
                 yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)

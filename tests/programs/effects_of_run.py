@@ -43,7 +43,7 @@ def main() -> None:
     for case in run.cases:
         if case.verdict is not Verdict.CHANGED:
             continue
-        effects = cases.of_case(case, lines, machine_code.of)
+        effects = cases.of_case(case, lines, machine_code)
         kind, bits = (effects.kind, effects.bits) if effects else ("no text", "unknown")
         counts[case.target, kind] += 1
         counts[case.target, f"bits {bits}"] += 1

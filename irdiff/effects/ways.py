@@ -1,0 +1,188 @@
+"""The ways from each access of memory to others, by the barriers, fences and waits on them. Pure.
+
+A way is described by the separators on it, and by which of them stand before which.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import re
+from collections.abc import Collection, Mapping
+
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.values import Values
+
+_OWN = re.compile(r"wgmma\.fence|(?:cp\.async|wgmma)\.(?:bulk\.)?(?:commit_group|wait_group|wait_all)")
+GROUPS = re.compile(r"(cp\.async\.bulk|cp\.async|wgmma)\.(commit_group|wait_group|wait_all)")
+_MAX_AGE = 8
+"""Groups of copies or matrix instructions, of which the oldest are one."""
+IN_BACKGROUND = re.compile(r"wgmma\.mma_async|cp\.(?:reduce\.)?async\.(?:c[ag]|bulk)|tcgen05\.(?:mma|cp)")
+SIGNALS = re.compile(r"cp\.async\.bulk(?!.*bulk_group)|tcgen05\.(?:mma|cp)")
+"""What ends with an `mbarrier`: not a copy to global memory, which a thread waits for by its group."""
+ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
+_OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
+BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
+Ways = dict[int, int]
+"""By separators, as a bit for each that stands on a way and for each that stands before another, the accesses
+that such a way begins at, by their bits."""
+_MOST = 1 << 6
+
+
+def is_own(event: Event) -> bool:
+    """Whether it is a thread's own wait, group or order of registers: others see what it waits for."""
+    return _OWN.match(event.operation.name) is not None
+
+
+def is_of_all(values: Values, event: Event) -> bool:
+    """Whether it is a barrier that all threads of a block come to."""
+    is_plain = event.guard is None and [values.value_of(each) for each in event.operands] == [0]
+    return is_plain and _OF_ALL.match(event.operation.name) is not None
+
+
+def kind_of(barrier: Event) -> tuple[object, ...]:
+    """What separates accesses alike: a barrier of all threads has several names."""
+    name = "bar.sync" if _OF_ALL.match(barrier.operation.name) else barrier.operation.name
+    return name, barrier.guard, barrier.operands
+
+
+def mask_of(letters: Collection[int]) -> int:
+    return sum(1 << n for n in letters) | sum(_before(a, b) for a in letters for b in letters if a != b)
+
+
+def _before(one: int, other: int) -> int:
+    return 1 << _MOST + one * _MOST + other
+
+
+def _longer(way: int, letter: int) -> int:
+    """A way with a separator at its end."""
+    others = way & (1 << _MOST) - 1 & ~(1 << letter)
+    while others:
+        one = others & -others
+        way |= _before(one.bit_length() - 1, letter)
+        others ^= one
+    return way | 1 << letter
+
+
+def worse(before: Ways, after: Ways, mask: int) -> int:
+    """The accesses from which head has a way that every one of base has more on, of separators in a mask."""
+    found = 0
+    for way, accesses in after.items():
+        if not mask & ~way:
+            continue
+        left = accesses
+        for own, mine in before.items():
+            if not own & mask & ~way:
+                left &= ~mine
+        found |= left
+    return found
+
+
+class _Running:
+    """What runs in the background: of each kind by groups, the youngest first; the first is not complete."""
+
+    def __init__(self, groups: Mapping[str, tuple[int, ...]], *, is_told: bool, is_oldest: bool) -> None:
+        self.groups = dict(groups)
+        self._is_oldest = is_oldest
+        """Whether a wait ends all: so it is for what the oldest round of a loop began."""
+        self._is_told = is_told
+        """Whether copies tell an `mbarrier` that they have ended."""
+
+    def all(self) -> int:
+        return functools.reduce(operator.or_, itertools.chain(*self.groups.values()), 0)
+
+    def add(self, name: str, bit: int) -> None:
+        name = name.replace("cp.reduce.", "cp.")
+        kind = next((each for each in ("cp.async.bulk", "cp.async", "wgmma") if name.startswith(each)), name)
+        first, *others = self.groups.get(kind, (0,))
+        self.groups[kind] = (first | bit, *others)
+
+    def after(self, event: Event, values: Values) -> None:
+        name = event.operation.name
+        if ENDS_WAITING.match(name):
+            kept = ("wgmma",) if self._is_told else ("wgmma", "cp.async")
+            self.groups = {kind: own for kind, own in self.groups.items() if kind in kept}
+        elif group := GROUPS.match(name):
+            kind, word = group.groups()
+            own = self.groups.get(kind, (0,))
+            if word == "commit_group":
+                older = functools.reduce(operator.or_, own[_MAX_AGE - 1 :], 0)
+                self.groups[kind] = (0, *own[: _MAX_AGE - 1], *([older] if older else []))
+            else:
+                left = [values.value_of(each) for each in event.operands]
+                is_all = word != "wait_group" or self._is_oldest
+                count = -1 if is_all else next((each for each in left if each is not None), 0)
+                self.groups[kind] = own[: count + 1] or (0,)
+
+    def joined(self, other: _Running) -> _Running:
+        both = {
+            kind: tuple(
+                itertools.starmap(
+                    operator.or_,
+                    itertools.zip_longest(
+                        self.groups.get(kind, (0,)), other.groups.get(kind, (0,)), fillvalue=0
+                    ),
+                )
+            )
+            for kind in {**self.groups, **other.groups}
+        }
+        return _Running(both, is_told=self._is_told, is_oldest=self._is_oldest)
+
+
+def ways(
+    side: NumberedFunction,
+    letters: Mapping[tuple[object, ...], int],
+    bits: Mapping[int, int],
+    *,
+    is_oldest: bool,
+) -> dict[int, Ways]:
+    """By access, the ways to it from others.
+
+    A barrier of threads does not wait for what runs in the background: its thread waits before.
+    """
+    names = {event.operation.name for block in side.blocks for event in block.events}
+    is_told = any(each.startswith("cp.async.mbarrier") for each in names)
+    start = _Running({}, is_told=is_told, is_oldest=is_oldest)
+    entering = [(Ways(), start)] * len(side.graph)
+    found = dict[int, Ways]()
+    at_line = dict[int, int]()
+    for event in (event for block in side.blocks for event in block.events if event.number in bits):
+        at_line[event.line] = at_line.get(event.line, 0) | bits[event.number]
+    waiting = list(range(len(entering)))[::-1]
+    while waiting:
+        number = waiting.pop()
+        before, running = dict(entering[number][0]), entering[number][1].joined(start)
+        for event in side.blocks[number].events:
+            name = event.operation.name
+            if event.number in bits:
+                own = found.setdefault(event.number, {})
+                for way, accesses in before.items():
+                    own[way] = own.get(way, 0) | accesses
+                before[0] = before.get(0, 0) | bits[event.number]
+                if IN_BACKGROUND.match(name):
+                    running.add(name, bits[event.number])
+            elif (letter := letters.get(kind_of(event))) is not None:
+                late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
+                before = _separated(before, letter, late | (running.all() if BARRIER.match(name) else 0))
+            running.after(event, side.values)
+        for target in side.graph[number].targets:
+            ways, others = entering[target]
+            both = dict(ways)
+            for way, accesses in before.items():
+                both[way] = both.get(way, 0) | accesses
+            together = others.joined(running)
+            if both != ways or together.groups != others.groups:
+                entering[target] = both, together
+                waiting.append(target)
+    return found
+
+
+def _separated(ways: Ways, letter: int, late: int) -> Ways:
+    """Longer by a separator, but for accesses that it comes too early for."""
+    found = Ways()
+    for way, accesses in ways.items():
+        for new, those in ((way, accesses & late), (_longer(way, letter), accesses & ~late)):
+            if those:
+                found[new] = found.get(new, 0) | those
+    return found
