@@ -98,6 +98,9 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     if unproved:
         verb = "is" if unproved == 1 else "are"
         yield f"{counted(unproved, 'case')} {verb} not shown to compute the same."
+    changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
+    if changed and all(case.summary and case.summary.severity == ReportClass.SAME for case in changed):
+        yield f"{'It is' if len(changed) == 1 else 'All of them are'} proved to compute the same."
 
 
 def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:

@@ -87,6 +87,17 @@ def test_other_configs_of_an_autotuner_are_no_other_result_of_the_same_code(stag
     assert ("may give other results" in said) != is_choice
 
 
+def test_what_is_proved_is_said_where_nothing_else_is():
+    def summary(severity):
+        return CaseSummary(title="one barrier", severity=severity, reasons=(), causes=(), effects=None)
+
+    proved = [runs.case(f"a/x:{n}@sm_90", Verdict.CHANGED, summary=summary("same")) for n in (1, 2)]
+    assert "All of them are proved to compute the same." in headline.of(runs.run(*proved))
+    assert "It is proved to compute the same." in headline.of(runs.run(proved[0]))
+    open_case = runs.case("a/x:3@sm_90", Verdict.CHANGED, summary=summary("not shown"))
+    assert "proved" not in headline.of(runs.run(*proved, open_case))
+
+
 NORM, SILU, ROPE = "k/norm:a@sm_90", "k/silu:a@sm_90", "k/rope:a@sm_90"
 """Each compiles the file of its name."""
 
