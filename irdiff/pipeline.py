@@ -1,6 +1,6 @@
 """The flow of a comparison, readable top to bottom:
 
-resolve → select → capture → compile → compare → attribute → judge → group → recheck → count → write
+resolve → select → capture → compile → compare → attribute → judge → group → check determinism → count → write
 
 `resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever compares
 anything calls these two, and nothing below them. Each step takes the whole batch and returns a new value.
@@ -46,6 +46,13 @@ from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.cost.changed_cases import NO_COST, CountedCases, LaunchCounter, disassembler_of, with_figures
 from irdiff.coverage import changed_files, line_counter
+from irdiff.determinism.determinism_check import (
+    NOT_CHECKED,
+    Determinism,
+    DeterminismCheck,
+    Recompiler,
+    UnstableAssemblers,
+)
 from irdiff.errors import NothingComparedError
 from irdiff.gate import tests_answer
 from irdiff.group import grouping, report_classes
@@ -71,13 +78,6 @@ from irdiff.model import (
     Verdict,
 )
 from irdiff.parallel import Progress, Report, Stream
-from irdiff.recheck.rechecker import (
-    NOT_CHECKED,
-    Determinism,
-    DeterminismCheck,
-    Rechecker,
-    UnstableAssemblers,
-)
 from irdiff.resolve import settings
 from irdiff.resolve.sides import Preflight, Side, SideOptions, preflight, resolve_sides
 from irdiff.resolve.test_cases import TestCases
@@ -410,7 +410,7 @@ def opened(
         base, head = asked.sides
         same_compiler = base.toolchain.digest == head.toolchain.digest
         check = DeterminismCheck(
-            rechecker=Rechecker(compiler, replayer, comparator),
+            recompiler=Recompiler(compiler, replayer, comparator),
             unstable=UnstableAssemblers(store, asked.sides),
             sides=asked.sides,
             threads=config.jobs + 1,

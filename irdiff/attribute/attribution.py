@@ -85,7 +85,7 @@ class CaseToReplay:
     ) -> Replay:
         """The stage of one side's compiler on the `text` of a side, by default its own.
 
-        On its own text it runs with randomized addresses: then its result is a recheck too.
+        On its own text it runs with randomized addresses: then its result is a determinism check too.
         """
         case, text = self.case, text or compiler
         launch = self.launches.of(compiler)

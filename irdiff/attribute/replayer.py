@@ -1,7 +1,7 @@
 """One stage of one side run again on a text: its own or the other side's, with or without the passes' IR.
 
 What a stage made is kept in the cache under all that it was made from. So a step that needs a replay which
-another one has made finds it there: a recheck finds what attribution ran on a side's own text.
+another one has made finds it there: the determinism check finds what attribution ran on a side's own text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compares two artifacts of a stage: they are the same where their bytes or canonical forms are.
 
-The verdict, the recheck, the acceptance of an edit and attribution all ask here. What a question needs of an
-artifact is made once while there is room.
+The verdict, the determinism check, the acceptance of a change and attribution all ask here. What a question
+needs of an artifact is made once while there is room.
 """
 
 from __future__ import annotations

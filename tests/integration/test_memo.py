@@ -13,9 +13,9 @@ EDITS = {
     "compile/launch_compiler.py": {"compiled"},
     "compare/comparer.py": {"compared"},
     "attribute/attributor.py": {"attributed"},
-    "attribute/replayer.py": {"replayed", "attributed", "rechecked"},
+    "attribute/replayer.py": {"replayed", "attributed", "determinism"},
     "group/titles.py": {"judged"},
-    "recheck/rechecker.py": {"rechecked"},
+    "determinism/determinism_check.py": {"determinism"},
     "work/counting.py": {"work"},
 }
 
@@ -50,7 +50,7 @@ def test_an_edit_of_a_step_makes_its_results_again_and_no_others(irdiff, cache, 
         "replayed",
         "attributed",
         "judged",
-        "rechecked",
+        "determinism",
         "work",
     }
     for path, kinds in EDITS.items():

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 _SOUNDNESS = (
-    *("irdiff/capture/", "irdiff/compare/", "irdiff/compile/", "irdiff/store/", "irdiff/worker", "irdiff/recheck/"),
+    *("irdiff/capture/", "irdiff/compare/", "irdiff/compile/", "irdiff/store/", "irdiff/worker", "irdiff/determinism/"),
     *("irdiff/resolve/", "irdiff/pipeline.py", "tests/data/evidence/", "tests/programs/evidence/"),
 )  # fmt: skip
 FOLDER = "tests/integration/"

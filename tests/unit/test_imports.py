@@ -21,7 +21,7 @@ GROUND = {
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "coverage", "codegen", "compare", "work", "cost",
-    "attribute", "bisect", "effects", "group", "recheck", "run", "explain", "timing", "diffs", "report", "gate",
+    "attribute", "bisect", "effects", "group", "determinism", "run", "explain", "timing", "diffs", "report", "gate",
     "github",
 ]  # fmt: skip
 PROTOCOL = "irdiff.worker.protocol"

@@ -11,8 +11,8 @@ from irdiff.codegen import generator
 from irdiff.compare import comparer
 from irdiff.compile import launch_compiler
 from irdiff.cost import changed_cases
+from irdiff.determinism import determinism_check
 from irdiff.group import describer
-from irdiff.recheck import rechecker
 from irdiff.store import Store, code
 from irdiff.store.memo import MemoStep
 from tests.unit.test_imports import NAMES, in_worker
@@ -27,11 +27,11 @@ STEPS = {
         replayer,
         attributor,
         describer,
-        rechecker,
+        determinism_check,
         changed_cases,
     )
 }
-USE_REPLAYS = {"replayed", "attributed", "rechecked"}
+USE_REPLAYS = {"replayed", "attributed", "determinism"}
 EDITS = {
     "capture/catalogs.py": {"catalog"},
     "compile/launch_compiler.py": {"compiled"},
@@ -45,7 +45,7 @@ EDITS = {
     "group/describer.py": {"judged"},
     "group/report_classes.py": {"judged"},
     "effects/lanes.py": {"judged"},
-    "recheck/rechecker.py": {"rechecked"},
+    "determinism/determinism_check.py": {"determinism"},
     "work/counting.py": {"work"},
     "cost/machine.py": {"work"},
     "pipeline.py": set(),

@@ -9,8 +9,15 @@ from irdiff.attribute.attribution import CaseToReplay
 from irdiff.attribute.replayer import Replayed
 from irdiff.capture.catalog import NOTHING
 from irdiff.compare.artifact_comparator import ArtifactComparator
+from irdiff.determinism.determinism_check import (
+    Answer,
+    Answers,
+    Depth,
+    Recompiler,
+    Rounds,
+    UnstableAssemblers,
+)
 from irdiff.model import Artifact, CaptureFailure, FailureKind, Outcome, Sides, StageStatus, Verdict
-from irdiff.recheck.rechecker import Answer, Answers, Depth, Rechecker, Rounds, UnstableAssemblers
 from irdiff.store import Store
 from tests.unit import runs
 from tests.unit.compiled import CUBIN, DEBUG_CUBIN, OTHER_CUBIN, OTHER_PTX, PTX, no_llvm
@@ -72,7 +79,7 @@ class Stages:
             launches=Sides(base=runs.launch(case.id, "base"), head=runs.launch(case.id, "head")),
             target=runs.target(),
         )
-        return Rechecker(self, self, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
+        return Recompiler(self, self, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
 
 
 @pytest.fixture

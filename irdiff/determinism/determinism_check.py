@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from irdiff.group.grouping import Alike, Judged
     from irdiff.resolve.sides import Side
 
-STEP: MemoStep[bool] = MemoStep("rechecked", __name__, bool)
+STEP: MemoStep[bool] = MemoStep("determinism", __name__, bool)
 UNSTABLE: MemoStep[bool] = MemoStep("unstable-assembler", __name__, bool)
 
 _ATTEMPTS = 3
@@ -72,7 +72,7 @@ class _UnansweredError(Exception):
     """A side gave no answer; another attempt may."""
 
 
-class Rechecker:
+class Recompiler:
     """Runs both sides of cases again. Thread-safe."""
 
     def __init__(self, compiler: Compiler, replayer: Replayer, comparator: ArtifactComparator) -> None:
@@ -246,7 +246,7 @@ NOT_CHECKED = Determinism(disagreeing={}, notes=())
 class DeterminismCheck:
     """What the check works with."""
 
-    rechecker: Rechecker
+    recompiler: Recompiler
     unstable: UnstableAssemblers
     sides: Sides[Side]
     threads: int
@@ -260,13 +260,15 @@ class DeterminismCheck:
         def ask(question: Question) -> Answer:
             pair, case, *_ = by_id[question.case_id]
             subject = CaseToReplay(case=case, sides=self.sides, launches=pair.launches, target=pair.target)
-            return Answer(question=question, sides=self.rechecker.ask(subject, question.depth))
+            return Answer(question=question, sides=self.recompiler.ask(subject, question.depth))
 
         def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
             """A slow one at the end would run while all other cores are idle."""
             return sorted(due, key=lambda row: _compile_s(by_id[row.case_id].case), reverse=True)
 
-        rounds.run(lambda due: in_parallel(ask, slowest_first(due), self.threads, "recheck", report))
+        rounds.run(
+            lambda due: in_parallel(ask, slowest_first(due), self.threads, "determinism check", report)
+        )
         return Determinism(disagreeing=rounds.disagreeing(), notes=rounds.notes())
 
 
