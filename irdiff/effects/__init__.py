@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from irdiff.effects import agreement, blocks, few_operations
+from irdiff.effects import agreement, blocks, buffers, few_operations
 from irdiff.effects.difference import Difference, Differences
-from irdiff.effects.numbering import NumberedFunction, number
+from irdiff.effects.numbering import Move, NumberedFunction, number
 from irdiff.effects.values import Values
 from irdiff.effects.witnesses import Witnesses
 from irdiff.ir.program import CACHE_POLICY, Act, Function, Graph, Program, ProgramReader, ReadError
@@ -81,11 +82,12 @@ def _of_functions(
         return list(_of_shapes(*graphs))
     marked = [reader.marked(graph) if reader.marked else graph for graph in graphs]
 
-    def numbered(taken: few_operations.Taken) -> tuple[NumberedFunction, NumberedFunction]:
-        both = marked[0], few_operations.with_operations(marked[1], taken) if taken else marked[1]
-        ours, theirs = (
-            NumberedFunction(values, graph, function) for graph, function in zip(both, functions, strict=True)
-        )
+    def numbered(
+        taken: few_operations.Taken, move: Move | None = None
+    ) -> tuple[NumberedFunction, NumberedFunction]:
+        graph = few_operations.with_operations(marked[1], taken) if taken else marked[1]
+        ours = NumberedFunction(values, marked[0], functions.base)
+        theirs = NumberedFunction(values, graph, functions.head, move)
         number(ours, theirs)
         return ours, theirs
 
@@ -96,6 +98,11 @@ def _of_functions(
     first = compared(sides)
     found = first.all()
     kinds = {type(each) for each in found}
+    if not kinds.isdisjoint((Hazard, NotShown)) and (move := buffers.move(*sides)):
+        with contextlib.suppress(ReadError):
+            moved = compared(numbered({}, move)).all()
+            if not any(isinstance(each, Hazard) for each in moved):
+                return [Harmless(what="buffers of shared memory are in other places"), *moved]
     if Hazard in kinds or NotShown not in kinds:
         return found
     few = few_operations.shown(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,11 +84,17 @@ _Like = tuple[int, int | None, int | None, tuple[int, ...], tuple[int, ...]]
 """The parts of an event after its number."""
 
 
+Move = Callable[[Operation, Effect, tuple[int, ...]], tuple[int, ...]]
+"""Another address for an access."""
+
+
 class NumberedFunction:
     """One function while it is numbered."""
 
-    def __init__(self, values: Values, graph: Graph, function: Function) -> None:
+    def __init__(self, values: Values, graph: Graph, function: Function, move: Move | None = None) -> None:
+        """move: where accesses are taken to be, in place of where they are."""
         self.values = values
+        self.move = move
         self.graph = graph
         self.joins: list[dict[str, int]] = [{} for _ in graph]
         """The class of each join, by block and register."""
@@ -308,7 +314,7 @@ class _Block:
 
     def _event(self, each: Instruction, effect: Effect, read: Sequence[_Raw]) -> Event:
         values, operation = self._values, each.operation
-        key = self._number, operation, self._state[EXEC], *read
+        key = self._number, operation, self._state[EXEC], self._function.move, *read
         found = values.known_events.get(key)
         if found is None:
             found = values.known_events[key] = self._like(operation, effect, read)
@@ -341,6 +347,8 @@ class _Block:
             values.moved(width, self._read(part, read), offset) for part, offset in effect.address
         )
         operands = _ordered(operation, tuple([self._read(operand, read) for operand in operation.operands]))
+        if self._function.move:
+            address = self._function.move(operation, effect, address)
         lanes = self._state[EXEC] if operation.masked else None
         assert not isinstance(lanes, _MaskedValue)
         like = values.node("like", self._number, operation.name, guard, lanes, address, operands)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from irdiff.effects.numbering import Event
 from irdiff.effects.values import Values
-from irdiff.ir.program import PRIVATE, Act
+from irdiff.ir.program import PRIVATE, Act, Effect, Operation
 
 _WITHOUT_ORDER = frozenset({Act.LANES, Act.STATES})
 _IN_ORDER = frozenset({Act.SYNC, Act.OPAQUE, Act.MATRIX, Act.COPY})
@@ -71,31 +71,35 @@ class Extent(NamedTuple):
     """The bits in which the place that a thread touches may be further."""
     size: int
 
+    @property
+    def end(self) -> int:
+        return self.first + self.varying + self.size
+
     def is_apart(self, other: Extent) -> bool:
         """Whether one of two from the same symbol ends before the other begins."""
-        ends = [each.first + each.varying + each.size for each in (self, other)]
-        return ends[0] <= other.first or ends[1] <= self.first
+        return self.end <= other.first or other.end <= self.first
 
 
 def extent(values: Values, event: Event) -> Extent | None:
     """None for what is not known."""
     if event.number not in values.extents:
-        values.extents[event.number] = _extent(values, event)
-    found: Extent | None = values.extents[event.number]
-    return found
+        found = extent_of(values, event.operation, event.effect, event.address)
+        values.extents[event.number] = found
+    known: Extent | None = values.extents[event.number]
+    return known
 
 
-def _extent(values: Values, event: Event) -> Extent | None:
-    name = event.operation.name
+def extent_of(values: Values, operation: Operation, effect: Effect, parts: Sequence[int]) -> Extent | None:
+    name = operation.name
     is_copy = re.match(r"cp\.async\.c\w\.shared\.global", name)
-    size = 16 if "matrix" in name else event.effect.size  # a thread names a row of `ldmatrix`
+    size = 16 if "matrix" in name else effect.size  # a thread names a row of `ldmatrix`
     if names := _NAMES_SHARED.match(name):
         size = 8 if names[1] else 4
     if is_copy:
-        size = next((each for each in event.operation.operands if isinstance(each, int)), 16)
-    if not size or not event.address or (event.effect.space != "shared" and not is_copy and not names):
+        size = next((each for each in operation.operands if isinstance(each, int)), 16)
+    if not size or not parts or not (effect.space == "shared" or is_copy or names):
         return None
-    address = event.address[0]
+    address = parts[0]
     width = 64 if values.keys[address][:2] == ("sum", 64) else 32  # a register, some bytes further
     constant, terms = values.linear(width, address)
     symbols = [atom for atom, times in terms if times == 1 and values.keys[atom][0] == "text"]
