@@ -50,7 +50,8 @@ def _chosen(
     spec: str, selection: CaseArguments, config: Config
 ) -> Iterator[tuple[Side, tuple[Target, ...], tuple[str, ...], Report]]:
     """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
-    side, targets = selection.side(spec, config), selection.targets(config)
+    with screen.status_line():
+        side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
         cases = selecting.flat(selecting.of_sides(selection.cases, (side,), targets, config, report))
         yield side, targets, cases, report

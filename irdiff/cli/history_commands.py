@@ -32,6 +32,7 @@ from irdiff.history.lines import SeriesLines
 from irdiff.model import DEFAULT_OPTIONS
 from irdiff.report.shown import Shown
 from irdiff.resolve import toolchains
+from irdiff.resolve.toolchains import environments
 from irdiff.resolve.sides import shared_corpus
 from irdiff.run import run_folder
 from irdiff.words import counted
@@ -275,8 +276,9 @@ def backfill_command(
         say=partial(click.echo, err=True),
         progress=screen.progress,
     )
-    cases = work.whole_names(series[::-1])
-    done = replace(work, options=replace(work.options, cases=cases)).run(series)
+    with environments.showing(work.say):
+        cases = work.whole_names(series[::-1])
+        done = replace(work, options=replace(work.options, cases=cases)).run(series)
     counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
     click.echo(f"{counts}, {done.already_there} were there: {file}")
     for gap in done.gaps:

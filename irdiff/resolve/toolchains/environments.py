@@ -198,6 +198,7 @@ def make(
         if found := find(name, config):
             return found
         _remove(name, config)
+        show_progress(f"installing {name}, once: this can download a gigabyte")
         try:
             uv(["venv", "--quiet", "--no-project", "--python", python, path], log, config)
             state = {**install(path, log), "made": time.time()}
