@@ -32,8 +32,8 @@ from irdiff.history.lines import SeriesLines
 from irdiff.model import DEFAULT_OPTIONS
 from irdiff.report.shown import Shown
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import environments
 from irdiff.resolve.sides import shared_corpus
+from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.words import counted
 
