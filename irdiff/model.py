@@ -306,7 +306,7 @@ class Compiled:
     artifacts: Mapping[str, Artifact]
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
-    handed: Mapping[str, object]
+    launcher_args: Mapping[str, object]
     """What the toolchain hands to its launcher: `symbol`, the kernel's name in the binary, and `packed`."""
     stage_times_s: Mapping[str, float]
     stage_cpu_s: Mapping[str, float]
@@ -895,7 +895,7 @@ class ChangeGroup:
     representative: str
     """Case id of the smallest edit among those of the gravest class."""
     members: tuple[str, ...]
-    likeness: float
+    similarity: float
     """Mean share of edit lines that members have in common with the representative, 0 to 1."""
     reasons: tuple[str, ...]
     """Why its representative has that class."""

@@ -23,7 +23,7 @@ _ORDER = tuple(stage for stage in ORDER if stage in TEXTS or stage in BINARIES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponsiblePass:
+class FirstDivergentPass:
     """The responsible pass with what enters and leaves it, for a test of that pass alone. Digests."""
 
     name: str
@@ -42,7 +42,7 @@ class Attribution:
     origin: Origin
     edit: EditSource | None
     """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
-    step: ResponsiblePass | None
+    step: FirstDivergentPass | None
     unstable: bool
     """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
     something other than what was compared."""

@@ -6,7 +6,7 @@ innocent and only passes a difference on. Where it cannot read base's text, base
 where neither works, the stage is not separable, and the note says why. Where one compiler makes both sides,
 every stage behind the first that differs is innocent.
 
-In the first changed stage the IR between passes of both sides is compared (`attribute.responsible_pass`). In
+In the first changed stage the IR between passes of both sides is compared (`first_divergent_pass`). In
 the stage from TTGIR to LLVM IR it also separates lowering (MLIR passes) from LLVM's own optimizer, whose pass
 `attribute.llvm_passes` names for who asks.
 """
@@ -18,21 +18,21 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irdiff.attribute import llvm_passes, responsible_pass
+from irdiff.attribute import first_divergent_pass, llvm_passes
 from irdiff.attribute.attribution import (
     FAILED,
     Attributed,
     Attribution,
     CaseToReplay,
-    ResponsiblePass,
+    FirstDivergentPass,
     agree,
     attributed,
     is_attributed,
 )
 from irdiff.attribute.edit_reader import EditReader
+from irdiff.attribute.first_divergent_pass import Divergence
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import CODEGEN_LIBRARY, Dump, Replayed, Replayer, settings_change
-from irdiff.attribute.responsible_pass import Culprit
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.backends.stages import BINARIES, COMPONENTS, INPUT, reported
 from irdiff.compare import launchers
@@ -111,13 +111,13 @@ class _CaseAttribution:
         self.store = self.comparator.store
         self.replayer = replayer
         self._states = StateComparer()
-        self._culprit: Culprit | None = None
-        self._step: ResponsiblePass | None = None
+        self._divergence: Divergence | None = None
+        self._step: FirstDivergentPass | None = None
         self._is_quiet = False
         """Whether that pass is a lowering with an edit which LLVM's optimizer may take back."""
         self._cause = ""
         """The last stage that makes head's output of base's text: what is before it has no effect."""
-        self._without_effect: Culprit | None = None
+        self._without_effect: Divergence | None = None
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
         self._charges: list[Charge] = []
@@ -171,12 +171,12 @@ class _CaseAttribution:
             edit = f"the edit of {gone.name}" if gone else f"what differs in {stage}"
             notes.insert(0, f"{edit} has no effect: head's {self._cause} stage makes the same of base's text")
             stage = reported(self._cause)
-        culprit = self._culprit
+        divergence = self._divergence
         charged = {component for component, _ in charges if component is not None}
         return Origin(
             stage=stage,
-            pass_name=culprit.name if culprit and not self._is_quiet else None,
-            masked=culprit.masked if culprit else (),
+            pass_name=divergence.name if divergence and not self._is_quiet else None,
+            masked=divergence.masked if divergence else (),
             charged=tuple(sorted(charged, key=list(Component).index)),
             note="; ".join(dict.fromkeys(notes)),
         )
@@ -256,8 +256,8 @@ class _CaseAttribution:
 
     def _sole_cause(self, stage: str, swapped: Replayed) -> Charge:
         """The stage makes head's output of base's text: whatever differs before it has no effect."""
-        self._without_effect = self._without_effect or self._culprit
-        self._cause, self._culprit, self._step = stage, None, None
+        self._without_effect = self._without_effect or self._divergence
+        self._cause, self._divergence, self._step = stage, None, None
         if stage == Stage.LLIR:
             return self._by_passes(stage, text="base")
         return _component(stage, swapped), ""
@@ -272,18 +272,24 @@ class _CaseAttribution:
                 return component, note
         base, head = found.base.states, found.head.states
         same = self._states.same_below_mlir if stage == Stage.LLIR else self._states.same
-        culprit = responsible_pass.find_culprit(base, head, same)
-        if culprit is None:
+        divergence = first_divergent_pass.find_divergence(base, head, same)
+        if divergence is None:
             return self._lowering_or_llvm(stage, *found)
-        names_itself = culprit.note.startswith(f"{culprit.name} ")
-        note = f"{culprit.name}: {culprit.note}" if culprit.note and not names_itself else culprit.note
-        if self._culprit is None:
-            self._culprit, self._step = culprit, self._kept(culprit, base, head)
+        names_itself = divergence.note.startswith(f"{divergence.name} ")
+        note = (
+            f"{divergence.name}: {divergence.note}"
+            if divergence.note and not names_itself
+            else divergence.note
+        )
+        if self._divergence is None:
+            self._divergence, self._step = divergence, self._kept(divergence, base, head)
             edit = self._step.edit("mlir")
             self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
             if self._is_quiet:
                 self._charges.append((Component.LLVM_CODEGEN, ""))
-                note = f"{culprit.name} differs in address arithmetic alone, which LLVM's optimizer may undo"
+                note = (
+                    f"{divergence.name} differs in address arithmetic alone, which LLVM's optimizer may undo"
+                )
         return component, note
 
     def _lowering_or_llvm(self, stage: str, base: Replayed, head: Replayed) -> Charge:
@@ -295,11 +301,13 @@ class _CaseAttribution:
         note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
         return Component.LLVM_CODEGEN, note
 
-    def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> ResponsiblePass:
-        (i, j), leaving = culprit.entering, culprit.leaving
-        responsible = head[j] if head[j].name == culprit.name else base[i]
+    def _kept(
+        self, divergence: Divergence, base: Sequence[State], head: Sequence[State]
+    ) -> FirstDivergentPass:
+        (i, j), leaving = divergence.entering, divergence.leaving
+        responsible = head[j] if head[j].name == divergence.name else base[i]
         put = self.store.put
-        return ResponsiblePass(
+        return FirstDivergentPass(
             name=responsible.name,
             argument=responsible.argument,
             options=responsible.options,

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from irdiff.attribute import responsible_pass
+from irdiff.attribute import first_divergent_pass
 from irdiff.attribute.attribution import Attribution, CaseToReplay
+from irdiff.attribute.first_divergent_pass import Divergence
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayer
-from irdiff.attribute.responsible_pass import Culprit
 from irdiff.compare import abstraction
 from irdiff.compare.edits import Edit
 from irdiff.ir import opcode_classes
@@ -37,30 +37,30 @@ def with_llvm_pass(found: Attribution, subject: CaseToReplay, replayer: Replayer
     is_llvm = origin.stage == Stage.LLIR and Component.LLVM_CODEGEN in origin.charged
     if origin.pass_name is not None or not is_llvm:
         return found
-    culprit = _culprit(subject, replayer)
+    divergence = _divergence(subject, replayer)
     if step is None:
-        if culprit is not None:
-            origin = replace(origin, pass_name=culprit.name, masked=culprit.masked)
+        if divergence is not None:
+            origin = replace(origin, pass_name=divergence.name, masked=divergence.masked)
         return replace(found, origin=origin)
-    if culprit is None:
+    if divergence is None:
         return replace(found, origin=replace(origin, pass_name=step.name), edit=step.edit("mlir"))
     healed = replace(
         origin,
-        pass_name=culprit.name,
-        masked=tuple(dict.fromkeys((*origin.masked, step.name, *culprit.masked))),
+        pass_name=divergence.name,
+        masked=tuple(dict.fromkeys((*origin.masked, step.name, *divergence.masked))),
         charged=tuple(row for row in origin.charged if row is not Component.LLVM_LOWERING),
         note=f"LLVM's optimizer makes the same of what {step.name} lowers differently",
     )
     return replace(found, origin=healed, step=None)
 
 
-def _culprit(subject: CaseToReplay, replayer: Replayer) -> Culprit | None:
+def _divergence(subject: CaseToReplay, replayer: Replayer) -> Divergence | None:
     if not all(_prints_fast(side.toolchain.version) for side in subject.sides):
         return None
     replayed = of_both(lambda side: replayer.run(subject.replay(Stage.LLIR, side, dump=Dump.LLVM)))
     base, head = (side.states for side in replayed)
-    found = responsible_pass.find_culprit(base, head, _same_but_for_inferred)
-    return found or responsible_pass.find_culprit(base, head, _same)
+    found = first_divergent_pass.find_divergence(base, head, _same_but_for_inferred)
+    return found or first_divergent_pass.find_divergence(base, head, _same)
 
 
 def _prints_fast(version: str) -> bool:
@@ -70,7 +70,7 @@ def _prints_fast(version: str) -> bool:
 
 def is_quiet(edit: Edit | None) -> bool:
     """Whether two lowerings differ in address arithmetic and the like alone."""
-    return edit is not None and set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
+    return edit is not None and set(abstraction.signature(abstraction.abstract(edit))) <= _QUIET
 
 
 def _same(base: State, head: State) -> bool:

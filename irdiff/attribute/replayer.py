@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from irdiff.attribute import pass_states
+from irdiff.attribute.first_divergent_pass import word_change
 from irdiff.attribute.pass_states import END, State
-from irdiff.attribute.responsible_pass import word_change
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compile.launch_requests import LaunchRequests
 from irdiff.model import Failed, Launch, Target

@@ -114,9 +114,9 @@ def _alike(old: _Kernels, new: _Kernels, base_source: Source, head_source: Sourc
         for other, theirs in after.items():
             one, another = old[key][0], new[other][0]
             kin = any(getattr(one, name) == getattr(another, name) for name in _OF_KIN)
-            likeness = _likeness(ours, theirs)
-            if likeness >= (KIN_LIKENESS if kin else LIKENESS):
-                scored.append((likeness, _name_likeness(key, other), key, other))
+            similarity = _likeness(ours, theirs)
+            if similarity >= (KIN_LIKENESS if kin else LIKENESS):
+                scored.append((similarity, _name_likeness(key, other), key, other))
     pairs: dict[_Kernel, _Kernel] = {}
     for _, _, key, other in sorted(scored, reverse=True):
         if key not in pairs and other not in pairs.values():

@@ -68,7 +68,7 @@ class CompareArguments:
     attribute: bool
     shard: str
     out: Path | None
-    known: str | None
+    baseline: str | None
     outputs: RunOutputs
     exit_code: bool
     cluster: str | None
@@ -79,7 +79,7 @@ _SECTIONS = {
     "Which kernels": ("--corpus", "--pack", "--program", "--tests", "--sample", "--python", "--with"),
     "Which cases": ("--target", "--case", "--tier", "--configs"),
     "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", "--ptxas"),
-    "What is shown": ("--quiet", "--limit", "--known", "--bump", "--exercised"),
+    "What is shown": ("--quiet", "--limit", "--baseline", "--bump", "--exercised"),
     "What is written": (
         "--out",
         "--html",
@@ -136,7 +136,7 @@ _SECTIONS = {
     type=options.PATH,
     help="Write the run to this folder; default: one in the cache. Other commands find it as `last`.",
 )
-@run_argument.known_option
+@run_argument.baseline_option
 @report_command.output_options
 @click.option(
     "--exit-code",
@@ -175,7 +175,7 @@ def compare_command(**given: Any) -> int:
             for sentence in filter(None, (edit_coverage.differing(seen), edit_coverage.consequence(seen))):
                 say(sentence)
 
-    earlier = report_command.earlier_of(arguments.known, config)
+    earlier = report_command.earlier_of(arguments.baseline, config)
     tests = ComparedTests(arguments.tests, say) if arguments.tests.are_given else None
     with screen.status_line(console):
         comparison = pipeline.resolved(_of_pipeline(arguments, tests), config, say_edited)

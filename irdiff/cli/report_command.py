@@ -18,7 +18,8 @@ from irdiff.report import escape, shown
 from irdiff.report.moved import Movement
 from irdiff.report.shown import Shown
 from irdiff.resolve import settings, tools
-from irdiff.run import known, run_folder
+from irdiff.run import baseline as baseline_run
+from irdiff.run import run_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ class ShownRun:
 
 
 def earlier_of(text: str | None, config: Config) -> GivenRun | None:
-    """The run of `--known`, read before another one is made: `last` means that one then.
+    """The run of `--baseline`, read before another one is made: `last` means that one then.
 
     Raises RunFolderError.
     """
@@ -75,8 +76,10 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
         as_bump = is_bump or any(_is_a_change_of_all(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
     if earlier.run == run:
-        raise UsageError("--known names the run itself: nothing would be shown", hint="--known another run")
-    found = known.news(run, earlier.run)
+        raise UsageError(
+            "--baseline names the run itself: nothing would be shown", hint="--baseline another run"
+        )
+    found = baseline_run.news(run, earlier.run)
     return ShownRun(
         run=found.run, as_=shown.news(run, found.known, found.groups, call=call, since=earlier.call)
     )
@@ -156,7 +159,7 @@ def _compile_times(history: Path, run: Run) -> tuple[Movement, ...]:
     metavar="FILE",
     help="Also show the gate's answer on the HTML page, by these rules.",
 )
-@run_argument.known_option
+@run_argument.baseline_option
 @options.bump_option
 @options.configured
 def report_command(
@@ -167,7 +170,7 @@ def report_command(
     is_opened: bool,
     history: Path | None,
     policy_path: Path | None,
-    known: str | None,
+    baseline: str | None,
     bump: bool,
     config: Config,
 ) -> None:
@@ -176,7 +179,7 @@ def report_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists.
     """
     with run_argument.opened(run, config) as given:
-        earlier = earlier_of(known, config)
+        earlier = earlier_of(baseline, config)
         part = part_of(given.run, given.call, earlier, is_bump=bump)
         if history:
             part = replace(part, as_=replace(part.as_, compile_times=_compile_times(history, part.run)))

@@ -68,8 +68,8 @@ def argument(name: str = "run", **settings: Any) -> Callable[[Any], Any]:
     return click.argument(name, **settings)
 
 
-known_option = click.option(
-    "--known",
+baseline_option = click.option(
+    "--baseline",
     metavar="RUN",
     help="Show only what this earlier run did not find, and count the rest.",
 )

@@ -149,7 +149,7 @@ class ToolCompiler:
         return Compiled(
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
-            handed={},
+            launcher_args={},
             stage_times_s={},
             stage_cpu_s={},
             assembler=Assembler(digest=digest, flags=flags),

@@ -1,10 +1,10 @@
-"""The abstracted edit: what an edit is without the things that a kernel has, and its essence. Pure.
+"""The abstracted edit: what an edit is without the things that a kernel has, and its signature. Pure.
 
 Abstraction keeps what belongs to a change of the compiler and drops what belongs to a kernel. Types, shapes,
 parameters of layouts, constants and numbers go; operations, names of attributes, flags, and kinds of layout
 that became others stay. Of two aligned lines with the same operation only the part that differs is kept.
 Below MLIR, arithmetic and the like become classes of instructions, for an optimizer never moves just one of
-them. The *essence* is the abstracted edit without what depends on the kernel: cases that share it have
+them. The *signature* is the abstracted edit without what depends on the kernel: cases that share it have
 the same change.
 """
 
@@ -43,7 +43,7 @@ def abstract(edit: Edit) -> Counter[str]:
     return counts
 
 
-def essence(counts: Counter[str]) -> tuple[str, ...]:
+def signature(counts: Counter[str]) -> tuple[str, ...]:
     """The sorted abstracted lines that make an edit this change, without what depends on the kernel alone:
 
     - how many lines of an operation move besides those that became more or fewer;

@@ -1,7 +1,7 @@
 """Compares what both sides compiled: from two compilations to the verdict of a case.
 
 A comparison of two compilations is kept under all that it rests on: both compilations (artifacts, metadata,
-what is handed to the launcher, the assembler and its log), both launches, whether they moved, the target,
+what is given to the launcher, the assembler and its log), both launches, whether they moved, the target,
 both toolchains, and what reads LLVM IR. One whose texts may be read the next time is not kept.
 """
 
@@ -127,12 +127,14 @@ class CaseComparer:
         else:
             evidence = self._of_binaries(binary, pair, both, stages)
         findings = (*findings, *_specialization_findings(pair), *evidence.findings, *cases.unseen(pair))
-        handed = self._handed_differently(both, pair.target)
-        if handed:
-            findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(handed)))
+        launcher_args = self._differing_launcher_args(both, pair.target)
+        if launcher_args:
+            findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(launcher_args)))
         after = verdicts.made_of_binaries(ours, theirs)
-        verdict, stages, first = verdicts.judge(stages, evidence, handed_differs=bool(handed), after=after)
-        if launchers.beyond_code(handed):
+        verdict, stages, first = verdicts.judge(
+            stages, evidence, launcher_args_differ=bool(launcher_args), after=after
+        )
+        if launchers.beyond_code(launcher_args):
             stages = {**stages, Stage.LAUNCH: StageStatus.CHANGED}
         is_unchanged = verdict is Verdict.UNCHANGED
         return CodeComparison(
@@ -146,7 +148,7 @@ class CaseComparer:
 
     # the launch
 
-    def _handed_differently(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
+    def _differing_launcher_args(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
         """What the launcher receives and that differs: names of metadata, `packed`, `symbol`."""
         ours, theirs = both
         runtimes = self.sides.map(lambda side: side.toolchain.runtime)
@@ -159,7 +161,7 @@ class CaseComparer:
     def _finds_kernel(self, side: Compiled) -> bool:
         """Whether the driver finds the kernel in the binary by the name that the launcher receives."""
         binary = next((name for name in BINARIES if name in side.artifacts), None)
-        symbol = side.handed.get("symbol")
+        symbol = side.launcher_args.get("symbol")
         if binary is None or symbol is None:
             return True
         return str(symbol) in self.comparator.symbols(binary, side.artifacts[binary].digest)
@@ -222,4 +224,4 @@ def _specialization_findings(pair: Pair) -> tuple[Finding, ...]:
 
 def _made_of(side: Compiled) -> list[object]:
     digests = {stage: row.digest for stage, row in side.artifacts.items()}
-    return [digests, side.metadata, side.handed, side.assembler, side.assembler_log, side.notes]
+    return [digests, side.metadata, side.launcher_args, side.assembler, side.assembler_log, side.notes]

@@ -64,7 +64,7 @@ def packed_differs(both: Sides[Compiled], runtimes: Sides[Runtime], backend: str
     launchers are the same files. Where they are not, the run's notes say that the runtime differs.
     """
     launchers = runtimes.map(_launchers)
-    ours, theirs = (side.handed.get("packed") for side in both)
+    ours, theirs = (side.launcher_args.get("packed") for side in both)
     if ours == theirs or None in (ours, theirs):
         return ()
     is_alike = isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs)

@@ -128,16 +128,16 @@ def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
 
 
 def judge(
-    texts: Statuses, evidence: CodeEquality, *, handed_differs: bool, after: Collection[str] = ()
+    texts: Statuses, evidence: CodeEquality, *, launcher_args_differ: bool, after: Collection[str] = ()
 ) -> tuple[Verdict, Statuses, str | None]:
     """Verdict, all stage statuses, and the first changed stage.
 
-    texts: with the status of the launch. handed_differs: whether the launcher receives something else.
+    texts: with the status of the launch. launcher_args_differ: whether the launcher receives something else.
     after: as of `made_of_binaries`.
     """
     stages = {**texts, **evidence.statuses}
     first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
-    launch_differs = handed_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
+    launch_differs = launcher_args_differ or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
     differing = [name for name in after if name in stages and stages[name] not in _SAME]
     if evidence.same and not launch_differs and not differing:
         return (Verdict.IR_ONLY if first else Verdict.UNCHANGED), stages, first

@@ -73,7 +73,7 @@ class Differences:
         self._lost_writes: set[Difference] = set()
         """Of global memory, by one side alone: no load makes up for these."""
 
-    def likeness(self, base: int, head: int) -> Likeness:
+    def similarity(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
         return self._samples.compare(base, head, rounding.formats(self._values, base, head))
 
@@ -288,7 +288,7 @@ class Differences:
         if facet.is_address and facet.events:
             effect = facet.events[0].effect
             self._moved[effect.act, effect.space] |= {each.constants for each in roots}
-        root = next((each for each in roots if each.likeness is Likeness.OTHER), roots[0])
+        root = next((each for each in roots if each.similarity is Likeness.OTHER), roots[0])
         witness = self._witnesses.of_facet(facet.events, root.base, root.head)
         if self._is_shown(facet, roots):
             yield Hazard(kind=facet.kind, what=facet.what, witness=witness, detail=self._detail(root))
@@ -296,13 +296,13 @@ class Differences:
         self._is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
         self._is_copy_unclear |= is_place and any(map(_is_of_copies, facet.events or ()))
         self._is_control_unclear |= facet.kind is HazardKind.CONTROL
-        is_equal = all(each.likeness is Likeness.EQUAL for each in roots)
+        is_equal = all(each.similarity is Likeness.EQUAL for each in roots)
         why = "equal in every sample, not proved equal" if is_equal else "not proved equal"
         yield NotShown(reason=f"another expression for the {facet.noun}, {why}", witness=witness)
 
     def _is_rounding(self, root: Root) -> bool:
         is_float = bool(rounding.formats(self._values, root.base, root.head))
-        return root.likeness is Likeness.NEAR or (root.likeness is Likeness.EQUAL and is_float)
+        return root.similarity is Likeness.NEAR or (root.similarity is Likeness.EQUAL and is_float)
 
     def _of_waiting(self, root: Root) -> Difference | None:
         """Of one operation that waits differently for what it reads."""
@@ -344,7 +344,7 @@ class Differences:
             return True
         is_control = facet.kind is HazardKind.CONTROL  # elsewhere a difference may be lost on the way
         is_seen = is_control or self._roots.tried(facet.base, facet.head) is not Likeness.EQUAL
-        return is_seen and root.likeness is Likeness.OTHER
+        return is_seen and root.similarity is Likeness.OTHER
 
     def _has_other_lanes(self, event: Event) -> bool:
         """Whether it is an exchange between lanes, and the sides have other numbers of these."""

@@ -99,14 +99,14 @@ def _of_pair(base: NumberedFunction, first: Differences, witnesses: Witnesses, p
     values, shared = base.values, first.shared
     ours, theirs = (values.made_by[each] for each in pair)
     witness = witnesses.of_values(*pair)
-    likeness, uses = first.likeness(*pair), first.uses - {Likeness.UNKNOWN}
-    is_close = likeness in _CLOSE or (uses and uses <= _CLOSE)
+    similarity, uses = first.similarity(*pair), first.uses - {Likeness.UNKNOWN}
+    is_close = similarity in _CLOSE or (uses and uses <= _CLOSE)
     if is_close or rounding.differ_in_flags(ours.word, theirs.word):
         kind, before, after = rounding.kind_of(values, shared, *pair)
         return Rounding(kind=kind, base=before, head=after, witness=witness)
     words = (
         f"{code(ours)} → {code(theirs)}" if ours.word != theirs.word else f"{code(theirs)} of other operands"
     )
-    if likeness is Likeness.OTHER and uses != {Likeness.EQUAL}:
+    if similarity is Likeness.OTHER and uses != {Likeness.EQUAL}:
         return Hazard(kind=HazardKind.VALUE, what="computes another value", detail=words, witness=witness)
     return NotShown(reason="one operation differs, and all else is equal", detail=words, witness=witness)

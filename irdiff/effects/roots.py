@@ -28,7 +28,7 @@ class Root(NamedTuple):
     head: int
     constants: tuple[int, int] | None = None
     """Where nothing but a constant differs."""
-    likeness: Likeness = Likeness.UNKNOWN
+    similarity: Likeness = Likeness.UNKNOWN
     """What samples say of the two."""
     is_guess: bool = False
     """Whether operands that may change places lie above it: which belongs to which is not known."""
@@ -91,15 +91,15 @@ class Roots:
 
     def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
         formats = rounding.formats(self._values, base, head, depth=0)
-        if formats and (likeness := self._samples.compare(base, head, formats)) in _CLOSE:
-            return Root(base, head, likeness=likeness)
+        if formats and (similarity := self._samples.compare(base, head, formats)) in _CLOSE:
+            return Root(base, head, similarity=similarity)
         below = self._below(base, head)
         if below is None:
             root = self._root(base, head)
             formats = rounding.formats(self._values, base, head) if self._may_round(base, head) else ()
-            likeness = self._samples.compare(base, head, formats)
-            is_constant = root.constants is not None and likeness is Likeness.UNKNOWN
-            return root._replace(likeness=Likeness.OTHER if is_constant else likeness)
+            similarity = self._samples.compare(base, head, formats)
+            is_constant = root.constants is not None and similarity is Likeness.UNKNOWN
+            return root._replace(similarity=Likeness.OTHER if is_constant else similarity)
         return len(below) > 1 and self._is_ambiguous(base, head), below
 
     def _is_ambiguous(self, base: int, head: int) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
+from irdiff.attribute.attribution import CaseToReplay, FirstDivergentPass
 from irdiff.capture.selection import Selection
 from irdiff.compare import abstraction, edits
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -51,7 +51,7 @@ class PassRunner:
     """Runs the pass alone, by a worker of each side."""
 
     def __init__(
-        self, subject: CaseToReplay, stage: str, step: ResponsiblePass, compiler: WorkerCompiler
+        self, subject: CaseToReplay, stage: str, step: FirstDivergentPass, compiler: WorkerCompiler
     ) -> None:
         self._subject, self._stage, self._step, self._compiler = subject, stage, step, compiler
         self.pipelines: dict[str, str | None] = {}
@@ -91,7 +91,7 @@ Holds = Callable[[Sequence[str], str], bool]
 
 
 def generate(
-    subject: CaseToReplay, step: ResponsiblePass, config: Config, report: Callable[[str], None]
+    subject: CaseToReplay, step: FirstDivergentPass, config: Config, report: Callable[[str], None]
 ) -> LitTest:
     """Raises IrdiffError where the pass alone does not make the difference."""
     case, store = subject.case, Store(config.store)
@@ -110,7 +110,7 @@ def generate(
 
 def written(
     subject: CaseToReplay,
-    step: ResponsiblePass,
+    step: FirstDivergentPass,
     entering: str,
     runner: PassRunner,
     holds: Holds | None,
@@ -143,7 +143,7 @@ def written(
     )
 
 
-def _first_that_parses(runner: PassRunner, raw: str, step: ResponsiblePass) -> tuple[str, frozenset[str]]:
+def _first_that_parses(runner: PassRunner, raw: str, step: FirstDivergentPass) -> tuple[str, frozenset[str]]:
     """Without locations, if it is read back so, and the edit that the pass makes of it."""
     for text in (lit_text.without_locations(raw), raw):
         if edit := _edit(runner.outputs([text])[0]):

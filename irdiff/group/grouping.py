@@ -1,8 +1,8 @@
 """Cases whose change is the same edit, as one group. Pure and deterministic.
 
-Two changes are the same where they have the same origin (stage and pass) and the same essence of the
+Two changes are the same where they have the same origin (stage and pass) and the same signature of the
 abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
-of the compiler. The group's likeness is how alike its members are beyond that, occurrences included.
+of the compiler. The group's similarity is how alike its members are beyond that, occurrences included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from irdiff.compare.abstraction import abstract, essence
+from irdiff.compare.abstraction import abstract, signature
 from irdiff.compare.edits import Edit
 from irdiff.findings import NOT_COMPARED, FindingKind
 from irdiff.group import effect_causes, report_classes, titles
@@ -39,7 +39,7 @@ MAX_EDIT_LINES = 200
 
 
 Key = tuple[str, str, str, tuple[str, ...]]
-"""Kind, stage, pass and essence of the edit: what the cases of a group have in common."""
+"""Kind, stage, pass and signature of the edit: what the cases of a group have in common."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ def describe(
     is_asked_for = _is_asked_for(case, launches, same_compiler=same_compiler)
     causes = titles.causes_of(case, edit, launches, of_kernel)
     return Description(
-        key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), essence(counts)),
+        key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), signature(counts)),
         counts=counts,
         size=sum(counts.values()),
         summary=_summary(case, causes, effects, is_asked_for=is_asked_for),
@@ -182,7 +182,7 @@ def _change_group(alike: Alike, noise: Mapping[str, Collection[str]]) -> ChangeG
         charged=tuple(component for component in Component if component in charged),
         representative=smallest.id,
         members=alike.members,
-        likeness=round(
+        similarity=round(
             sum(_likeness(counts, description.counts) for _, description in members) / len(members), 4
         ),
         reasons=summary.reasons,

@@ -96,7 +96,7 @@ KEPT = {
 """With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
 KEPT_FLAGS = {"--ir"}
 DROPPED = {
-    "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--known", "--limit",
+    "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--baseline", "--limit",
     "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
     "--memory", "--tests-changed", "--tests-unchanged",
 }  # fmt: skip

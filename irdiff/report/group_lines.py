@@ -22,7 +22,7 @@ class GroupLine(NamedGroup):
     """The heading above the first group of an edit of kernels; empty for the others."""
     loud: bool
     targets: str
-    culprit: str
+    divergence: str
     origin: str
     reasons: tuple[str, ...]
     """Why it has its class, in sentences that a reviewer can check; the first one decides."""
@@ -75,12 +75,12 @@ def lines(
             edit=heading,
             loud=phrases.is_loud(group),
             targets=phrases.members_by_target(group, cases),
-            culprit=group.pass_name or group.origin_stage,
+            divergence=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
             reasons=tuple(repeats_counted(group.reasons)),
             witness=witnesses.of(smallest),
             charged="" if heading else ", ".join(component.value for component in group.charged),
-            alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
+            alike=f"{group.similarity:.0%} alike" if count > 1 and group.similarity < 1 else "",
             smallest=smallest,
             css_class=families.css_class(smallest),
             facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),

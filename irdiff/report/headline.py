@@ -218,7 +218,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
     if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
         stages = Counter(case.origin.stage if case.origin else "no stage" for case in cases).most_common()
         return f", first in {_listed([f'{stage} ({count})' for stage, count in stages])}"
-    counts = Counter(map(culprit, cases)).most_common()
+    counts = Counter(map(divergence, cases)).most_common()
     name, most = counts[0]
     if len(counts) == 1:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
@@ -227,7 +227,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
     return f", in {len(counts)} passes and stages, most often in {name} ({most})"
 
 
-def culprit(case: Case) -> str:
+def divergence(case: Case) -> str:
     """The pass, the part of the toolchain or the stage: as much as is known."""
     origin = case.origin
     if origin is None:

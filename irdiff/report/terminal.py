@@ -194,12 +194,12 @@ def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
     """Without the pass where what the edit is would not fit beside it."""
     risky = f"{line.short_title.risky}/" if line.is_partly_risky else ""
     start = f"{line.number:>3} {f'{risky}{len(line.group.members)}':>5}  "
-    culprit = _GAP + escape.terminal(", ".join(filter(None, (line.measured, line.culprit))))
+    divergence = _GAP + escape.terminal(", ".join(filter(None, (line.measured, line.divergence))))
     alone = room - len(start)
-    beside = alone - len(culprit)
+    beside = alone - len(divergence)
     fits = line.short_title.within(beside) or not line.short_title.within(alone)
     words = escape.terminal(line.short_title.cut(beside if fits else alone).replace("`", ""))
-    place = culprit.rjust(alone - len(words) if is_aligned else 0) if fits else ""
+    place = divergence.rjust(alone - len(words) if is_aligned else 0) if fits else ""
     return Text.assemble((start, _DIM), (words, "red" if line.loud else ""), (place, _DIM))
 
 

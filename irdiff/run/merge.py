@@ -158,7 +158,7 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
         title=titles.of_group(causes) if len(causes) == len(members) else shortest.title,
         charged=tuple(component for component in Component if component in charged),
         members=members,
-        likeness=round(sum(part.likeness * len(part.members) for part in parts) / count, 4),
+        similarity=round(sum(part.similarity * len(part.members) for part in parts) / count, 4),
     )
 
 

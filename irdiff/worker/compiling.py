@@ -37,8 +37,8 @@ class StageRecorder(staged_compile.Watcher):
         self.assembler_log = ""
         """What it printed (`-v`: registers, spills)."""
         self.notes: list = []
-        self.handed = None
-        """What the launcher would be handed in addition to the arguments."""
+        self.launcher_args = None
+        """What the launcher would be given in addition to the arguments."""
 
     def wrap(self, name, stage):
         def timed(module, metadata):
@@ -65,7 +65,7 @@ class StageRecorder(staged_compile.Watcher):
     def report(self, outcome, **more):
         """Writes `protocol.Result`."""
         known = {name: value for name, value in vars(self).items() if name not in ("folder", "made")}
-        plain = {"metadata": _plain(self.metadata), "handed": _plain(self.handed)}
+        plain = {"metadata": _plain(self.metadata), "launcher_args": _plain(self.launcher_args)}
         row = {**known, **plain, "outcome": outcome, **more}
         path = os.path.join(self.folder, protocol.RESULT)
         with open(path + ".part", "w") as file:
@@ -126,7 +126,7 @@ def compile_launch(captured, recorder, remembered):
             if recorder.stage != "hsaco" or "lld" not in str(error):
                 raise
             recorder.notes.append("no-linker")
-    recorder.handed = staged_compile.handed_to_launcher(captured.target, recorder.metadata)
+    recorder.launcher_args = staged_compile.launcher_args_of(captured.target, recorder.metadata)
     scratch = staged_compile.scratch_memory(captured, recorder.metadata)
     if scratch is not None:
         recorder.metadata = {**recorder.metadata, "scratch": scratch}

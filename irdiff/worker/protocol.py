@@ -193,8 +193,8 @@ class Result(TypedDict, total=False):
 
     # of CompileWords and ReplayWords
     metadata: dict[str, Any]
-    handed: dict[str, Any] | None
-    """What the launcher is handed in addition to the arguments."""
+    launcher_args: dict[str, Any] | None
+    """What the launcher is given in addition to the arguments."""
     stage_times_s: dict[str, float]
     stage_cpu_s: dict[str, float]
     assembler_flags: list[str] | None

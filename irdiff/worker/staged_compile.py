@@ -104,7 +104,7 @@ def of_backend(backend, options, src):
     return stages
 
 
-def handed_to_launcher(target, metadata):
+def launcher_args_of(target, metadata):
     """What `CompiledKernel` hands to the launcher next to the arguments: the name of the symbol, and what the
     backend packs of the metadata.
     """

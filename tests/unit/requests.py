@@ -13,7 +13,7 @@ from irdiff.worker_client.workers import EndedChild
 COMPILED = {
     "outcome": "compiled", "stage_times_s": {"ttgir": 0.5}, "stage_cpu_s": {"ttgir": 0.25},
     "assembler_flags": None, "assembler_log": "registers", "metadata": {"num_warps": 4, "name": "k"},
-    "handed": {"symbol": "k", "packed": [4, 1]}, "settings": {}, "notes": [], "launches": [], "failures": [],
+    "launcher_args": {"symbol": "k", "packed": [4, 1]}, "settings": {}, "notes": [], "launches": [], "failures": [],
 }  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def group(group_id, *members, **changes):
     made = ChangeGroup(
         id=group_id, title="+1 ttng.fence_async_shared in the loop body", severity="hazard",
         origin_stage="ttgir", pass_name="triton-nvidia-gpu-proxy-fence-insertion", charged=(Component.TTGIR_PASSES,),
-        representative=members[0], members=members, likeness=1.0, edit=("+ ttng.fence_async_shared",),
+        representative=members[0], members=members, similarity=1.0, edit=("+ ttng.fence_async_shared",),
         reasons=("a fence, barrier or wait was added or removed",),
     )  # fmt: skip
     return replace(made, **changes)
@@ -244,7 +244,7 @@ def large_run(cases, groups, broken=3):
     for place, found in sorted(members.items()):
         title = f"+{1 + place % 4} ttng.fence_async_shared in the loop body ({place})"
         words = {"severity": severities[place % 4], "origin_stage": stages[place % 4], "title": title}
-        numbers = {"likeness": 1.0 if place % 2 else 0.9}
+        numbers = {"similarity": 1.0 if place % 2 else 0.9}
         made.append(group(f"g{place:03d}", *sorted(found), **words, **numbers))
     return run(*sorted(rows, key=lambda case: case.id), groups=tuple(made))
 

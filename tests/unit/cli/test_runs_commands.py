@@ -68,20 +68,20 @@ def test_pruning_keeps_what_it_is_told_to(runs):
 
 def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs, tmp_path, snapshot):
     run_list.remember(runs / NEW, runs)
-    text = call(report_command, "last", "--known", OLD)
+    text = call(report_command, "last", "--baseline", OLD)
     assert "\n  2     1  " in text, "a group has the number of the whole run"
     assert "g:aeee" not in text
     files = {kind: tmp_path / kind for kind in ("markdown", "html", "json")}
     words = (word for kind, path in files.items() for word in (f"--{kind}", str(path)))
-    call(report_command, "last", "--known", OLD, *words)
-    quiet = call(report_command, "last", "--known", OLD, "--quiet")
+    call(report_command, "last", "--baseline", OLD, *words)
+    quiet = call(report_command, "last", "--baseline", OLD, "--quiet")
     for part in (text, files["markdown"].read_text(), files["html"].read_text()):
         assert quiet.strip() in part.replace("\\_", "_")
     assert files["json"].read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
-    assert [quiet, call(report_command, OLD, "--known", NEW, "--quiet")] == snapshot
+    assert [quiet, call(report_command, OLD, "--baseline", NEW, "--quiet")] == snapshot
     for name in ("last", NEW, str(runs / NEW)):
         with pytest.raises(UsageError, match="nothing would be shown"):
-            call(report_command, "last", "--known", name)
+            call(report_command, "last", "--baseline", name)
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def compared(runs, monkeypatch):
 
 def test_last_is_the_run_before_the_one_that_is_made(compared):
     """Read after the comparison, `last` would be the new run, and hide all of it."""
-    words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
+    words = ("triton==3.8.0", "triton==3.9.0", "--baseline", "last", "--quiet", "--exit-code")
     found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
     assert "new since 20261121-100000: 1 of 1 case changed" in found.output
     assert found.return_value == ExitCode.ANSWER_IS_NO

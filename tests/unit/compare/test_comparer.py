@@ -147,7 +147,11 @@ def test_the_last_texts_of_a_backend_without_binaries_decide(compiler, row, stag
 
 @pytest.mark.parametrize("row", GOLDEN["launcher"], ids=str)
 def test_what_the_launcher_receives_counts(compiler, row):
-    head = {**WHOLE, "metadata": {**METADATA, **row.get("metadata", {})}, "handed": row.get("handed", {})}
+    head = {
+        **WHOLE,
+        "metadata": {**METADATA, **row.get("metadata", {})},
+        "launcher_args": row.get("launcher_args", {}),
+    }
     case = compiler.case(WHOLE, {**head, "ttir": TEXTS.get(row.get("ttir"), TTIR)})
     assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, (f"launch-differs:{row['differs']}",))
     assert (case.origin and case.origin.stage, case.stages["launch"]) == (row["first"], row["launch"])

@@ -59,7 +59,7 @@ class Comparing:
 @pytest.fixture
 def comparing(tmp_path):
     store = Store(tmp_path)
-    more = {"handed": {"symbol": "k", "packed": [4, 1]}, "assembler_log": "Used 16 registers"}
+    more = {"launcher_args": {"symbol": "k", "packed": [4, 1]}, "assembler_log": "Used 16 registers"}
     more |= {"stage_times_s": {"ttir": 0.5}}
     base, head = (
         runs.compiled(runs.kept(store, made), metadata=METADATA.of(name), **more)
@@ -118,7 +118,7 @@ def _the_record_is_damaged(comparing):
 CHANGES = {
     "another artifact": _another_artifact,
     "other metadata": other("outcomes", "head", metadata={"shared": 8}),
-    "something else handed to the launcher": other("outcomes", "head", handed={"symbol": "k", "packed": [8, 1]}),
+    "something else handed to the launcher": other("outcomes", "head", launcher_args={"symbol": "k", "packed": [8, 1]}),
     "another assembler": other("outcomes", "head", assembler=Assembler(digest="q" * 64, flags=("-v",))),
     "another log of the assembler": other("outcomes", "head", assembler_log="Used 18 registers"),
     "another note": other("outcomes", "head", notes=("no-linker",)),

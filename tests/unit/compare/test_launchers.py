@@ -47,7 +47,9 @@ def test_packed_values_are_compared_one_by_one(row):
     """Launchers that take another number of values are other files, of which the run has a note."""
     runtimes = Sides(base=SAME, head=OTHER if row["other_runtime"] else SAME)
     base, head = row["base"], row.get("head")
-    ours, theirs = (runs.compiled(handed={"packed": packed} if packed else {}) for packed in (base, head))
+    ours, theirs = (
+        runs.compiled(launcher_args={"packed": packed} if packed else {}) for packed in (base, head)
+    )
     found = launchers.packed_differs(Sides(base=ours, head=theirs), runtimes, "cuda")
     assert found == (("packed",) if row["differs"] else ())
     assert row["differs"] or base == head or head is None or runtime.differing(runtimes, ["cuda"])

@@ -58,7 +58,7 @@ def test_the_same_assembler():
 def test_machine_code_has_the_last_word(row):
     stages, same = statuses(row["stages"]), row["same"]
     evidence = verdicts.of_binaries("cubin", stages, (), same=same)
-    found = verdicts.judge(stages, evidence, handed_differs=row["handed_differs"])
+    found = verdicts.judge(stages, evidence, launcher_args_differ=row["launcher_args_differ"])
     assert (found[0], found[2]) == (row["verdict"], row.get("first"))
     assert found[1]["sass"] is (EQUIVALENT if same else CHANGED)
 
@@ -68,7 +68,7 @@ def test_what_was_not_compared_is_not_the_same(row):
     stages, ends = statuses(row["stages"]), row["ends"]
     base, head = (side(**{end: "1"}) for end in ends) if ends else (side(), side())
     evidence = verdicts.of_last_texts(base, head, stages)
-    found = verdicts.judge(stages, evidence, handed_differs=False)
+    found = verdicts.judge(stages, evidence, launcher_args_differ=False)
     assert (found[0], found[2]) == (Verdict.CHANGED, row["first"])
     assert {**stages, **statuses(row["machine"])} == found[1], "no machine stage is called identical"
 
@@ -89,7 +89,7 @@ def test_absence_is_never_sameness_whatever_stages_are_selected(wanted):
             assert binary in ours and binary in theirs
             continue
         evidence = verdicts.of_last_texts(base, head, stages)
-        verdict, _, first = verdicts.judge(stages, evidence, handed_differs=False)
+        verdict, _, first = verdicts.judge(stages, evidence, launcher_args_differ=False)
         ends = (ours[-1:], theirs[-1:])
         assert (verdict is Verdict.UNCHANGED) == (
             ends[0] == ends[1] != () and ends[0][0] not in {"cubin", "hsaco"}

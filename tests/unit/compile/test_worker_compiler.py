@@ -67,7 +67,7 @@ def test_equal_inputs_under_equal_toolchains_are_compiled_once(case):
     case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
     first = case.compile()
     assert first.assembler == Assembler(digest="p", flags=("-v",))
-    assert (first.handed, first.metadata) == (COMPILED["handed"], COMPILED["metadata"])
+    assert (first.launcher_args, first.metadata) == (COMPILED["launcher_args"], COMPILED["metadata"])
     compiler = case.compiler()
     for taken in (1, 2):
         assert compiler.compile(*case.words(launch=replace(case.launch, id="a/b:other"))) == first

@@ -163,8 +163,10 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones():
 
 
 def test_what_makes_an_edit_this_change():
-    for row in golden("diffs")["essence"]:
-        assert abstraction.essence(Counter(row["lines"].split("|"))) == tuple(row["essence"].split("|")), row
+    for row in golden("diffs")["signature"]:
+        assert abstraction.signature(Counter(row["lines"].split("|"))) == tuple(
+            row["signature"].split("|")
+        ), row
 
 
 def test_a_line_in_other_registers_is_an_edit_of_these():

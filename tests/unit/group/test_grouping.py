@@ -85,7 +85,7 @@ def test_which_cases_are_one_group_whatever_their_order(order):
         for row in groups:
             names = " ".join(name[4:-6] for name in row.members)
             said.append(f"    {names}, by {row.representative[4:-6]}: {row.severity}")
-            said.append(f"        {'; '.join(row.edit)}, {row.likeness:.4g} alike: {row.title}")
+            said.append(f"        {'; '.join(row.edit)}, {row.similarity:.4g} alike: {row.title}")
     recorded("groups.txt", "\n".join([*said, ""]))
 
 
@@ -117,7 +117,7 @@ def test_the_smallest_edit_of_the_gravest_class_stands_for_the_group():
     assert (made.severity, made.reasons) == ("rounding", ("rounding of 1 lines",))
     assert (made.edit, made.origin_stage, made.pass_name) == (("+x",), "ttgir", "P")
     assert made.charged == (Component.FRONTEND, Component.PTXAS)
-    assert made.likeness == round((0 + 1 / 2 + 1) / 3, 4)
+    assert made.similarity == round((0 + 1 / 2 + 1) / 3, 4)
     assert len(made.id) == 16
 
 

@@ -40,7 +40,7 @@ def test_what_is_found_and_compiled(worker, row, snapshot):
         name, target = f"{worker.name}:{asked['label']}", {**TARGET, **asked.get("target", {})}
         digest = asked.get("digest", digests.get(name)) or None
         made = worker.serve("compile", launch=name, digest=digest, target=target)
-        shown = ("outcome", "stage", "message", "transient", "unsupported", "handed", "texts")
+        shown = ("outcome", "stage", "message", "transient", "unsupported", "launcher_args", "texts")
         said.append({name: made[name] for name in shown if name in made})
     lines = [json.dumps(one, sort_keys=True) for one in said]
     assert "\n".join(lines).replace(worker.name, "WORKLOAD") == snapshot

@@ -1,4 +1,4 @@
-"""What `--known` leaves out: each thing that could hide a change has a test that it does not."""
+"""What `--baseline` leaves out: each thing that could hide a change has a test that it does not."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Sides, StageStatus, Verdict
-from irdiff.run import known
+from irdiff.run import baseline
 from tests.unit import runs
 
 DIGEST = "a" * 64
@@ -25,11 +25,11 @@ def run_of(*cases):
 def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases():
     x, y = changed("x"), changed("y")
     run = run_of(x, y, runs.case("a/b:z@sm_90"))
-    found = known.news(run, run)
+    found = baseline.news(run, run)
     assert (found.known, found.groups, found.run.groups) == ((x, y), 1, ())
     assert [case.id for case in found.run.cases] == ["a/b:z@sm_90"]
     assert found.run.summary.verdicts[Verdict.CHANGED] == 0
-    found = known.news(run_of(x, y), run_of(x))
+    found = baseline.news(run_of(x, y), run_of(x))
     (group,) = found.run.groups
     assert (group.members, group.representative) == (("a/b:y@sm_90",), "a/b:y@sm_90")
     assert (found.known, found.groups) == ((x,), 0)
@@ -53,12 +53,12 @@ def test_whatever_else_differs_is_new(change):
     old = run_of(changed("x"))
     case = replace(old.cases[0], **change)
     for run, earlier in ((run_of(case), old), (old, run_of(case))):
-        assert not known.news(run, earlier).known
-        assert known.news(run, earlier).run == run
+        assert not baseline.news(run, earlier).known
+        assert baseline.news(run, earlier).run == run
 
 
 def test_nothing_is_known_by_other_normalizers_or_without_an_edit():
     run = run_of(changed("x"))
-    assert known.news(run, replace(run, normalizer_version="another")).known == ()
+    assert baseline.news(run, replace(run, normalizer_version="another")).known == ()
     run = runs.run(runs.case("a/b:x@sm_90", Verdict.ADDED), runs.case("a/b:y@sm_90", Verdict.FAILING))
-    assert known.news(run, run).run == run
+    assert baseline.news(run, run).run == run

@@ -5,10 +5,10 @@ from operator import itemgetter
 import pytest
 
 from irdiff.attribute import pass_states
-from irdiff.attribute.attribution import Attribution, ResponsiblePass
+from irdiff.attribute.attribution import Attribution, FirstDivergentPass
+from irdiff.attribute.first_divergent_pass import find_divergence
 from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.pass_states import END, State
-from irdiff.attribute.responsible_pass import find_culprit
 from irdiff.model import Component, Origin, Sides
 from tests.texts import text_of
 from tests.unit.attribute.conftest import states
@@ -23,7 +23,7 @@ def lines(log):
 
 
 def find(base, head):
-    return find_culprit(base, head, lambda a, b: a.text == b.text)
+    return find_divergence(base, head, lambda a, b: a.text == b.text)
 
 
 def row(written):
@@ -87,7 +87,7 @@ PLAIN, NOFREE = DEFINE.format("", "1"), DEFINE.format("nofree ", "1")
 def attribution(*charged, step=""):
     """Of LLVM's optimizer, or of that and a lowering whose edit it may undo."""
     sides = Sides(base="0" * 64, head="1" * 64)
-    lowering = ResponsiblePass(name=step, argument="", options=None, entering=sides, leaving=sides)
+    lowering = FirstDivergentPass(name=step, argument="", options=None, entering=sides, leaving=sides)
     origin = Origin(stage="llir", pass_name=None, masked=("Early",) if step else (), charged=charged, note="")
     return Attribution(origin=origin, edit=None, step=lowering if step else None, unstable=False)
 

@@ -28,7 +28,7 @@ Same = Callable[[State, State], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Culprit:
+class Divergence:
     """What made the states differ for good."""
 
     name: str
@@ -41,7 +41,7 @@ class Culprit:
     leaving: tuple[int, int]
 
 
-def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Culprit | None:
+def find_divergence(base: Sequence[State], head: Sequence[State], same: Same) -> Divergence | None:
     """None where the states are equal at the end, or never were equal, or one side has none."""
     blocks = SequenceMatcher(
         None, [state.name for state in base], [state.name for state in head], autojunk=False
@@ -73,7 +73,7 @@ def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Cu
         if last >= 0:
             i, j = i + 1, j + 1  # the common pass is innocent: what follows it runs on one side only
         name, note = _one_sided(base[i : leaving[0] + 1], head[j : leaving[1] + 1], base, head, same)
-    found = Culprit(name=name, note=note, masked=masked, entering=(i, j), leaving=leaving)
+    found = Divergence(name=name, note=note, masked=masked, entering=(i, j), leaving=leaving)
     return _after_moved_synchronization(found, base, head, pairs)
 
 
@@ -96,8 +96,8 @@ def _working(states: Sequence[State], same: Same) -> list[str]:
 
 
 def _after_moved_synchronization(
-    found: Culprit, base: Sequence[State], head: Sequence[State], pairs: Sequence[tuple[int, int]]
-) -> Culprit:
+    found: Divergence, base: Sequence[State], head: Sequence[State], pairs: Sequence[tuple[int, int]]
+) -> Divergence:
     """The step after which both sides synchronize as often again, where the pass found did nothing else."""
     before = found.leaving
     if not _only_synchronizes(base[before[0]], head[before[1]]):

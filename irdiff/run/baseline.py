@@ -1,4 +1,4 @@
-"""What of a run an earlier one showed already: `--known RUN` leaves it out of a report, and counts it. Pure.
+"""What an earlier run showed already: `--baseline RUN` leaves it out of a report, and counts it. Pure.
 
 A case is known where the earlier run has it with the same verdict and the same digest of its concrete edit,
 read by the same normalizers, with the same facts and findings. That digest is of the executing code of both
