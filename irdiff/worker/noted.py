@@ -6,6 +6,7 @@ their first decorator. Files, and functions, of other folders are not listed.
 
 from __future__ import annotations
 
+import _posixsubprocess
 import contextlib
 import importlib.machinery
 import json
@@ -107,6 +108,14 @@ def _on_call(frame, event, argument):
 def watch_files():
     """Makes this process, and those forked from it, able to note files. There is no way back."""
     sys.addaudithook(_on_event)
+    start = _posixsubprocess.fork_exec
+
+    def start_noted(words, *rest):  # by it `multiprocessing` starts a process, and tells no hook
+        if not any(_TRACKER in os.fsdecode(word) for word in words):
+            _on_event(_STARTED, (words,))
+        return start(words, *rest)
+
+    _posixsubprocess.fork_exec = start_noted
 
 
 def begin_files(folder):
@@ -231,7 +240,7 @@ def _on_event(event, arguments):
         return
     if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
         _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
-    elif event == "os.fork" or (event == "import" and arguments[0] == "multiprocessing.popen_spawn_posix"):
+    elif event in ("os.fork", "os.forkpty"):
         caveat(CHILD, is_compared=False)
     elif event in _STARTS:
         words = arguments[_STARTS[event]]
@@ -240,6 +249,9 @@ def _on_event(event, arguments):
             caveat(CHILD, is_compared=False)
 
 
-_STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0}
+_STARTED = "_posixsubprocess.fork_exec"
+_TRACKER = "multiprocessing.resource_tracker"
+"""A process of `multiprocessing` that launches nothing."""
+_STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0, _STARTED: 0}
 """{event: which of its arguments is the command}"""
 CHILD = "starts another Python process: what that launches was not compared"

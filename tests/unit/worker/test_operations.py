@@ -1,5 +1,6 @@
 """What a worker finds, compiles and leaves for a request, with a Triton of one file."""
 
+import _posixsubprocess
 import json
 import py_compile
 import sys
@@ -286,8 +287,9 @@ def test_the_stages_of_a_backend_of_an_older_interface(worker):
 PROGRAM = text_of("worker/starts.py")
 
 
-def test_processes_that_a_program_starts_are_named(load, tmp_path):
+def test_processes_that_a_program_starts_are_named(load, tmp_path, monkeypatch):
     noted = load("noted")
+    monkeypatch.setattr(_posixsubprocess, "fork_exec", lambda *_: 0)
     noted.watch_files()
     noted.begin_files(str(tmp_path))
     exec(compile(PROGRAM, "bench/run.py", "exec"), {})

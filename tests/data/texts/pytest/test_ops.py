@@ -1,3 +1,5 @@
+import multiprocessing
+import multiprocessing.popen_spawn_posix  # so no test imports it
 import os
 import re
 import subprocess
@@ -226,6 +228,12 @@ def test_sets_a_variable(monkeypatch):
 def test_starts_python():
     launch_scale()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_spawns_python(number):
+    launch_scale()
+    multiprocessing.get_context("spawn").Process(target=print).start()
 
 
 def test_fails():
