@@ -27,7 +27,7 @@ _GROUPS = {
         "merge": ("runs_commands", "Join the runs of shards or targets into one."),
     },
     "Look at a run": {
-        "report": ("report_command", "Show it again: terminal, page, Markdown, JSON."),
+        "report": ("report_command", "Show a run again: terminal, page, Markdown, JSON."),
         "explain": ("explain_command", "Say where a change comes from and what it does."),
         "diff": ("diff_command", "Show the lines that changed in a case or a group."),
         "count": ("count_command", "Count an operation or a pattern in the code of both sides."),

@@ -155,9 +155,9 @@ def compare_command(**given: Any) -> int:
 
     A revision selects the compiler in a checkout of Triton, and the kernels in a repository that has an
     irdiff.toml (`irdiff init` writes one). `.` is the working tree. Other sides are a wheel (wheel:PATH) and
-    an interpreter that has Triton (python:PATH). llvm:PATH and ptxas:PATH are tools: they compile the LLVM IR
-    or the PTX of the other side, or of --from. With --ir both sides are files of IR, and one compiler
-    compiles both.
+    an interpreter that has Triton (python:PATH). A side can also be one tool of a
+    compiler: llvm:PATH compiles the LLVM IR of the other side (or of --from), ptxas:PATH its PTX. With --ir
+    both sides are files of IR, and one compiler compiles both.
     """  # noqa: D301 (click reads the backspace)
     arguments = CompareArguments(**given)
     config, outputs = arguments.config, arguments.outputs

@@ -53,7 +53,9 @@ _ACCEPTED = "irdiff-accepted.toml"
 @click.option("--renew", is_flag=True, help="Accept the same changes again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
-@click.option("--issue", default="", metavar="URL", help="Where it is mended; needed to accept a rule.")
+@click.option(
+    "--issue", default="", metavar="URL", help="Issue that tracks the fix; needed to accept a rule."
+)
 @click.option(
     "--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which the acceptance holds."
 )

@@ -100,10 +100,12 @@ def irdiff_toml(found: Surroundings) -> str:
     comment = "The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels."
     if found.program is not None:
         launching = {"program": found.program, "targets": found.targets}
-        comment = "What launches the kernels: run at each revision, once for each target, without a GPU."
+        comment = (
+            "The program that launches the kernels. It runs once for each revision and target, without a GPU."
+        )
     rows: list[tuple[str, dict[str, object]]] = [
         (comment, launching),
-        ("The folders that it imports kernels from.", {"import": found.imports}),
+        ("The folders that kernels are imported from.", {"import": found.imports}),
     ]
     if found.pin:
         comment = f"Each revision's own Triton ({found.pinned} now): a bump of it shows its blast radius."
@@ -111,7 +113,7 @@ def irdiff_toml(found: Surroundings) -> str:
     toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
     rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
     if found.packages:
-        comment = "What they import next to Triton. A CPU build of torch is enough."
+        comment = "The packages that are imported besides Triton. A CPU build of torch is enough."
         rows.append((comment, {"packages": found.packages}))
     lines = ["[kernels]"]
     for comment, entries in rows:

@@ -71,7 +71,7 @@ def argument(name: str = "run", **settings: Any) -> Callable[[Any], Any]:
 baseline_option = click.option(
     "--baseline",
     metavar="RUN",
-    help="Show only what this earlier run did not find, and count the rest.",
+    help="Show only findings that are not in this earlier run, and count the rest.",
 )
 
 # cases of a run

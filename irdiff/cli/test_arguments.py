@@ -77,7 +77,7 @@ sample_option = click.option(
     "--sample",
     metavar="N|all",
     callback=_checked,
-    help="Run N of the tests, the same ones each time, of all functions; default: 2000.",
+    help="Run a fixed sample of N tests, spread over all test functions; default: 2000.",
 )
 chosen = options.gathered("tests", TestArguments, tests_option, sample_option)
 given = options.gathered(

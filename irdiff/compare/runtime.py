@@ -61,6 +61,6 @@ def notes(found: Sequence[RuntimeEdit]) -> Iterator[str]:
     """Says that the runtime differs."""
     if names := first_few([edit.path for edit in found], _SHOWN):
         yield (
-            f"the runtime differs between base and head ({names}): what it does at a launch, the filling of "
-            "TMA descriptors included, was not compared; `irdiff diff RUN` shows how"
+            "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "
+            f"descriptors (files that differ: {names}); `irdiff diff RUN` shows how"
         )

@@ -297,8 +297,8 @@ class Differences:
         self._is_copy_unclear |= is_place and any(map(_is_of_copies, facet.events or ()))
         self._is_control_unclear |= facet.kind is HazardKind.CONTROL
         is_equal = all(each.similarity is Likeness.EQUAL for each in roots)
-        why = "equal in every sample, not proved equal" if is_equal else "not proved equal"
-        yield NotShown(reason=f"another expression for the {facet.noun}, {why}", witness=witness)
+        why = "equal in every sample, but not proved equal" if is_equal else "not proved equal"
+        yield NotShown(reason=f"another expression computes the {facet.noun}: {why}", witness=witness)
 
     def _is_rounding(self, root: Root) -> bool:
         is_float = bool(rounding.formats(self._values, root.base, root.head))

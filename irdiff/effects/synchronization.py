@@ -111,7 +111,8 @@ class Synchronization:
             return self._missed(event, lost.pair)
         is_divided = separation.is_divided(self._base, event) or not is_harmless(self._base, event)
         if lost.is_complete and self._is_only_between(event) and not is_divided:
-            return Harmless(what=f"{noun(event)} is gone: what is left keeps the same accesses apart")
+            what = f"{noun(event)} is gone: the synchronization that remains orders the same accesses"
+            return Harmless(what=what)
         return self._elsewhere(event)
 
     def _waits_more(self) -> bool:
@@ -137,7 +138,7 @@ class Synchronization:
         words = "is gone" if before > after else "is in another place"
         witness = self._witnesses.alone(event, is_gone=True)
         return NotShown(
-            reason=f"{noun(event)} {words}, and whether it is missed is not shown", witness=witness
+            reason=f"{noun(event)} {words}, and it is not shown that the rest is enough", witness=witness
         )
 
     def new(self, event: Event) -> Iterator[_Difference]:

@@ -90,4 +90,4 @@ def _not_compared(run: Run) -> str:
     parts = [f"{failing} that compile on neither side"] if failing else []
     parts += [f"the code of {blind}"] if blind else []
     parts += edit_coverage.not_looked_at(run)
-    return "; ".join(parts) or "nothing that is known"
+    return "; ".join(parts) or "nothing, as far as irdiff knows"

@@ -30,7 +30,7 @@ def _from_code(
     rule: MeaningRule, meanings: set[Meaning], case: Case, timings: Sequence[TimedCase]
 ) -> Objection | None:
     if case.summary is None:
-        return unknown("changed, and its meaning was not read")
+        return unknown("changed, and the run does not say whether it still computes the same")
     effects = case.summary.effects
     meaning = effects.kind if effects else Meaning.NOT_SHOWN
     equal_on = _bitwise_equal_on(timings)

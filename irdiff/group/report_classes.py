@@ -46,7 +46,7 @@ def class_of(
 ) -> tuple[ReportClass, tuple[str, ...]]:
     """With the reasons, the gravest first; whether the case's source or program asks for the change."""
     if case.verdict is Verdict.BROKEN:
-        return ReportClass.BROKEN, ("base gives code for it, and head does not",)
+        return ReportClass.BROKEN, ("it compiles at base, but not at head",)
     if case.verdict is Verdict.IR_ONLY:
         return ReportClass.IR_ONLY, ("IR differs, the machine code is the same",)
     if nothing := _nothing_to_show(case):

@@ -24,7 +24,7 @@ PROGRAMS = {
     Component.ASSEMBLER: "the assembler",
 }
 """The part of a toolchain that a component is, in a sentence."""
-_ANOTHER = "another output for the same input"
+_ANOTHER = "different outputs for the same input"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ def unstable_words(case: Case) -> str:
             return ""
         case [one]:
             other = "head" if one == "base" else "base"
-            return f"{_unsteady(case, one)} of {one} gave {_ANOTHER}, that of {other} did not"
+            return f"{_unsteady(case, one)} of {one} gave {_ANOTHER}, but that of {other} did not"
         case [one, other]:
             programs = _unsteady(case, one), _unsteady(case, other)
             if programs[0] == programs[1]:

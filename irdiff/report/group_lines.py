@@ -80,7 +80,7 @@ def lines(
             reasons=tuple(repeats_counted(group.reasons)),
             witness=witnesses.of(smallest),
             charged="" if heading else ", ".join(component.value for component in group.charged),
-            alike=f"{group.similarity:.0%} alike" if count > 1 and group.similarity < 1 else "",
+            alike=f"{group.similarity:.0%} similar" if count > 1 and group.similarity < 1 else "",
             smallest=smallest,
             css_class=families.css_class(smallest),
             facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),

@@ -116,7 +116,7 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     if first:
         titles = (short_titles.of(group, cases).clauses[0].replace("`", "") for group in first)
         words = list(dict.fromkeys(shortened(title, _TITLE) for title in titles))
-        yield f"{which} may give other results, as asked for: {first_few(words, _SHOWN)}."
+        yield f"{which} may change results, as intended: {first_few(words, _SHOWN)}."
     if choices:
         count = sum(len(group.members) for group in choices)
         whose = "its autotuner has" if count == 1 else "their autotuners have"
