@@ -22,6 +22,8 @@ _CALL = re.compile(r"call \d+")
 _CONSTEXPR = "constexpr"
 CONFIG = "autotuner config"
 _ALLOWS = ("allowed_", "supported_", "deprecated_")
+_NOTHING = frozenset({"", "none", "None"})
+"""How releases spell an option that is not set."""
 
 
 def of_case(case: ComparedCase, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
@@ -77,7 +79,7 @@ def _of_lines(subject: str, base: Sequence[str], head: Sequence[str]) -> Cause:
 
 def _values(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, before, after in _different(base, head):
-        if not name.startswith(_ALLOWS):
+        if not name.startswith(_ALLOWS) and not {before, after} <= _NOTHING:
             yield f"`{name}`", _step(before, after)
 
 

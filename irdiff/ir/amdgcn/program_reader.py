@@ -122,6 +122,10 @@ _COMPUTED = {
     for names, _, steps in [row.partition(":")]
     for name in names.split()
 }
+_SAME_VALUE = {"v_rcp_iflag_f32": "v_rcp_f32"}
+"""They give the same value, and differ in the exceptions that they raise, which no kernel of Triton enables.
+Source: AMD Instinct MI300 ISA, V_RCP_IFLAG_F32.
+"""
 _THREADS = ".max_flat_workgroup_size:"
 _COUNTS = re.compile(
     r"\.?(?:amdhsa_next_free|amdhsa_accum_offset|amdhsa_reserve|set |size |\w+_count:|[sva]gpr)"
@@ -263,6 +267,7 @@ class _Reader:
     def _read(self, code: str) -> None:
         opcode, _, rest = code.partition(" ")
         name = re.sub(r"_e(?:32|64)$", "", opcode)
+        name = _SAME_VALUE.get(name, name)
         if wait := waits.name_of(opcode, rest):
             self._add(wait, (), ())
         elif opcode == "s_nop":
