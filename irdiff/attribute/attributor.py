@@ -275,21 +275,16 @@ class _CaseAttribution:
         divergence = first_divergent_pass.find_divergence(base, head, same)
         if divergence is None:
             return self._lowering_or_llvm(stage, *found)
-        names_itself = divergence.note.startswith(f"{divergence.name} ")
-        note = (
-            f"{divergence.name}: {divergence.note}"
-            if divergence.note and not names_itself
-            else divergence.note
-        )
+        name, note = divergence.name, divergence.note
+        if note and not note.startswith(f"{name} "):
+            note = f"{name}: {note}"
         if self._divergence is None:
             self._divergence, self._step = divergence, self._kept(divergence, base, head)
             edit = self._step.edit("mlir")
             self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(self.reader.edit(edit))
             if self._is_quiet:
                 self._charges.append((Component.LLVM_CODEGEN, ""))
-                note = (
-                    f"{divergence.name} differs in address arithmetic alone, which LLVM's optimizer may undo"
-                )
+                note = f"{name} differs in address arithmetic alone, which LLVM's optimizer may undo"
         return component, note
 
     def _lowering_or_llvm(self, stage: str, base: Replayed, head: Replayed) -> Charge:

@@ -15,7 +15,7 @@ class Profile:
     executed: Any
     """Times that an average warp runs each instruction."""
     totals: dict[str, Any]
-    """By `accesses.COLUMNS`: what all warps of the grid together do with each instruction."""
+    """By `memory_costs.COLUMNS`: what all warps of the grid together do with each instruction."""
     undecided: float
     """Share of the executed instructions that data decide."""
 

@@ -27,7 +27,7 @@ class RunnableLaunch(Protocol):
 
     @property
     def steps_each(self) -> float:
-        """What an instruction counts of the steps that a launch may take."""
+        """How many of the steps that a launch may take one instruction uses up."""
 
     @property
     def refusal(self) -> str:

@@ -17,7 +17,7 @@ Array = Any
 Value = tuple[Array | None, Array | None]
 """Bits and the lanes that are known."""
 UNKNOWN: Value = (None, None)
-_TRUE = np.ones((1, 1), dtype=bool)
+TRUE, FALSE = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 
 
 def spread(array: Array, shape: tuple[int, int]) -> Array:
@@ -114,6 +114,6 @@ def merged(old: Value, new: Value, mask: Array | None) -> Value:
         return value, mask if known is None else mask & known
     if known is None and known_before is None:
         return np.where(mask, value, before), None
-    new_known = _TRUE if known is None else known
-    old_known = _TRUE if known_before is None else known_before
+    new_known = TRUE if known is None else known
+    old_known = TRUE if known_before is None else known_before
     return np.where(mask, value, before), np.where(mask, new_known, old_known)

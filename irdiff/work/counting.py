@@ -49,8 +49,8 @@ class CountedLaunch:
     work: Work
     code: Sequence[CodeInstruction]
     sure: Mapping[str, Any]
-    """`executed`, `requests`, `sectors`, `wavefronts`, … (`accesses.COLUMNS`) → an array of float64 with the
-    count of each instruction, all warps of the grid together."""
+    """`executed`, `requests`, `sectors`, `wavefronts`, … (`memory_costs.COLUMNS`) → an array of float64 with
+    the count of each instruction, all warps of the grid together."""
     beyond: Mapping[str, Any]
     """What may happen besides, where data decide."""
 

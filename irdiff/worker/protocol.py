@@ -13,7 +13,7 @@ RESULT = "result.json"
 STAGES = "stages"
 """The names of the stages that were begun, one behind the other: all that a child leaves that crashed."""
 ERRORS = "stderr"
-"""What the child, the compiler and its assembler printed."""
+"""The output of the child, the compiler and its assembler."""
 OPENED = "opened"
 """What was opened while stages ran."""
 
@@ -138,15 +138,6 @@ class OnePassRequest(OnePassWords, Assembled, LaunchRequest):
 
 LaunchWords = Union[CompileWords, ReplayWords, OnePassWords]
 Request = Union[CatalogRequest, CompileRequest, ReplayRequest, OnePassRequest]
-
-
-class Sent(TypedDict):
-    """What every request has when it goes out."""
-
-    id: int
-    folder: str
-    timeout_s: float
-    memory_bytes: int
 
 
 class Reply(TypedDict):

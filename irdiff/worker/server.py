@@ -304,7 +304,7 @@ def _deadline(request):
     return time.monotonic() + request["timeout_s"]
 
 
-def _reply_of(request, status):
+def _reply_of(request, status) -> protocol.Reply:
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     return {"id": request["id"], "signal": number, "timed_out": request.get("timed_out", False)}
 

@@ -18,6 +18,7 @@ from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve import settings
 from irdiff.resolve.toolchains import identity
+from irdiff.worker.protocol import Reply
 
 if TYPE_CHECKING:
     from irdiff.resolve.corpus import ExtraPackages
@@ -103,9 +104,10 @@ class Worker:
 
     def _read_replies(self) -> None:
         assert self._process.stdout is not None
-        for row in map(json.loads, self._process.stdout):
-            ended = EndedChild(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
-            if future := self._pending.pop(row["id"], None):
+        for line in self._process.stdout:
+            reply: Reply = json.loads(line)
+            ended = EndedChild(signal=reply["signal"], timed_out=reply["timed_out"], worker_died=False)
+            if future := self._pending.pop(reply["id"], None):
                 future.set_result(ended)
         with self._lock:
             waiting, self._pending = list(self._pending.values()), {}

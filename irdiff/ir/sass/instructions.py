@@ -1,6 +1,6 @@
 """Reads the instructions of one kernel and their operands.
 
-Only the form is read here; what an instruction does is in `integer`, `accesses` and `execute`.
+Only the form is read here; `backends/nvidia/execution` says what an instruction does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from irdiff.ir.blocks import STRAIGHT_ON, Leads
 from irdiff.ir.sass.opcodes import BRANCHES
 
 WORD_BYTES = 16
-"""Of an instruction, since Volta."""
+"""An instruction has as many since Volta."""
 MAX_INSTRUCTIONS = 200_000
 _FORM = re.compile(r"(?:@(!?U?P[T0-9]+) )?([A-Z][\w.]*)\s*(.*)")
 _SPLIT = re.compile(r",\s*(?![^{]*\})")

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from irdiff.backends.amd import machine_tables
 from irdiff.backends.amd.execution.code import instructions
-from irdiff.backends.amd.execution.lanes import EXEC, MASK, TRUE, WaveRegisters
+from irdiff.backends.amd.execution.lanes import EXEC, MASK, WaveRegisters
 from irdiff.backends.amd.execution.scalar import ACTIONS as SCALAR
 from irdiff.backends.amd.execution.vector import ACTIONS as VECTOR
 from irdiff.backends.amd.execution.waves import Waves
 from irdiff.counted_work import Amount, NotCountedWork, Work, facts_of
 from irdiff.errors import NormalizeError
 from irdiff.execution.launch_facts import KnownContent, LaunchFacts
-from irdiff.execution.state import LaneState
+from irdiff.execution.state import TRUE, LaneState
 from irdiff.ir.amdgcn import machine_code
 from irdiff.model import Sides, Verdict
 from irdiff.report import work_table

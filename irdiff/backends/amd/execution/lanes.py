@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from irdiff.execution.state import UNKNOWN, Array, LaneState, Value, both, merged
+from irdiff.execution.state import FALSE, TRUE, UNKNOWN, Array, LaneState, Value, both, merged
 from irdiff.ir.amdgcn.machine_code import MachineOperand
 
 LANES = 64
@@ -20,7 +20,6 @@ VCC, EXEC, SCC = 106, 126, 0
 _VECTORS, _ACCUMULATORS = 256, 512
 """Numbers of the first of each: those of scalar registers are below."""
 U32, U64 = np.uint32, np.uint64
-TRUE, FALSE = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 _LANE = np.arange(LANES, dtype=np.uint64)[None, :]
 _LOW = U64(0xFFFFFFFF)
 _INLINE = range(-16, 65)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from irdiff.backends.amd.execution.code import WaveInstruction
-from irdiff.backends.amd.execution.lanes import EXEC, LANES, MASK, SCALAR, TRUE, U32, VECTOR, WaveRegisters
+from irdiff.backends.amd.execution.lanes import EXEC, LANES, MASK, SCALAR, U32, VECTOR, WaveRegisters
 from irdiff.backends.amd.execution.memory import ARGUMENTS_ADDRESS, WaveMemory
 from irdiff.backends.amd.execution.wave_executor import WaveExecutor
 from irdiff.backends.amd.machine_tables import LINE_BYTES
@@ -20,7 +20,7 @@ from irdiff.execution.memory_costs import CostTally
 from irdiff.execution.patterns import AccessPatterns
 from irdiff.execution.repeating import Repeater
 from irdiff.execution.runs import Executed, Place, executed_by
-from irdiff.execution.state import LaneState
+from irdiff.execution.state import TRUE, LaneState
 
 _POINTERS_BEFORE_ARGUMENTS = ("dispatch_ptr", "queue_ptr")
 _FIRST_VECTOR = 256

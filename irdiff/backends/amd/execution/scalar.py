@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from irdiff.backends.amd.execution.code import WaveInstruction
-from irdiff.backends.amd.execution.lanes import EXEC, FALSE, U32, U64, Ternary, WaveRegisters
-from irdiff.execution.state import UNKNOWN, Array, Value, both
+from irdiff.backends.amd.execution.lanes import EXEC, U32, U64, Ternary, WaveRegisters
+from irdiff.execution.state import FALSE, UNKNOWN, Array, Value, both
 from irdiff.ir.amdgcn.machine_code import MachineOperand
 
 I32, I64 = np.int32, np.int64

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from irdiff.backends.amd.execution.code import WaveInstruction
-from irdiff.backends.amd.execution.lanes import EXEC, LANES, TRUE, U32, U64, Ternary, WaveRegisters
+from irdiff.backends.amd.execution.lanes import EXEC, LANES, U32, U64, Ternary, WaveRegisters
 from irdiff.backends.amd.execution.scalar import (
     COMPARISONS,
     I32,
@@ -24,7 +24,7 @@ from irdiff.backends.amd.execution.scalar import (
     wide,
 )
 from irdiff.backends.nvidia.execution.bits import truth_table
-from irdiff.execution.state import UNKNOWN, Value, both
+from irdiff.execution.state import TRUE, UNKNOWN, Value, both
 from irdiff.ir.amdgcn.machine_code import MachineOperand
 
 _LANE = np.arange(LANES, dtype=np.uint32)[None, :]

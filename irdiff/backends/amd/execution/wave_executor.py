@@ -14,12 +14,12 @@ import numpy as np
 from irdiff.backends.amd import machine_tables
 from irdiff.backends.amd.execution import scalar, vector
 from irdiff.backends.amd.execution.code import WaveInstruction
-from irdiff.backends.amd.execution.lanes import EXEC, MASK, TRUE, VCC, Ternary, WaveRegisters
+from irdiff.backends.amd.execution.lanes import EXEC, MASK, VCC, Ternary, WaveRegisters
 from irdiff.backends.amd.execution.memory import WaveMemory
 from irdiff.execution.control_flow import ControlFlow, Fragment, NotCounted
 from irdiff.execution.iterations import IntegerComparison
 from irdiff.execution.memory_costs import EXECUTED, LANES
-from irdiff.execution.state import Array, Value
+from irdiff.execution.state import TRUE, Array, Value
 
 _NO_RESULT = (
     "s_waitcnt",

@@ -11,11 +11,9 @@ import numpy as np
 
 from irdiff.backends.nvidia.execution.warp_state import WarpState
 from irdiff.backends.nvidia.execution.words import I32, I64, LOW, U32, U64, low_word, unknown
-from irdiff.execution.state import UNKNOWN, Value, both
+from irdiff.execution.state import FALSE, TRUE, UNKNOWN, Value, both
 from irdiff.ir.sass.destinations import is_flag
 from irdiff.ir.sass.instructions import ZERO, Operand, SassInstruction
-
-_TRUE, _FALSE = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 
 
 @functools.lru_cache(maxsize=256)
@@ -81,9 +79,9 @@ def _of_flags(lut: int, flags: list[Value]) -> Value:
     choices: list[list[Any]] = []
     for used, (value, known) in zip(_reads(lut), flags, strict=True):
         if not used:
-            choices.append([_FALSE])
+            choices.append([FALSE])
         elif value is None:
-            choices.append([_FALSE, _TRUE])
+            choices.append([FALSE, TRUE])
         elif known is None:
             choices.append([value])
         else:

@@ -45,7 +45,7 @@ BANK_LAYOUTS: Mapping[int, BankLayout] = {
 def facts_of(
     plan: LaunchPlan, binary: bytes, arch: int, contents: Mapping[int, Any] | None = None
 ) -> LaunchFacts:
-    """Of a launch on an NVIDIA GPU. `contents`: bytes of storages that a caller knows, by their number."""
+    """The facts of a launch on an NVIDIA GPU. `contents`: bytes of known storages, by their number."""
     base, layout = _parameter_base(binary, plan.kernel), BANK_LAYOUTS[arch]
     bank = np.full(base + max(plan.size_bytes, 1), UNKNOWN_BYTE, dtype=np.int16)
     put(bank, layout.block, struct.pack("<3I", plan.block_threads, 1, 1))

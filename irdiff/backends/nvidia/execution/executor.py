@@ -13,14 +13,13 @@ from irdiff.backends.nvidia.execution.integer import COMPUTED
 from irdiff.backends.nvidia.execution.warp_state import WarpState
 from irdiff.execution.control_flow import ControlFlow, Fragment, NotCounted
 from irdiff.execution.memory_costs import BYTES, EXECUTED, LANES, MATRIX, TMA
-from irdiff.execution.state import UNKNOWN, Array, Value, both
+from irdiff.execution.state import TRUE, UNKNOWN, Array, Value, both
 from irdiff.ir.sass import tensor_memory
 from irdiff.ir.sass.destinations import written
 from irdiff.ir.sass.instructions import SassFunction, SassInstruction
 from irdiff.ir.sass.opcodes import BRANCHES, MATRIX_FROM_SHARED, MEET, MEMORY
 from irdiff.ir.sass.tensor_memory import TENSOR_MATRIX, TENSOR_MEMORY
 
-_TRUE = np.ones((1, 1), dtype=bool)
 _TRAP_REACH = 4
 """Instructions before a trap, in the block that leads to it."""
 
@@ -218,7 +217,7 @@ class Executor(ControlFlow[SassInstruction]):
             return [(row, UNKNOWN) for row in written(ins)]
         if opcode == "UTCATOMSWS" and "FIND_AND_SET" in ins.modifiers:  # there is room in tensor memory
             first, *others = written(ins)
-            return [(first, (_TRUE, None)), *((row, UNKNOWN) for row in others)]
+            return [(first, (TRUE, None)), *((row, UNKNOWN) for row in others)]
         if opcode == "UTMASTG":
             self._bulk_store(ins, mask, sure)
             return []

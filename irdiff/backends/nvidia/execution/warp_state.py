@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from irdiff.execution.state import UNKNOWN, Array, LaneState, Value
+from irdiff.execution.state import FALSE, TRUE, UNKNOWN, Array, LaneState, Value
 from irdiff.ir.sass.instructions import ZERO, Operand
 
 _ZERO32 = np.zeros((1, 1), dtype=np.uint32)
-_TRUE = np.ones((1, 1), dtype=bool)
-_FALSE = np.zeros((1, 1), dtype=bool)
 
 
 @dataclass
@@ -39,7 +37,7 @@ class WarpState(LaneState):
     def flag(self, operand: Operand) -> Value:
         """A predicate, negated as written."""
         if operand.number == ZERO:
-            return (_FALSE if operand.negated else _TRUE), None
+            return (FALSE if operand.negated else TRUE), None
         value, known = self.registers[operand.kind].get(operand.number, UNKNOWN)
         if value is None:
             return UNKNOWN

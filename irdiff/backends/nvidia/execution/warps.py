@@ -11,6 +11,7 @@ from pathlib import Path
 from irdiff.backends.nvidia import encodings
 from irdiff.backends.nvidia.disassembler import Disassembler
 from irdiff.backends.nvidia.execution import constant_bank, deciding, programs, recording
+from irdiff.backends.nvidia.execution.accesses import LANES_OF_A_WARP
 from irdiff.backends.nvidia.execution.constant_bank import BANK_LAYOUTS
 from irdiff.backends.nvidia.execution.deciding import Deciding
 from irdiff.backends.nvidia.execution.integer import COMPUTED
@@ -25,14 +26,12 @@ from irdiff.ir.sass import classes
 from irdiff.ir.sass.destinations import NO_RESULT
 from irdiff.ir.sass.instructions import SassFunction, SassInstruction
 
-_LANES = 32
-
 
 @dataclass(frozen=True)
 class Warps:
     function: SassFunction
     facts: LaunchFacts
-    lanes = _LANES
+    lanes = LANES_OF_A_WARP
     steps_each = 1.0
 
     @property
@@ -88,4 +87,4 @@ class WarpReader:
     def read(self, compiled: CompiledLaunch) -> Warps:
         arch = int(compiled.arch)
         function = self._disassembler.read(arch, compiled.binary, compiled.kernel)
-        return Warps(function, constant_bank.facts_of(compiled.plan(_LANES), compiled.binary, arch))
+        return Warps(function, constant_bank.facts_of(compiled.plan(LANES_OF_A_WARP), compiled.binary, arch))
