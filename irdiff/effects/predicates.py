@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 
 from irdiff.effects import order, ways
 from irdiff.effects.lanes import Lanes
@@ -25,10 +26,14 @@ def are_opposite(values: Values, base: int, head: int) -> bool:
 
 
 class Threads:
-    """Of a function: which of its threads may do the same work."""
+    """Tells which threads of a function may do the same work."""
 
     def __init__(self, side: NumberedFunction) -> None:
         self._side, self._values, self._lanes = side, side.values, Lanes(side.values)
+
+    @cached_property
+    def _uniform(self) -> Uniform:
+        return Uniform(self._side)
 
     def choose(self, base: int, head: int, event: Event) -> bool:
         """Whether only which thread of several does the same work differs.
@@ -54,7 +59,7 @@ class Threads:
         """
         return (
             self._store_the_same(base, head, event)
-            and Uniform(self._side).is_reached_by_all(event)
+            and self._uniform.is_reached_by_all(event)
             and all(self._is_kept_apart(event, step) for step in (1, -1))
         )
 

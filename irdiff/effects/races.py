@@ -52,7 +52,7 @@ def may_race(values: Values, one: Event, other: Event, fence: str) -> bool:
 
 
 def have_no_part(values: Values, one: Event, other: Event) -> bool:
-    """Whether nothing passes between two, one of which is a plain access.
+    """Tells whether nothing passes between an access and a synchronization.
 
     What prepares an `mbarrier` or tensor memory only touches what it names. What tells an `mbarrier` tells of
     what is before it: whoever hears of it may come before or after an access behind it.
