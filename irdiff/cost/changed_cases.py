@@ -11,14 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irdiff import backends, work
+from irdiff import backends
 from irdiff.backends import machine_code_text
 from irdiff.cost import launch_time, machine
 from irdiff.cost.expected import expected_time
 from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import NotCountedWork, Work, facts_of
 from irdiff.execution.compiled_launch import CompiledLaunch
-from irdiff.execution.machine import CodeReader
 from irdiff.model import (
     ComparedCase,
     Expected,
@@ -32,10 +31,11 @@ from irdiff.model import (
 from irdiff.parallel import Progress, Report
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
-from irdiff.work import Readers
 
 if TYPE_CHECKING:
+    from irdiff.execution.machine import CodeReader
     from irdiff.resolve.sides import Side
+    from irdiff.work import Readers
 
 _BLOCKS = "blocks_per_multiprocessor"
 
@@ -95,6 +95,8 @@ class LaunchCounter:
         """Of each changed case; `known`: the targets of these cases."""
         targets = {target.name: target for target in known}
         changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+        if not changed:
+            return {}
         by_case = {
             case.id: Sides(
                 base=self._launch(case, "base", launches, targets[case.target]),
@@ -138,6 +140,8 @@ class LaunchCounter:
 
     @cached_property
     def _readers(self) -> Readers:
+        from irdiff import work  # numpy and the executors: a comparison without changes does without
+
         return work.readers(self.disassembler)
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
@@ -166,6 +170,8 @@ def _not_counted(reader: CodeReader, launch: Launch, target: Target) -> str:
 
 
 def _counted(launch: LaunchToCount, readers: Readers) -> CountedSide | NotCountedWork:
+    from irdiff import work
+
     counted = work.count(launch.compiled, readers)
     if isinstance(counted, NotCountedWork):
         return counted

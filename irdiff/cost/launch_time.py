@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from irdiff.cost import profile, simulate, trace
 from irdiff.cost.machine import QUARTERS, Machine, Op, Rates, timed_code
 from irdiff.model import Launch
-from irdiff.work import CountedLaunch
+
+if TYPE_CHECKING:
+    from irdiff.work import CountedLaunch
 
 _FEW_WAVES = 8
 _BITS = 8

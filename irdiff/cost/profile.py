@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irdiff.work import CountedLaunch
+if TYPE_CHECKING:
+    from irdiff.work import CountedLaunch
 
 
 @dataclass(frozen=True, kw_only=True)
