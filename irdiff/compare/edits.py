@@ -80,7 +80,7 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
         base=_SideLines(sign="-", lines=base, depths=ir.depths(base)),
         head=_SideLines(sign="+", lines=head, depths=ir.depths(head)),
     )
-    rows = line_alignment.align(stage, base, head).rows
+    rows = line_alignment.without_partners(stage, base, head)
 
     def is_edit(row: DiffRow) -> bool:
         return row.kind in (Kind.REMOVED, Kind.ADDED)

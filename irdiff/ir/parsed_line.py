@@ -22,7 +22,7 @@ class LineKind(Enum):
     """Of LLVM IR or an assembly."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ParsedLine:
     """One line, parsed: an instruction, an operation, a label or a declaration."""
 
@@ -36,14 +36,28 @@ class ParsedLine:
     """The line without the numbers of values or registers."""
     flags: frozenset[str] = frozenset()
     """What changes what it may do: fast-math, wrapping, inferred attributes, rounding."""
-    types: tuple[str, ...] = ()
-    """Types and attributes of MLIR that have parameters, without the numbers of values."""
-    typeless: str = ""
-    """The blank line without the parameters of types; of MLIR alone."""
-    form: str = ""
-    """The typeless line without numbers and scalar types; of MLIR alone."""
-    layouts: frozenset[str] = frozenset()
-    """`ttg.blocked`, `ttg.nvidia_mma`: the kinds of layouts in it."""
+
+    # of MLIR alone
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Types and attributes that have parameters, without the numbers of values."""
+        return ()
+
+    @property
+    def typeless(self) -> str:
+        """The blank line without the parameters of types."""
+        return ""
+
+    @property
+    def form(self) -> str:
+        """The typeless line without numbers and scalar types."""
+        return ""
+
+    @property
+    def layouts(self) -> frozenset[str]:
+        """`ttg.blocked`, `ttg.nvidia_mma`: the kinds of layouts in it."""
+        return frozenset()
 
 
 def inline_assembly(text: str) -> tuple[str, ...]:

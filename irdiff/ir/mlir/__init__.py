@@ -69,18 +69,33 @@ def facts(stage: str, text: str) -> dict[str, int]:
 def parse(line: str) -> ParsedLine:
     operation = parts.operation(line)
     translated = operation.startswith(_TRANSLATED)
-    typeless = parts.typeless(line)
-    return ParsedLine(
+    return MlirLine(
         text=line,
         kind=LineKind.TRANSLATED if translated else LineKind.OPERATION,
         operation=operation,
         klass=_translated_class(operation, line) if translated else operation,
         blank=blank(line),
-        types=parts.types(line),
-        typeless=typeless,
-        form=parts.without_numbers(typeless),
-        layouts=parts.layout_kinds(line),
     )
+
+
+class MlirLine(ParsedLine):
+    """Takes types apart for who asks: on the way to LLVM IR they are most of a line, and nobody does."""
+
+    @functools.cached_property
+    def types(self) -> tuple[str, ...]:
+        return parts.types(self.text)
+
+    @functools.cached_property
+    def typeless(self) -> str:
+        return parts.typeless(self.text)
+
+    @functools.cached_property
+    def form(self) -> str:
+        return parts.without_numbers(self.typeless)
+
+    @functools.cached_property
+    def layouts(self) -> frozenset[str]:
+        return parts.layout_kinds(self.text)
 
 
 def _translated_class(operation: str, line: str) -> str:

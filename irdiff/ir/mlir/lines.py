@@ -11,6 +11,7 @@ _LAYOUT_KIND = re.compile(r"#(\w+\.\w+)<")
 _LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
 _PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
 _TYPE_HEAD = re.compile(r"(?:tensor|memref|vector|![\w.]+)<|#[\w.]+<")
+_ANGLE = re.compile(r"<|(?<!-)>")
 _NUMBER = re.compile(r"(?<![\w.#])-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w])")
 _SCALAR = re.compile(r"(?<![\w.#])(?:b?f\d+|tf32|i\d+|index|f8E\w+)\b")
 _VALUE = re.compile(r"[%^][\w.$-]+(?:#\d+)?|![0-9]+\b")
@@ -45,13 +46,10 @@ def typeless(line: str) -> str:
 def closing(line: str, start: int) -> int:
     """The position behind the `>` that closes the `<` before `start`, or the end of the line without one."""
     depth = 1
-    for index in range(start, len(line)):
-        if line[index] == "<":
-            depth += 1
-        elif line[index] == ">" and line[index - 1] != "-":
-            depth -= 1
-            if depth == 0:
-                return index + 1
+    for angle in _ANGLE.finditer(line, start):
+        depth += 1 if angle[0] == "<" else -1
+        if depth == 0:
+            return angle.end()
     return len(line)
 
 
