@@ -18,7 +18,10 @@ DAY_S = 86400.0
 
 PINNED_ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 """What makes a compilation repeatable, and nothing else: a side compiles with its release's own defaults."""
-_OF_COMPILERS = re.compile(r"(?:TRITON|AMDGCN|NVPTX)_|(?:\w+_)?(?:LLVM|MLIR|PTXAS)_")
+_OF_TRITON, _OF_TOOLS = "TRITON|AMDGCN|NVPTX", "LLVM|MLIR|PTXAS"
+OF_COMPILERS = f"{_OF_TRITON}|{_OF_TOOLS}"
+"""The first words of variables that compilers read, as a regular expression."""
+_REACHES_A_COMPILER = re.compile(rf"(?:{_OF_TRITON})_|(?:\w+_)?(?:{_OF_TOOLS})_")
 """How variables that change what a compiler does begin. Others of the caller do not reach it either."""
 _OF_FOLDERS = frozenset({"TRITON_HOME", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"})
 """They say where things are kept, and irdiff keeps them elsewhere."""
@@ -75,7 +78,7 @@ class Config:
     @property
     def cleared_variables(self) -> tuple[str, ...]:
         """Names of the caller's variables that would change a compilation, and that no compiler sees."""
-        names = (name for name in self.tool_environment if _OF_COMPILERS.match(name))
+        names = (name for name in self.tool_environment if _REACHES_A_COMPILER.match(name))
         return tuple(sorted({*names} - _OF_FOLDERS - self.compiler_environment.keys()))
 
     @property

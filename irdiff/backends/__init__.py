@@ -11,6 +11,7 @@ from typing import Protocol
 
 from irdiff.backends import amd, generic, nvidia
 from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.code_generation import AssemblerProgram, CodeGeneration
 from irdiff.backends.kernel_entry import KernelEntry
 from irdiff.backends.statistic import Statistic
 from irdiff.ir import Ir
@@ -35,6 +36,14 @@ class Backend(Protocol):
     NEUTRAL: frozenset[str]
     """Options of its compiler that neither its launcher nor its loader reads, in Triton's metadata. Source:
     `compiler.py` and `driver.py` of the backend, 3.2 to 3.9."""
+    DISTRIBUTIONS: tuple[str, ...]
+    """Packages with a Triton for it alone."""
+    SOURCES: tuple[str, ...]
+    """How the names of files with its own dialect of C++ end."""
+    BUILD_VARIABLES: tuple[str, ...]
+    """Regular expressions of the environment variables that a build of Triton reads for it."""
+    CODE_GENERATION: CodeGeneration | None
+    """How Triton makes its code; None where that is not known, so that no other tool can make it."""
     HAS_CLUSTERS: bool
     """Whether blocks of a launch may form clusters."""
     HAS_TENSOR_MAPS: bool
@@ -67,3 +76,13 @@ BACKENDS: Mapping[str, Backend] = {nvidia.NAME: nvidia, amd.NAME: amd}
 
 def of(name: str) -> Backend:
     return BACKENDS.get(name, generic)
+
+
+_ALL = [each.CODE_GENERATION.ASSEMBLER for each in BACKENDS.values() if each.CODE_GENERATION]
+ASSEMBLERS: Mapping[str, AssemblerProgram] = {each.NAME: each for each in _ALL if each}
+"""By name, the programs that assemble for one backend alone."""
+
+
+def assembler_of(name: str) -> AssemblerProgram | None:
+    """What assembles for a backend; None where LLVM does, or where nothing is known of it."""
+    return next((each for each in ASSEMBLERS.values() if name == each.BACKEND), None)

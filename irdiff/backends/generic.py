@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.code_generation import CodeGeneration
 from irdiff.backends.kernel_entry import EntryError, KernelEntry
 from irdiff.backends.statistic import Statistic
 from irdiff.errors import NormalizeError
@@ -18,6 +19,10 @@ BINARY: BinaryKind | None = None
 STATISTICS: tuple[Statistic, ...] = ()
 METADATA: Mapping[str, str] = {}
 NEUTRAL: frozenset[str] = frozenset()
+DISTRIBUTIONS: tuple[str, ...] = ()
+SOURCES: tuple[str, ...] = ()
+BUILD_VARIABLES: tuple[str, ...] = ()
+CODE_GENERATION: CodeGeneration | None = None
 HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 

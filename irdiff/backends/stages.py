@@ -24,7 +24,6 @@ ASSEMBLIES = tuple(kind.assembly for kind in _KINDS)
 """The last texts."""
 MACHINE_CODE = tuple(kind.status for kind in _KINDS)
 """The stages whose statuses are those of machine code."""
-MADE_BY_PTXAS = next(kind for kind in _KINDS if kind.made_by is Component.PTXAS)
 ORDER: tuple[str, ...] = tuple(dict.fromkeys([*Stage, *ASSEMBLIES, *MACHINE_CODE, *BINARIES]))
 """As they are made."""
 TEXTS = frozenset({*Stage, *ASSEMBLIES}) - {Stage.LAUNCH}

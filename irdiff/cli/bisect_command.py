@@ -23,6 +23,7 @@ from irdiff.config import Config
 from irdiff.diffs import stage_diff
 from irdiff.errors import NormalizeError, UsageError
 from irdiff.report import escape
+from irdiff.resolve import targets
 from irdiff.resolve.sides import Resolver, Side, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 
@@ -36,7 +37,7 @@ _FAILURE_LINES = 30
 @click.option("--case", "case_id", required=True, metavar="ID", help="family/workload:label@target")
 @click.option("--stage", help="Look for the first change of this stage's canonical text.")
 @options.origin_option
-@options.ptxas_option
+@options.assembler_option
 @options.checkout
 @options.gathered("selection", CaseArguments, options.corpus_option, options.targets_folder_option)
 @options.json_option
@@ -47,7 +48,7 @@ def bisect_command(
     case_id: str,
     stage: str | None,
     origin: str | None,
-    ptxas: str | None,
+    assembler: str | None,
     checkout: CheckoutArguments,
     selection: CaseArguments,
     json_path: Path | None,
@@ -61,14 +62,16 @@ def bisect_command(
     """
     name = case_id.partition("@")[2]
     if not name or ":" not in case_id:
-        hint = "write it as in elementwise/vector_add:fp32-16m@sm_90"
+        hint = f"write it as in elementwise/vector_add:fp32-16m@{targets.FIRST}"
         raise UsageError(f"there is no case {case_id!r}", hint=hint)
     target = replace(selection, target_names=(name,)).targets(config)[0]
     with (
         screen.status_line() as report,
         tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
     ):
-        given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=checkout.side_options(selection))
+        given = tool_sides.ToolSides(
+            origin=origin, assembler=assembler, wanted=checkout.side_options(selection)
+        )
         store, history, side_of = _searched(sides, given, config)
         comparisons = CommitComparisons(
             case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)

@@ -39,6 +39,7 @@ from irdiff.report import commands, edit_coverage, escape
 from irdiff.report.conclusion import may_fail
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Side
+from irdiff.resolve.targets import FIRST
 from irdiff.run import run_list, run_place
 from irdiff.words import counted, first_few
 
@@ -54,7 +55,7 @@ class CompareArguments:
     ir_options: tuple[str, ...]
     exercised: bool
     origin: str | None
-    ptxas: str | None
+    assembler: str | None
     bump: bool
     selection: CaseArguments
     python: str | None
@@ -78,7 +79,7 @@ class CompareArguments:
 _SECTIONS = {
     "Which kernels": ("--corpus", "--pack", "--program", "--tests", "--sample", "--python", "--with"),
     "Which cases": ("--target", "--case", "--tier", "--configs"),
-    "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", "--ptxas"),
+    "Sides": ("--repo", "--triton", "--no-build", "--ir", "--option", "--from", *options.ASSEMBLERS),
     "What is shown": ("--quiet", "--limit", "--baseline", "--bump", "--exercised"),
     "What is written": (
         "--out",
@@ -112,7 +113,7 @@ _SECTIONS = {
     help="Say which edited lines of the compiler ran.",
 )
 @options.origin_option
-@options.ptxas_option
+@options.assembler_option
 @options.bump_option
 @options.selection
 @options.python_option
@@ -227,11 +228,11 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
     targets = given.selection.targets(config, given.checkout.repo or Path.cwd())
     made: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):
-        texts = tool_sides.ToolSides(origin=given.origin, ptxas=given.ptxas, wanted=wanted)
+        texts = tool_sides.ToolSides(origin=given.origin, assembler=given.assembler, wanted=wanted)
         made = partial(tool_sides.resolve, base or "", head or "", texts, config)
     elif given.is_ir:
         if base is None or head is None:
-            hint = "irdiff compare --ir base.ttgir head.ttgir --target sm_90"
+            hint = f"irdiff compare --ir base.ttgir head.ttgir --target {FIRST}"
             raise UsageError("--ir needs two files", hint=hint)
         paths = Sides(base=Path(base), head=Path(head))
         made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)

@@ -24,6 +24,7 @@ from irdiff.report.tables import Column
 from irdiff.stages import Stage
 from irdiff.words import counted
 
+_DISASSEMBLED = " and ".join(f"`{stage}`" for stage in WITHOUT_TEXT)
 _FIGURES = ("base", "head", "in loops, base", "in loops, head")
 
 
@@ -44,7 +45,10 @@ class _CountedStage:
 @click.argument("pattern")
 @run_argument.argument()
 @click.option(
-    "--stage", "stages", multiple=True, help="Only in these stages; repeatable. `sass` disassembles."
+    "--stage",
+    "stages",
+    multiple=True,
+    help=f"Only in these stages; repeatable. {_DISASSEMBLED} disassembles.",
 )
 @options.case_option
 @click.option("--regex", is_flag=True, help="PATTERN is a regular expression over canonical lines.")
@@ -78,7 +82,8 @@ def count_command(
     if not counted_stages:
         raise UsageError(
             f"{pattern} stands in none of the code of {counted(len(chosen), 'changed case')}",
-            hint="--stage sass counts in machine code; --regex takes a regular expression over whole lines",
+            hint=f"--stage {next(iter(WITHOUT_TEXT))} counts in machine code; "
+            "--regex takes a regular expression over whole lines",
         )
     _print(counted_stages, notes, markdown=markdown)
 

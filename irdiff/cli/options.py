@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from irdiff import backends
 from irdiff import config as configuration
 from irdiff.config import DAY_S, Config
 from irdiff.errors import UsageError
-from irdiff.resolve import targets
+from irdiff.resolve import targets, tools
 from irdiff.run import run_place
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from irdiff.resolve.sides import Side, SideOptions
 
 Decorator = Callable[[Callable[..., Any]], Any]
+_TOOLS = ", ".join(f"{kind}PATH" for kind in tools.KINDS)
 TIERS = click.Choice(["gate", "core", "extended"])
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 
@@ -126,9 +128,15 @@ origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
-    help="With two tools (llvm:PATH, ptxas:PATH): the release or run whose LLVM IR or PTX they compile.",
+    help=f"With two tools ({_TOOLS}): the release or run whose LLVM IR or assembly they compile.",
 )
-ptxas_option = click.option("--ptxas", metavar="PATH", help="The ptxas that assembles the PTX of llvm:PATH.")
+ASSEMBLERS = tuple(f"--{name}" for name in backends.ASSEMBLERS)
+assembler_option = click.option(
+    *ASSEMBLERS,
+    "assembler",
+    metavar="PATH",
+    help=f"The {' or '.join(backends.ASSEMBLERS)} that assembles what llvm:PATH makes.",
+)
 repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
 triton_option = click.option(
     "--triton", metavar="SPEC", help="The compiler, if sides are revisions of kernels."
@@ -149,7 +157,7 @@ target_option = click.option(
     "target_names",
     multiple=True,
     metavar="NAME",
-    help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
+    help=f"A target, repeatable; `all` for every known one. Default: {' '.join(targets.DEFAULT)}.",
 )
 targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
 json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")

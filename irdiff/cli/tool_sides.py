@@ -1,4 +1,4 @@
-"""`llvm:PATH` and `ptxas:PATH` as sides of a comparison: which texts they compile."""
+"""Tools, as in `llvm:PATH`, as sides of a comparison: which texts they compile."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ToolSides:
 
     origin: str | None
     """A release, or a run."""
-    ptxas: str | None
-    """Assembles what LLVMs make of the texts of a run."""
+    assembler: str | None
+    """The path of what assembles what LLVMs make of the texts of a run."""
     wanted: SideOptions
 
 
@@ -54,8 +54,8 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
             hint=f"irdiff compare {others[0]} TOOL, or two tools and --from {origin}",
         )
     texts, below = _texts(origin, asked, config)
-    ptxas = tools.resolve(f"ptxas:{asked.ptxas}") if asked.ptxas else None
-    made = {spec: _side(tools.resolve(spec), texts, below, ptxas) for spec in set(specs) - set(others)}
+    assembler = tools.assembler_at(asked.assembler) if asked.assembler else None
+    made = {spec: _side(tools.resolve(spec), texts, below, assembler) for spec in set(specs) - set(others)}
     plain_sides = {spec: below for spec in others if below is not None}
     return [{**made, **plain_sides}[spec] for spec in specs]
 
@@ -82,13 +82,13 @@ def _take(recorded: RecordedSide, folder: Path, store: Store) -> None:
                     store.put(content)
 
 
-def _side(tool: Tool, recorded: RecordedSide | None, below: Side | None, ptxas: Tool | None) -> Side:
+def _side(tool: Tool, recorded: RecordedSide | None, below: Side | None, assembler: Tool | None) -> Side:
     if below is not None:
-        substitute = Substitute(tool=tool, origin=below.toolchain, corpus=below.corpus, ptxas=None)
+        substitute = Substitute(tool=tool, origin=below.toolchain, corpus=below.corpus, assembler=None)
     else:
         assert recorded is not None
         corpus = recorded_corpus(recorded)
-        substitute = Substitute(tool=tool, origin=recorded, corpus=corpus, ptxas=ptxas)
+        substitute = Substitute(tool=tool, origin=recorded, corpus=corpus, assembler=assembler)
     return Side(
         toolchain=substitute.toolchain(),
         corpus=substitute.corpus,

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from irdiff import backends
 from irdiff.backends.binary_kind import BinaryKind
-from irdiff.backends.stages import MADE_BY_PTXAS
-from irdiff.codegen.readable import ReadableTexts, rewritten
-from irdiff.codegen.tool_runner import CHILD_DIGEST, TRANSIENT, LlvmCall, Runner, ToolFailed, llvm_call
+from irdiff.backends.code_generation import LlvmCall
+from irdiff.codegen.readable import ReadableTexts
+from irdiff.codegen.tool_runner import CHILD_DIGEST, TRANSIENT, Runner, ToolFailed
 from irdiff.config import Config
 from irdiff.ir.lexing import UnclearError
+from irdiff.ir.llir.spellings import rewritten
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.resolve.substitute import Substitute
 from irdiff.resolve.tools import Tool, ToolKind
@@ -73,15 +74,17 @@ class Generator:
         target: Target,
         attempt: str,
     ) -> Outcome:
-        """`start` with the assembly of its LLVM IR, and for AMD the binary; `above` has the release's PTX."""
-        tool = substitute.tool
-        kind = backends.of(target.backend).BINARY
-        assert kind is not None, "a tool has backends that irdiff knows"
+        """`start` with the assembly of its LLVM IR, and the binary where LLVM assembles too; `above` has the
+        release's assembly.
+        """
+        tool, backend = substitute.tool, backends.of(target.backend)
+        kind, own = backend.BINARY, backend.CODE_GENERATION
+        assert kind and own, "a tool has backends that irdiff knows"
         stage = kind.assembly
         text = self._text(start, Stage.LLIR)
         able = self.texts.abilities(tool)
         try:
-            call = llvm_call(launch, target, substitute.version, self._text(above, stage))
+            call = own.llvm_call(launch, target, substitute.version, self._text(above, stage))
         except ValueError as error:
             return failed(start, Failure(kind=FailureKind.ERROR, stage=stage, message=str(error)))
         # what Triton asks for, as far as this LLVM has it
@@ -122,22 +125,25 @@ class Generator:
                 outputs[kind.artifact] = runner.link(tool, call, folder)
         return outputs, {"respelled": respelled}
 
-    def assembled(self, substitute: Substitute, compiled: Compiled, attempt: str) -> Outcome:
-        """With the machine code of its assembly; as it is where no assembler is at hand."""
-        kind = MADE_BY_PTXAS
+    def assembled(self, substitute: Substitute, compiled: Compiled, target: Target, attempt: str) -> Outcome:
+        """With the machine code of its assembly; as it is where LLVM assembles, or no assembler is there."""
+        kind, assembler = backends.of(target.backend).BINARY, backends.assembler_of(target.backend)
+        if kind is None or assembler is None or compiled.assembler is None:
+            return compiled
         assembly = compiled.artifacts.get(kind.assembly)
-        tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
-        program = tool.programs["ptxas"] if tool else _ptxas_of_release(substitute, compiled)
-        if assembly is None or program is None or compiled.assembler is None:
+        tool = substitute.tool if substitute.tool.kind is ToolKind.ASSEMBLER else substitute.assembler
+        program = tool.programs[assembler.NAME] if tool else _assembler_of_release(substitute, compiled)
+        if assembly is None or program is None:
             return compiled
         flags, digest = compiled.assembler.flags, compiled.assembler.digest
         text = self._store.get(assembly.digest) or b""
-        text = self.texts.assembly(text, tool) if tool else text  # a release's ptxas reads the release's text
+        text = self.texts.assembly(text, tool) if tool else text  # a release's own reads the release's text
 
         def make() -> _Made:
             name = tool.version if tool else program.name
             with self._store.scratch() as folder:
-                code, log = self._runner.at(attempt).assemble(program, name, text, flags, folder)
+                (folder / f"kernel.{kind.assembly}").write_bytes(text)
+                code, log = self._runner.at(attempt).assemble(assembler, program, name, flags, folder)
             return {kind.artifact: code}, {"log": log}
 
         kept = self._kept((digest, sha256(text), flags), attempt, make)
@@ -178,7 +184,7 @@ class Generator:
         return ((artifact and self._store.get(artifact.digest)) or b"").decode(errors="replace")
 
 
-def _ptxas_of_release(substitute: Substitute, compiled: Compiled) -> Path | None:
+def _assembler_of_release(substitute: Substitute, compiled: Compiled) -> Path | None:
     if isinstance(substitute.origin, Toolchain) and compiled.assembler:
         for path, digest in substitute.origin.programs.items():
             if digest == compiled.assembler.digest:

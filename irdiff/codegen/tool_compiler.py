@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irdiff import backends
-from irdiff.backends.stages import ASSEMBLIES, MADE_BY_PTXAS
+from irdiff import backends, texts
+from irdiff.backends.stages import ASSEMBLIES
 from irdiff.capture.catalog import NOTHING, Catalog
 from irdiff.codegen.generator import Generator, failed
-from irdiff.codegen.tool_runner import ptxas_flags
 from irdiff.config import Config
 from irdiff.model import (
     Artifact,
@@ -25,7 +24,7 @@ from irdiff.model import (
     Target,
     Toolchain,
 )
-from irdiff.resolve.substitute import STARTS_AT, RecordedSide, Substitute
+from irdiff.resolve.substitute import RecordedSide, Substitute
 from irdiff.resolve.tools import ToolKind
 from irdiff.stages import MLIR, Stage
 from irdiff.store import Store
@@ -90,8 +89,9 @@ class ToolCompiler:
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
-        kinds = {row.tool.kind for row in self._substitutes.values()}
-        above = "PTX and all IR above it are" if kinds == {ToolKind.PTXAS} else "LLVM IR and all above it are"
+        starts = {row.tool.starts_at for row in self._substitutes.values()}
+        lowest = Stage.LLIR if Stage.LLIR in starts else next(iter(starts))
+        above = f"{texts.title(lowest)} and all above it are"
         names = ", ".join(sorted({row.texts_of for row in self._substitutes.values()}))
         first = f"{above} the same inputs on both sides, those of {names}: they are not compared"
         return [first, *self._generator.texts.notes()]
@@ -107,7 +107,7 @@ class ToolCompiler:
             above = self._recorded(substitute, origin, launch, target)
         if isinstance(above, Failed) or not substitute.compiles(target):
             return above
-        start = _above_stage(above, STARTS_AT[tool.kind])
+        start = _above_stage(above, tool.starts_at)
         if target.backend not in tool.backends:
             kind = backends.of(target.backend).BINARY
             stage = kind.assembly if kind else Stage.LLIR
@@ -123,7 +123,7 @@ class ToolCompiler:
             above = replace(above, assembler=Assembler(digest=tool.digest, flags=flags))
             start = replace(start, assembler=above.assembler)
         self._seen[substitute.toolchain().digest, launch.id, target.name] = (launch, above)
-        return self._generator.assembled(substitute, start, attempt)
+        return self._generator.assembled(substitute, start, target, attempt)
 
     def _recorded(
         self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
@@ -132,8 +132,8 @@ class ToolCompiler:
         case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
-        of_ptxas = backends.of(target.backend).BINARY == MADE_BY_PTXAS
-        wanted = (Stage.LLIR, MADE_BY_PTXAS.assembly) if of_ptxas else (Stage.LLIR,)
+        kind, assembler = backends.of(target.backend).BINARY, backends.assembler_of(target.backend)
+        wanted = (Stage.LLIR, kind.assembly) if kind and assembler else (Stage.LLIR,)
         missing = [stage for stage in wanted if stage not in kept]
         if case is None or missing:
             message = f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed"
@@ -142,10 +142,10 @@ class ToolCompiler:
             failure = (case.failures.of(recorded.side) if case else None) or gone
             return Failed(failure=failure, transient=True, artifacts=kept, stage_times_s={})
         flags: tuple[str, ...] = ()
-        if MADE_BY_PTXAS.assembly in kept:
-            text = self._store.get(kept[MADE_BY_PTXAS.assembly].digest) or b""
-            flags = ptxas_flags(launch, substitute.version, text.decode(errors="replace"))
-        digest = substitute.ptxas.digest if substitute.ptxas else None
+        if kind and assembler:
+            text = self._store.get(kept[kind.assembly].digest) or b""
+            flags = assembler.flags(launch, substitute.version, text.decode(errors="replace"))
+        digest = substitute.assembler.digest if substitute.assembler else None
         return Compiled(
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
@@ -173,12 +173,13 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
-        is_binary = stage == MADE_BY_PTXAS.artifact
-        given = MADE_BY_PTXAS.assembly if is_binary else STARTS_AT[substitute.tool.kind]
+        kind, assembler = backends.of(target.backend).BINARY, backends.assembler_of(target.backend)
+        is_binary = kind is not None and assembler is not None and stage == kind.artifact
+        given = kind.assembly if kind and is_binary else substitute.tool.starts_at
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())
         if is_binary:
-            return self._generator.assembled(substitute, start, attempt)
+            return self._generator.assembled(substitute, start, target, attempt)
         if stage in ASSEMBLIES and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None

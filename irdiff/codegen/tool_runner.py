@@ -1,4 +1,4 @@
-"""Runs a tool: one text through an LLVM or a ptxas, in a scratch folder, under names that never change.
+"""Runs a tool: one text through an LLVM or an assembler, in a scratch folder, under names that never change.
 
 Where llc differs from Triton's own way of driving LLVM: llc sets the target's data layout and verifies as
 Triton does, takes `TargetOptions` from switches (`--fp-contract=fast`, `--trap-unreachable`), and does not
@@ -7,11 +7,10 @@ inline; a text that defines more than one function goes through `opt` first, whi
 (`NoNaNsFPMath`) was taken out of LLVM and of Triton after 3.5; it is not set.
 
 The calls are Triton's own, as its releases 3.5 to 3.9 make them (`translateLLVMIRToASM` and
-`createTargetMachine` of `python/src/llvm.cc`; `make_ptx`, `make_cubin`, `make_amdgcn` of each
-`backends/*/compiler.py`): code generation alone, at the aggressive level, position independent, with traps
-for what is unreachable; multiplications and additions are fused where the launch allows it. All that is
-optimized or linked (libdevice, ocml) is so in the LLVM IR already. Two things are taken from the PTX that the
-launch has: the ISA version in its header, and the processor.
+`createTargetMachine` of `python/src/llvm.cc`; each backend's `code_generation`): code generation alone, at
+the aggressive level, position independent, with traps for what is unreachable; multiplications and additions
+are fused where the launch allows it. All that is optimized or linked (libdevice, ocml) is so in the LLVM IR
+already.
 """
 
 from __future__ import annotations
@@ -23,109 +22,18 @@ import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irdiff import process
-from irdiff.backends import amd, nvidia
+from irdiff import backends, process
+from irdiff.backends import ASSEMBLERS
+from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.code_generation import AssemblerProgram, LlvmCall
 from irdiff.config import Limits
-from irdiff.model import Failure, FailureKind, Launch, Target
+from irdiff.model import Failure, FailureKind
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools import ENVIRONMENT, Tool
 from irdiff.store import sha256_of_file
 
-_HEADER = re.compile(r"^\.version (\d+)\.(\d+)\n\.target (\w+)", re.M)
-_OLD_AMD = re.compile(r"gfx1[12]")
-_MAX_PTX = ((3, 7), 90, 86)
-"""Triton asks LLVM for no newer PTX than this, from 3.7 on and before."""
-_MAD_WIDE_SINCE = (3, 7)
-_TRUE16_UNTIL = (3, 8)
-_ALLOCATION_SINCE = (3, 7)
-_CHECKED_SINCE = (3, 8)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LlvmCall:
-    """What LLVM is asked for: all that its result depends on, apart from the text."""
-
-    triple: str
-    processor: str
-    fuses: bool
-    features: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    """Switches of LLVM's, without dashes."""
-    newest_isa: int | None = None
-    """The newest PTX that may be written, as 86 for 8.6."""
-    header: tuple[str, str] | None = None
-    """What Triton writes over the `.version` and `.target` of PTX."""
-
-
-def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> LlvmCall:
-    """As Triton `version` calls LLVM for a launch, whose PTX is given where it is NVIDIA's.
-
-    Raises ValueError where that PTX has no header.
-    """
-    release = _release(version)
-    fuses = _fuses(launch)
-    if target.backend != nvidia.NAME:
-        arch = str(target.arch)
-        features = ("-real-true16",) if _OLD_AMD.match(arch) and release <= _TRUE16_UNTIL else ()
-        return LlvmCall(triple="amdgcn-amd-amdhsa", processor=arch, features=features, fuses=fuses)
-    found = _HEADER.search(ptx or "")
-    if not found:
-        raise ValueError("the PTX of the release has no header with its version and target")
-    since, new, old_limit = _MAX_PTX
-    flags = ["nvptx-short-ptr"]
-    flags += ["nvptx-mad-wide-opt"] if release >= _MAD_WIDE_SINCE else []
-    flags += ["nvptx-sched4reg"] if launch.options.get("sched4reg") == "True" else []
-    return LlvmCall(
-        triple="nvptx64-nvidia-cuda",
-        processor=found[3],
-        newest_isa=min(new if release >= since else old_limit, int(found[1] + found[2])),
-        flags=tuple(flags),
-        fuses=fuses,
-        header=(f"{found[1]}.{found[2]}", found[3]),
-    )
-
-
-def ptxas_flags(launch: Launch, version: str, ptx: str) -> tuple[str, ...]:
-    """As Triton `version` calls ptxas for a launch. Raises ValueError where the PTX has no header."""
-    found = _HEADER.search(ptx)
-    if not found:
-        raise ValueError("the PTX has no header with its target")
-    release, extra = _release(version), launch.options.get("ptx_options", "None")
-    modes = launch.options.get("instrumentation_mode", "")
-    checked = release >= _CHECKED_SINCE and any(mode in modes for mode in ("consan", "fpsan"))
-    return (
-        "-lineinfo",
-        *(() if _fuses(launch) else ("--fmad=false",)),
-        "-v",
-        *(["--regAllocOptLevel=2"] if release >= _ALLOCATION_SINCE else []),
-        *(extra.split(" ") if extra not in ("None", "") else ()),
-        *(["--opt-level", "1"] if checked else []),
-        f"--gpu-name={found[3]}",
-    )
-
-
-def as_triton_writes(ptx: str, call: LlvmCall) -> str:
-    """PTX with Triton's own last changes: the header, and no debug flag, which would keep ptxas from
-    optimizing.
-    """
-    assert call.header is not None
-    version, processor = call.header
-    ptx = re.sub(r"\.version \d+\.\d+", f".version {version}", ptx)
-    ptx = re.sub(r"\.target sm_\w+", f".target {processor}", ptx)
-    return re.sub(r",\s*debug|debug,\s*", "", ptx)
-
-
-def _fuses(launch: Launch) -> bool:
-    return launch.options.get("enable_fp_fusion", "True") == "True"
-
-
-def _release(version: str) -> tuple[int, int]:
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (99, 0)
-
-
-_PTXAS_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
-"""As the worker gives it: the length of the environment moves the heap of ptxas."""
+_ASSEMBLER_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+"""As the worker gives it: the length of the environment moves the heap of an assembler."""
 _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
 
@@ -167,19 +75,25 @@ class Runner:
             )
 
     def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> bytes:
-        """LLVM IR to assembly; with llvmlite, for AMD, to an object in `folder` too. Raises ToolFailed."""
-        stage = nvidia.ASSEMBLY if call.header else amd.ASSEMBLY
+        """LLVM IR to assembly; with llvmlite, where LLVM assembles, to an object in `folder` too.
+
+        Raises ToolFailed.
+        """
+        stage, own = _binary(call.backend).assembly, backends.of(call.backend).CODE_GENERATION
+        assert own is not None
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
         ended = self.translate(tool, call, folder)
         if ended.code or unknown_processor(ended.stderr) or not (folder / "kernel.s").exists():
             raise failure_of(ended, tool.version, stage, self.limits.timeout_s)
         made = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
-        if unknown := unknown_intrinsics(made, tool.version):
-            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=unknown, stderr=unknown))
-        return (as_triton_writes(made, call) if call.header else made).encode()
+        if unknown := own.unknown_intrinsics(made):
+            more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+            said = f"{tool.version} does not know {unknown[0]}{more}"
+            raise ToolFailed(Failure(kind=FailureKind.ERROR, stage=stage, message=said, stderr=said))
+        return own.finished(made, call).encode()
 
     def translate(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
-        """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, for AMD, to `kernel.o` too."""
+        """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, where LLVM assembles, to `kernel.o` too."""
         if "llvmlite" in tool.programs:
             return self._with_llvmlite(tool, call, folder)
         text = (folder / "kernel.ll").read_text(encoding="utf-8")
@@ -194,12 +108,13 @@ class Runner:
     def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
         environment = {**ENVIRONMENT, "PYTHONPATH": str(tool.programs["llvmlite"].parent)}
         words = [sys.executable, "-P", "-s", str(_CHILD), call.triple, call.processor]
-        words += [_features(call), "" if call.header else "kernel.o", *call.flags]
+        words += [_features(call), "" if backends.assembler_of(call.backend) else "kernel.o", *call.flags]
         return self._run(words, folder, environment=environment)
 
     def link(self, tool: Tool, call: LlvmCall, folder: Path) -> bytes:
-        """`kernel.s` of AMD, or `kernel.o`, to its machine code. Raises ToolFailed."""
-        commands = [["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]]
+        """`kernel.s`, or `kernel.o`, to machine code by LLVM's own programs. Raises ToolFailed."""
+        stage = _binary(call.backend).artifact
+        commands = [["ld.lld", "-shared", "kernel.o", "-o", f"kernel.{stage}"]]
         if not (folder / "kernel.o").exists():
             words = ["llvm-mc", f"-triple={call.triple}", f"-mcpu={call.processor}"]
             words += [f"-mattr={','.join(call.features)}", "-filetype=obj", "kernel.s", "-o", "kernel.o"]
@@ -207,24 +122,36 @@ class Runner:
         for words in commands:
             ended = self._run(words, folder, tool.programs[words[0]])
             if ended.code:
-                raise failure_of(ended, tool.version, amd.HSACO, self.limits.timeout_s)
-        return (folder / "kernel.hsaco").read_bytes()
+                raise failure_of(ended, tool.version, stage, self.limits.timeout_s)
+        return (folder / f"kernel.{stage}").read_bytes()
 
     def assemble(
-        self, program: Path, name: str, text: bytes, flags: tuple[str, ...], folder: Path
+        self, assembler: AssemblerProgram, program: Path, name: str, flags: tuple[str, ...], folder: Path
     ) -> tuple[bytes, str]:
-        """PTX to a cubin and the log, as the worker of a toolchain runs its ptxas. Raises ToolFailed."""
-        (folder / "kernel.ptx").write_bytes(text)
-        ended = self.run_ptxas(program, flags, folder)
-        if ended.code or not (folder / "kernel.cubin").exists():
-            raise failure_of(ended, name, nvidia.CUBIN, self.limits.timeout_s)
-        log = ended.stderr.decode(errors="replace")[-_LOG_CHARACTERS:]
-        return (folder / "kernel.cubin").read_bytes(), log
+        """The assembly in `folder` to machine code and the log, as the worker of a toolchain does it.
 
-    def run_ptxas(self, program: Path, flags: tuple[str, ...], folder: Path) -> EndedCommand:
-        """`kernel.ptx` to `kernel.cubin` in `folder`."""
-        words = ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"]
-        return self._run(words, folder, program, environment=_PTXAS_ENVIRONMENT)
+        Raises ToolFailed, with the assembler's `name`.
+        """
+        kind = _binary(assembler.BACKEND)
+        ended = self.run_assembler(assembler, program, flags, folder)
+        made = folder / f"kernel.{kind.artifact}"
+        if ended.code or not made.exists():
+            raise failure_of(ended, name, kind.artifact, self.limits.timeout_s)
+        return made.read_bytes(), ended.stderr.decode(errors="replace")[-_LOG_CHARACTERS:]
+
+    def run_assembler(
+        self, assembler: AssemblerProgram, program: Path, flags: tuple[str, ...], folder: Path
+    ) -> EndedCommand:
+        """The assembly in `folder` to machine code next to it."""
+        kind = _binary(assembler.BACKEND)
+        words = [assembler.NAME, *flags, f"kernel.{kind.assembly}", "-o", f"kernel.{kind.artifact}"]
+        return self._run(words, folder, program, environment=_ASSEMBLER_ENVIRONMENT)
+
+
+def _binary(backend: str) -> BinaryKind:
+    kind = backends.of(backend).BINARY
+    assert kind is not None, "tools are known of backends that have machine code"
+    return kind
 
 
 def llc_words(call: LlvmCall) -> list[str]:
@@ -242,7 +169,7 @@ def llc_words(call: LlvmCall) -> list[str]:
 
 
 def _features(call: LlvmCall) -> str:
-    return ",".join((*call.features, *((f"+ptx{call.newest_isa}",) if call.newest_isa else ())))
+    return ",".join((*call.features, *((f"{call.isa_feature}{call.newest_isa}",) if call.newest_isa else ())))
 
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
@@ -250,14 +177,11 @@ _INTRINSIC = re.compile(r"Intrinsic has incorrect (?:argument|return) type!\n[^\
 _BROKEN = "Broken module found"
 _CALLED = re.compile(r"call [^@\n]*@(llvm\.[\w.]+)\(")
 _PROCESSOR = re.compile(r"'(\S+)' is not a recognized processor")
-_PTX_ERROR = re.compile(r"^ptxas [^\n]*?(?:error|fatal)\s*:\s*([^\n]*)", re.M)
 _TOKEN = re.compile(r"[\w.@%#!\"$-]+(?:\([^()]*\))?|\S")
-_UNKNOWN_GPU = "is not defined for option 'gpu-name'"
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "Cannot allocate memory")
 _STDERR_CHARACTERS = 6000
 _STACK = "PLEASE submit a bug report"
 """What follows is the stack of LLVM, with addresses."""
-_UNKNOWN_INTRINSIC = re.compile(r"\.extern \.func\s+(?:\([^)]*\)\s*)?(llvm\.[\w.]+)")
 
 
 TRANSIENT = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
@@ -288,20 +212,13 @@ def unknown_processor(stderr: bytes) -> str | None:
     return found[1] if found else None
 
 
-def unknown_intrinsics(text: str, tool: str) -> str:
-    """Why PTX is not valid: it calls intrinsics that the LLVM does not know. Empty where it is valid."""
-    names = list(dict.fromkeys(_UNKNOWN_INTRINSIC.findall(text)))
-    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-    return f"{tool} does not know {names[0]}{more}" if names else ""
-
-
 def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
     if ended.timed_out:
         return FailureKind.TIMEOUT, f"{tool}: no result after {timeout_s:g} s"
     if any(word in text for word in _OUT_OF_MEMORY) or -ended.code in FROM_OUTSIDE:
         return FailureKind.MEMORY, f"{tool}: out of memory, or ended from outside"
     processor = unknown_processor(ended.stderr)
-    if processor or _UNKNOWN_GPU in text:
+    if processor or any(each.UNKNOWN_PROCESSOR in text for each in ASSEMBLERS.values()):
         return FailureKind.UNSUPPORTED, f"{tool} does not know the processor {processor or ''}".strip()
     return (FailureKind.CRASH if ended.code < 0 else FailureKind.ERROR), f"{tool} {_cause(text)}"
 
@@ -312,8 +229,9 @@ def _cause(text: str) -> str:
         return f"knows {intrinsic[1]} with other arguments"
     if located := _LOCATED.search(text):
         return f"cannot read {_construct(located)}"
-    if said := _PTX_ERROR.search(text):
-        return f"says: {said[1]}"
+    for assembler in ASSEMBLERS.values():
+        if said := assembler.ERROR.search(text):
+            return f"says: {said[1]}"
     if _BROKEN in text and (named := _CALLED.search(text)):
         return f"takes calls of {named[1]} for broken IR"
     errors = [line for line in text.splitlines() if "LLVM ERROR" in line or "error:" in line]

@@ -62,6 +62,6 @@ def _disassembler(config: Config) -> Path:
         ):
             return path
     raise ToolchainError(
-        "no installed toolchain has nvdisasm",
+        f"no installed toolchain has {machine_code_text.IN_PACKAGE.name}",
         hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
     )

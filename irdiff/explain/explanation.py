@@ -19,7 +19,7 @@ from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import INPUT, TEXTS
 from irdiff.capture import kernel_sources
 from irdiff.capture.selection import Selection
-from irdiff.codegen.tool_runner import llc_words, llvm_call, ptxas_flags
+from irdiff.codegen.tool_runner import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
@@ -277,13 +277,14 @@ def _tool_words(run: Run, folder: Path, case: Case, name: str, launch: Launch) -
     kind, _, path = (run.base if name == "base" else run.head).spec.partition(":")
     target = next(target for target in run.targets if target.name == case.target)
     version = str(case.metadata.of(name).get("triton_version", ""))
-    code = backends.of(target.backend).BINARY
-    assert code is not None, "a tool compiles for backends that irdiff knows"
+    backend, assembler = backends.of(target.backend), backends.ASSEMBLERS.get(kind)
+    code, generation = backend.BINARY, backend.CODE_GENERATION
+    assert code and generation, "a tool compiles for backends that irdiff knows"
     artifact = case.artifacts.of(name).get(code.assembly)
     text = (run_folder.artifact(folder, artifact.digest) or b"").decode(errors="replace") if artifact else ""
-    if kind == "ptxas":
-        flags = ptxas_flags(launch, version, text)
+    if assembler:
+        flags = assembler.flags(launch, version, text)
         return [path, *flags, f"{name}.{code.assembly}", "-o", f"{name}.{code.artifact}"]
-    call = llvm_call(launch, target, version, text)
+    call = generation.llvm_call(launch, target, version, text)
     program = Path(path) if Path(path).name.startswith("llc") else Path(path, "bin", "llc")
     return [str(program), *llc_words(call), f"{name}.llir", "-o", f"{name}.{code.assembly}"]

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from irdiff.backends import ASSEMBLERS
 from irdiff.compare import cases
 from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
@@ -91,7 +92,7 @@ def _kernels(revision: Revision) -> str:
 
 KEPT = {
     "--repo", "--targets-dir", "--corpus", "--pack", "--with", "--program", "--configs", "--option",
-    "--from", "--ptxas", "--stages", "--tests", "--sample",
+    "--from", *(f"--{name}" for name in ASSEMBLERS), "--stages", "--tests", "--sample",
 }  # fmt: skip
 """With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
 KEPT_FLAGS = {"--ir"}

@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from irdiff.backends import BACKENDS
 from irdiff.model import ChangedFile, Edited, EditedFile, EditedLine, EditedLines, EditedSource, Run
 from irdiff.words import counted, first_few
 
 _SHOWN = 4
 _NAMED = 3
 _NATIVE = "native code"
-_SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hip", ".hpp"})
+_SOURCES = frozenset({".py", ".c", ".cc", ".cpp", ".h", ".hpp"}).union(
+    *(b.SOURCES for b in BACKENDS.values())
+)
 
 
 def sentences(run: Run) -> list[str]:

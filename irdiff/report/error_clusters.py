@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irdiff.backends.stages import COMPONENTS
+from irdiff.backends.stages import BINARIES, COMPONENTS
 from irdiff.group.titles import VARYING
 from irdiff.model import Case, Component, Verdict
 from irdiff.stages import Stage
 
-PROGRAMS = {
+PROGRAMS: Mapping[Component, str] = {
+    **{kind.made_by: kind.made_by.value for kind in BINARIES.values()},
     Component.PROGRAM: "the program",
     Component.RUNTIME: "the runtime",
     Component.SPECIALIZATION: "another specialization",
@@ -20,7 +21,6 @@ PROGRAMS = {
     Component.LLVM_LOWERING: "the lowering to LLVM IR",
     Component.LLVM_CODEGEN: "LLVM's code generation",
     Component.CODEGEN_LIBRARY: "the codegen library",
-    Component.PTXAS: "ptxas",
     Component.ASSEMBLER: "the assembler",
 }
 """The part of a toolchain that a component is, in a sentence."""

@@ -20,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from irdiff import process
+from irdiff.backends import BACKENDS
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Toolchain
@@ -28,7 +29,8 @@ from irdiff.resolve.toolchains import environments
 from irdiff.resolve.toolchains.environments import Environment
 from irdiff.store import key_of
 
-_TRITONS = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm", "triton-windows")
+_OF_BACKENDS = (name for backend in BACKENDS.values() for name in backend.DISTRIBUTIONS)
+_TRITONS = ("triton", "pytorch-triton", "triton-windows", *_OF_BACKENDS)
 """Distributions of Triton: that of the toolchain is there."""
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from irdiff.backends.stages import ASSEMBLIES, BY_SUFFIX, MACHINE_CODE
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
@@ -19,10 +20,14 @@ from irdiff.resolve import corpus as corpora
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import environments
+from irdiff.stages import MLIR, Stage
 from irdiff.store import key_of
 
 SUFFIXES = (".ttir", ".ttgir")
-_READ_BY_NO_COMPILER = (".llir", ".ll", ".ptx", ".amdgcn", ".s", ".sass")
+_READ_BY_NO_COMPILER = {
+    *(f".{stage}" for stage in (Stage.LLIR, *ASSEMBLIES, *MACHINE_CODE)),
+    *(suffix for suffix, stage in BY_SUFFIX.items() if stage not in MLIR),
+}
 _RELEASE = re.compile(r"triton==(\d+(?:\.\d+)*)")
 _WORKLOAD = '''"""One file of IR."""
 

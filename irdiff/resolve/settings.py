@@ -19,14 +19,14 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from irdiff.config import PINNED_ENVIRONMENT
+from irdiff.config import OF_COMPILERS, PINNED_ENVIRONMENT
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.store import sha256_of_file
 
 _BEGINS = re.compile(r"\+(?=[A-Za-z_][A-Za-z0-9_]*=)")
 _LOOKS_LIKE_ONE = re.compile(r"\+([A-Z][A-Z0-9]*_[A-Z0-9_]*|num_\w+)$")
-_VARIABLE = re.compile(rb"\b(?:TRITON|MLIR|LLVM|AMDGCN|NVPTX|PTXAS|DISABLE)_[A-Z0-9]+(?:_[A-Z0-9]+)*\b")
+_VARIABLE = re.compile(rf"\b(?:{OF_COMPILERS}|DISABLE)_[A-Z0-9]+(?:_[A-Z0-9]+)*\b".encode())
 """Names as compilers have them, for a hint."""
 _LAUNCH_OPTIONS = "IRDIFF_LAUNCH_OPTIONS"
 _SHOWN = 8

@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from irdiff import texts
 from irdiff.model import Case, Launch, Revision, Run, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.tools import Tool, ToolKind
 from irdiff.store import key_of
-
-STARTS_AT = {ToolKind.LLVM: "llir", ToolKind.PTXAS: "ptx"}
-"""The stage whose text a tool is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +51,7 @@ class Substitute:
     origin: Toolchain | RecordedSide
     corpus: Corpus
     """What `origin` compiles."""
-    ptxas: Tool | None
+    assembler: Tool | None
     """Assembles what an LLVM makes, where `origin` is a run; a release brings its own."""
 
     @property
@@ -71,13 +69,12 @@ class Substitute:
 
     @property
     def note(self) -> str:
-        text = {ToolKind.LLVM: "LLVM IR", ToolKind.PTXAS: "PTX"}[self.tool.kind]
-        return f"{self.tool.version} compiles the {text} of {self.texts_of}"
+        return f"{self.tool.version} compiles the {texts.title(self.tool.starts_at)} of {self.texts_of}"
 
     def toolchain(self) -> Toolchain:
         """What stands for the tool wherever toolchains are compared."""
         above = self._above
-        own = {str(self.tool.path): self.tool.digest} if self.tool.kind is ToolKind.PTXAS else above.programs
+        own = {str(self.tool.path): self.tool.digest} if self.tool.assembler else above.programs
         return replace(
             above,
             spec=self.tool.spec,
@@ -94,7 +91,7 @@ class Substitute:
         if isinstance(self.origin, Toolchain):
             return self.origin
         made = self.origin.revision
-        assembler = {str(self.ptxas.path): self.ptxas.digest} if self.ptxas else {}
+        assembler = {str(self.assembler.path): self.assembler.digest} if self.assembler else {}
         return Toolchain(
             spec=made.spec,
             version=made.version,

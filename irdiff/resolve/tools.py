@@ -1,4 +1,4 @@
-"""Tools below Triton as sides: an LLVM or a ptxas that compiles the stored texts of a run or of a release.
+"""Tools below Triton as sides: an LLVM or an assembler that compiles stored texts of a run or of a release.
 
     llvm:/usr/lib/llvm-22            an installed LLVM, by its folder or its llc
     llvm:…/site-packages/llvmlite    the library of llvmlite, by the folder of the package
@@ -17,12 +17,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from irdiff import process
+from irdiff import backends, process
+from irdiff.backends import ASSEMBLERS, BACKENDS
+from irdiff.backends.code_generation import AssemblerProgram
 from irdiff.errors import ToolchainError, UsageError
+from irdiff.stages import Stage
 from irdiff.store import digests_below, key_of, sha256_of_file
 
-KINDS = ("llvm:", "ptxas:")
-_PTXAS_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
+KINDS = ("llvm:", *(f"{name}:" for name in ASSEMBLERS))
+_AN_ASSEMBLER = " or ".join(ASSEMBLERS)
+_EXAMPLES = " or ".join(["llvm:/usr/lib/llvm-22", *(f"{name}:/path/to/{name}" for name in ASSEMBLERS)])
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 """The whole environment of a tool: nothing of the caller's reaches it."""
 _LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.M)
@@ -31,12 +35,13 @@ _TIMEOUT_S = 60
 
 class ToolKind(StrEnum):
     LLVM = "llvm"
-    PTXAS = "ptxas"
+    ASSEMBLER = "assembler"
+    """A program that assembles for one backend alone (`backends.ASSEMBLERS`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One LLVM, or one ptxas."""
+    """One LLVM, or one assembler."""
 
     kind: ToolKind
     spec: str
@@ -46,15 +51,26 @@ class Tool:
     digest: str
     """SHA-256 over the content of its programs and of the libraries that they load."""
     programs: Mapping[str, Path]
-    """By name: `llc`, `opt`, `llvm-mc`, `ld.lld`; `llvmlite`, the folder of the package; `ptxas`."""
+    """By name: `llc`, `opt`, `llvm-mc`, `ld.lld`; `llvmlite`, the folder of the package; an assembler."""
     backends: frozenset[str]
     """Names of the backends of targets that it compiles for."""
     notes: tuple[str, ...]
 
     @property
     def links(self) -> bool:
-        """Whether it makes a binary of AMD's assembly."""
+        """Whether it makes binaries of the assemblies of backends that have no assembler of their own."""
         return "ld.lld" in self.programs and not {"llvm-mc", "llvmlite"}.isdisjoint(self.programs)
+
+    @property
+    def assembler(self) -> AssemblerProgram | None:
+        """What it is, where it is no LLVM."""
+        return next((each for name, each in ASSEMBLERS.items() if name in self.programs), None)
+
+    @property
+    def starts_at(self) -> str:
+        """The stage whose text it is given."""
+        kind = backends.of(self.assembler.BACKEND).BINARY if self.assembler else None
+        return kind.assembly if kind else Stage.LLIR
 
 
 def is_tool(spec: str) -> bool:
@@ -65,26 +81,31 @@ def resolve(spec: str) -> Tool:
     """Raises UsageError, ToolchainError."""
     kind, _, rest = spec.partition(":")
     if not is_tool(spec) or not rest:
-        raise UsageError(f"{spec!r} is no tool", hint="write llvm:/usr/lib/llvm-22 or ptxas:/path/to/ptxas")
+        raise UsageError(f"{spec!r} is no tool", hint=f"write {_EXAMPLES}")
     path = Path(rest).expanduser().absolute()
     if not path.exists():
-        raise UsageError(f"{spec}: there is no {path}", hint="name an installed LLVM, or a ptxas")
-    return _llvm(spec, path) if kind == "llvm" else _ptxas(spec, path)
+        raise UsageError(f"{spec}: there is no {path}", hint=f"name an installed LLVM, or a {_AN_ASSEMBLER}")
+    return _llvm(spec, path) if kind == "llvm" else _assembler(spec, path, ASSEMBLERS[kind])
 
 
-def _ptxas(spec: str, path: Path) -> Tool:
-    program = path / "ptxas" if path.is_dir() else path
-    found = _PTXAS_VERSION.search(_ask(program, "--version"))
+def assembler_at(path: str) -> Tool:
+    """The assembler that an option of that name gives. Raises UsageError, ToolchainError."""
+    return resolve(f"{next(iter(ASSEMBLERS))}:{path}")
+
+
+def _assembler(spec: str, path: Path, assembler: AssemblerProgram) -> Tool:
+    program = path / assembler.NAME if path.is_dir() else path
+    found = assembler.VERSION.search(_ask(program, "--version"))
     if not found:
-        raise ToolchainError(f"{spec}: {program} prints no version", hint="name a ptxas of CUDA")
+        raise ToolchainError(f"{spec}: {program} prints no version", hint=f"name a {assembler.NAME}")
     return Tool(
-        kind=ToolKind.PTXAS,
+        kind=ToolKind.ASSEMBLER,
         spec=spec,
-        version=f"ptxas {found[1]}",
+        version=f"{assembler.NAME} {found[1]}",
         path=program,
         digest=sha256_of_file(program),
-        programs={"ptxas": program.resolve()},
-        backends=frozenset({"cuda"}),
+        programs={assembler.NAME: program.resolve()},
+        backends=frozenset({assembler.BACKEND}),
         notes=(),
     )
 
@@ -113,13 +134,12 @@ def _content_of(programs: Iterable[Path]) -> list[tuple[str, str]]:
 
 
 _VERSION = re.compile(r"LLVM version (\S+)")
-_BACKENDS = {"nvptx64": "cuda", "amdgcn": "hip"}
-"""LLVM's name of a target → the name of the backend of Triton's."""
-_LLVMLITE = """
+_GENERATIONS = {name: each.CODE_GENERATION for name, each in BACKENDS.items() if each.CODE_GENERATION}
+_LLVMLITE = f"""
 import llvmlite.binding as llvm
 llvm.initialize_all_targets()
 print("LLVM version", ".".join(map(str, llvm.llvm_version_info)))
-for triple in ("nvptx64-nvidia-cuda", "amdgcn-amd-amdhsa"):
+for triple in {[each.PROBE.triple for each in _GENERATIONS.values()]}:
     try:
         print(llvm.Target.from_triple(triple).name, "- listed")
     except RuntimeError:
@@ -140,7 +160,7 @@ def _llvm(spec: str, path: Path) -> Tool:
             "with the package llvmlite",
         )
     said = _ask(programs["llc"], "--version")
-    backends = _backends(said)
+    listed = _backends(said)
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
@@ -148,8 +168,8 @@ def _llvm(spec: str, path: Path) -> Tool:
         path=path,
         digest=key_of("llvm/1", _content_of(programs.values())),
         programs=programs,
-        backends=backends,
-        notes=tuple(_notes(spec, programs, backends)),
+        backends=listed,
+        notes=tuple(_notes(spec, programs, listed)),
     )
 
 
@@ -185,15 +205,16 @@ def _version(spec: str, said: str) -> str:
 
 def _backends(said: str) -> frozenset[str]:
     words = {line.split()[0] for line in said.splitlines() if " - " in line}
-    return frozenset(backend for name, backend in _BACKENDS.items() if name in words)
+    return frozenset(backend for backend, each in _GENERATIONS.items() if each.LLVM_NAME in words)
 
 
-def _notes(spec: str, programs: Mapping[str, Path], backends: frozenset[str]) -> list[str]:
+def _notes(spec: str, programs: Mapping[str, Path], listed: frozenset[str]) -> list[str]:
     notes = []
-    if "hip" in backends and not {"llvm-mc", "ld.lld"} <= programs.keys():
-        missing = " and ".join(sorted({"llvm-mc", "ld.lld"} - programs.keys()))
-        notes.append(f"{spec}: without {missing} the code for AMD is compared as its assembly")
-    notes += [f"{spec}: it has no backend for {name}" for name in sorted({"cuda", "hip"} - backends)]
+    missing = " and ".join(sorted({"llvm-mc", "ld.lld"} - programs.keys()))
+    for name in sorted(listed):
+        if missing and not _GENERATIONS[name].ASSEMBLER:
+            notes.append(f"{spec}: without {missing} the code for {name} is compared as its assembly")
+    notes += [f"{spec}: it has no backend for {name}" for name in sorted(_GENERATIONS.keys() - listed)]
     return notes
 
 

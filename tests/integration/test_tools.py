@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from irdiff import backends
 from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.selection import Selection
-from irdiff.codegen.tool_runner import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
@@ -49,7 +49,8 @@ def test_calls_are_derived_as_the_release_makes_them(config, release, target):
         replay = Replay(side=side, launch=launch, target=chosen, metadata=made.metadata, **text)
         settings = Replayer(compiler).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
-    call = llvm_call(launch, chosen, release, ptx)
+    generation = backends.of(chosen.backend).CODE_GENERATION
+    call = generation.llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]
     assert f"2={call.processor}" in words
     assert f"3={f'+ptx{call.newest_isa}' if call.newest_isa else ','.join(call.features)}" in words
@@ -59,7 +60,7 @@ def test_calls_are_derived_as_the_release_makes_them(config, release, target):
         given = [word for word in words if word.startswith("nvptx-")]
         # up to 3.8 short pointers are set by a function of its own
         assert set(given) | {"nvptx-short-ptr"} == set(call.flags)
-        assert made.assembler.flags == ptxas_flags(launch, release, ptx)
+        assert made.assembler.flags == generation.ASSEMBLER.flags(launch, release, ptx)
 
 
 def test_the_ptxas_of_the_release_changes_nothing(irdiff, newest):
@@ -67,7 +68,7 @@ def test_the_ptxas_of_the_release_changes_nothing(irdiff, newest):
     done = irdiff("compare", "triton==3.9.0", tool, "--case", CASE, "--target", "sm_90", "--target", "gfx942")
     assert done.code == 0, done.stderr
     assert done.verdicts() == {"unchanged": 2}
-    assert any("PTX and all IR above it are the same inputs" in note for note in done.run["notes"])
+    assert any("PTX and all above it are the same inputs" in note for note in done.run["notes"])
     assert done.case(f"{CASE}@sm_90")["stages"]["ptx"] == "identical"
 
 

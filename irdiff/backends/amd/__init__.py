@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from irdiff.backends.amd import code_generation
 from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
 from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.code_generation import CodeGeneration
 from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, amdgcn
 from irdiff.model import Component, Fact
@@ -19,6 +21,9 @@ from irdiff.stages import Stage
 __all__ = [
     "ASSEMBLY",
     "BINARY",
+    "BUILD_VARIABLES",
+    "CODE_GENERATION",
+    "DISTRIBUTIONS",
     "FOLDER",
     "HAS_CLUSTERS",
     "HAS_TENSOR_MAPS",
@@ -27,6 +32,7 @@ __all__ = [
     "METADATA",
     "NAME",
     "NEUTRAL",
+    "SOURCES",
     "STAGES",
     "STATISTICS",
     "assembly_facts",
@@ -50,6 +56,10 @@ NEUTRAL = frozenset({
     "allow_flush_denorm", "instruction_sched_variant", "kpack", "matrix_instr_nonkdim", "schedule_hint",
     "waves_per_eu", "wgp_cu_mode",
 })  # fmt: skip
+DISTRIBUTIONS: tuple[str, ...] = ("pytorch-triton-rocm", "triton-rocm")
+SOURCES: tuple[str, ...] = (".hip",)
+BUILD_VARIABLES: tuple[str, ...] = ("ROCM_PATH",)
+CODE_GENERATION: CodeGeneration | None = code_generation
 HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 

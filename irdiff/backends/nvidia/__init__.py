@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping
 
 from irdiff.backends.binary_kind import BinaryKind
+from irdiff.backends.code_generation import CodeGeneration
+from irdiff.backends.nvidia import code_generation
 from irdiff.backends.nvidia.cubin import entry, read
 from irdiff.backends.nvidia.occupancy import occupancy
 from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
@@ -19,7 +21,10 @@ from irdiff.stages import Stage
 __all__ = [
     "ASSEMBLY",
     "BINARY",
+    "BUILD_VARIABLES",
+    "CODE_GENERATION",
     "CUBIN",
+    "DISTRIBUTIONS",
     "FOLDER",
     "HAS_CLUSTERS",
     "HAS_TENSOR_MAPS",
@@ -27,6 +32,7 @@ __all__ = [
     "METADATA",
     "NAME",
     "NEUTRAL",
+    "SOURCES",
     "STAGES",
     "STATISTICS",
     "assembly_facts",
@@ -48,6 +54,10 @@ BINARY: BinaryKind | None = BinaryKind(
 )
 METADATA: Mapping[str, str] = {"tmem_size": "tmem_columns"}
 NEUTRAL = frozenset({"clc", "enable_reflect_ftz", "maxnreg", "ptx_options", "ptx_version", "sched4reg"})
+DISTRIBUTIONS: tuple[str, ...] = ()
+SOURCES: tuple[str, ...] = (".cu", ".cuh")
+BUILD_VARIABLES: tuple[str, ...] = (r"CUDA(_HOME|_PATH|TOOLKIT_\w+)?",)
+CODE_GENERATION: CodeGeneration | None = code_generation
 HAS_CLUSTERS = True
 HAS_TENSOR_MAPS = True
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from irdiff.backends import BACKENDS
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides
@@ -176,8 +177,9 @@ _PACKAGES = (
     (re.compile(r"third_party/[^/]+/language/(.+/.+)"), r"triton/language/extra/\1"),
     (re.compile(r"third_party/[^/]+/tools/(.+/.+)"), r"triton/tools/extra/\1"),
 )
+_SOURCES = "|".join(suffix.lstrip(".") for backend in BACKENDS.values() for suffix in backend.SOURCES)
 _COMPILED = re.compile(
-    r".*\.(?:c|cc|cpp|cxx|cu|hip|s|h|hh|hpp|hxx|inc|def|td|pdll|cmake|in)|(?:.*/)?CMakeLists\.txt"
+    rf".*\.(?:c|cc|cpp|cxx|{_SOURCES}|s|h|hh|hpp|hxx|inc|def|td|pdll|cmake|in)|(?:.*/)?CMakeLists\.txt"
 )
 _NAME_IN_CMAKE = re.compile(r"(?:\$\{\w+\}|[\w.*+-])+\.\w+")
 _ANYTHING = re.compile(r"\$\{\w+\}|\*")

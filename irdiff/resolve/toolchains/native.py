@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from irdiff import process
+from irdiff.backends import BACKENDS
 from irdiff.config import Config
 from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import (
@@ -47,8 +48,9 @@ MAX_TREES = 4
 """So many trees of builds that did not end are kept, of about 2 GB each."""
 _TREE = ".tree"
 # What decides what is built. Names of Triton's setup.py and CMake, and those of compilers.
+_OF_BACKENDS = "|".join(name for backend in BACKENDS.values() for name in backend.BUILD_VARIABLES)
 _DECISIVE = re.compile(
-    r"TRITON_\w+|LLVM_\w+|MLIR_\w+|JSON_SYSPATH|PYBIND11_SYSPATH|NANOBIND_\w+|CUDA(_HOME|_PATH|TOOLKIT_\w+)?|ROCM_PATH"
+    rf"TRITON_\w+|LLVM_\w+|MLIR_\w+|JSON_SYSPATH|PYBIND11_SYSPATH|NANOBIND_\w+|{_OF_BACKENDS}"
     r"|CC|CXX|CFLAGS|CXXFLAGS|CPPFLAGS|LDFLAGS|CMAKE_\w+|DEBUG|REL_WITH_DEB_INFO|SOURCE_DATE_EPOCH|ARCHFLAGS"
 )
 # What only decides how, or when Triton runs.

@@ -8,18 +8,13 @@ from typing import Any
 
 import pytest
 
+from irdiff.backends.nvidia import code_generation, ptxas
 from irdiff.codegen import readable
-from irdiff.codegen.readable import Abilities, rewritten
+from irdiff.codegen.readable import Abilities
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.codegen.tool_runner import (
-    TRANSIENT,
-    Runner,
-    ToolFailed,
-    failure_of,
-    ptxas_flags,
-    unknown_intrinsics,
-)  # fmt: skip
+from irdiff.codegen.tool_runner import TRANSIENT, Runner, ToolFailed, failure_of
 from irdiff.config import load
+from irdiff.ir.llir.spellings import rewritten
 from irdiff.model import Assembler, Failure, FailureKind
 from irdiff.process import EndedCommand
 from irdiff.resolve.substitute import Substitute
@@ -34,11 +29,11 @@ FLAGS = ("-v", "--gpu-name=sm_90a")
 SIDE = runs.side()
 RELEASE = replace(SIDE.toolchain, programs={"/t/ptxas": "p"})
 ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_isa=84, flags=())}
-NEW = Abilities(unreadable=(), newest_isa=99, flags=readable.FLAGS)
+NEW = Abilities(unreadable=(), newest_isa=99, flags=code_generation.SWITCHES)
 
 
 def tool(kind=ToolKind.LLVM, digest="llvm"):
-    path, is_ptxas = Path(f"/{digest}"), kind is ToolKind.PTXAS
+    path, is_ptxas = Path(f"/{digest}"), kind is ToolKind.ASSEMBLER
     programs = {"ptxas": path} if is_ptxas else {"llc": Path("/llc")}
     backends = frozenset({"cuda"} if is_ptxas else {"cuda", "hip"})
     words = {"spec": f"{kind}:/{digest}", "version": f"{kind} {digest}", "digest": digest}
@@ -46,7 +41,7 @@ def tool(kind=ToolKind.LLVM, digest="llvm"):
 
 
 def substitute(one, origin=RELEASE):
-    return Substitute(tool=one, origin=origin, corpus=SIDE.corpus, ptxas=None)
+    return Substitute(tool=one, origin=origin, corpus=SIDE.corpus, assembler=None)
 
 
 @dataclass
@@ -82,7 +77,8 @@ def make(tmp_path, monkeypatch):
             raise ToolFailed(Failure(kind=FailureKind.ERROR, stage="ptx", message="no"))
         return PTX + one.digest.encode() + str(runner.randomized).encode()
 
-    def assemble(_, program, name, text, flags, folder):
+    def assemble(_runner, _assembler, program, _name, flags, folder):
+        text = (folder / "kernel.ptx").read_bytes()
         made.calls.append((str(program), text.decode()))
         return " ".join((str(program), *flags)).encode() + text, "registers"
 
@@ -145,7 +141,7 @@ def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it
 )  # fmt: skip
 def test_a_ptxas_is_called_as_the_release_calls_it(version, options, flags):
     launch = runs.launch("matmul/pointer:fp16@sm_90", options=options)
-    assert ptxas_flags(launch, version, ".version 8.7\n.target sm_90a\n") == tuple(flags.split())
+    assert ptxas.flags(launch, version, ".version 8.7\n.target sm_90a\n") == tuple(flags.split())
 
 
 @pytest.mark.parametrize("row", golden("tool-failures")["failure"], ids=itemgetter("message"))
@@ -162,8 +158,8 @@ def test_calls_of_unknown_intrinsics_are_no_code():
         ".extern .func  (.param .b32 func_retval0) llvm.nvvm.ex2.approx.f32\n(\n)\n;\n"
         ".extern .func llvm.nvvm.div.full\n"
     )
-    assert unknown_intrinsics(ptx, "LLVM 19") == "LLVM 19 does not know llvm.nvvm.ex2.approx.f32 (and 1 more)"
-    assert unknown_intrinsics(".extern .func vprintf\n", "LLVM 19") == ""
+    assert code_generation.unknown_intrinsics(ptx) == ["llvm.nvvm.ex2.approx.f32", "llvm.nvvm.div.full"]
+    assert code_generation.unknown_intrinsics(".extern .func vprintf\n") == []
 
 
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/llvm-spellings.toml").read_text())
