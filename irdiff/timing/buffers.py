@@ -11,9 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from irdiff.backends.device import Device, ParameterBlock
+from irdiff.backends.gpus import TORCH_DEVICE
 from irdiff.backends.launch_plan import AbiError, LaunchPlan, Parameter
 from irdiff.model import Argument, Launch
-from irdiff.timing.open_device import Device, ParameterBlock
 
 GUARD_BYTES = 1 << 20
 _GUARD_BYTE = 0xC5
@@ -110,7 +111,9 @@ class Buffers:
         self._bodies: dict[int, Any] = {}
         for storage in inputs.storages:
             padded = -(-storage.size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-            whole = torch.full((GUARD_BYTES * 2 + padded,), _GUARD_BYTE, dtype=torch.uint8, device="cuda")
+            whole = torch.full(
+                (GUARD_BYTES * 2 + padded,), _GUARD_BYTE, dtype=torch.uint8, device=TORCH_DEVICE
+            )
             self._whole[storage.number] = whole
             self._bodies[storage.number] = whole[GUARD_BYTES : GUARD_BYTES + storage.size_bytes]
         self.load()
@@ -160,7 +163,8 @@ class Buffers:
 def scratch(torch: Any, plan: LaunchPlan) -> dict[str, Any]:
     """Global and profile scratch of one launch plan, zeroed: as large as its metadata says."""
     return {
-        name: torch.zeros(size, dtype=torch.uint8, device="cuda") for name, size in plan.scratch_bytes.items()
+        name: torch.zeros(size, dtype=torch.uint8, device=TORCH_DEVICE)
+        for name, size in plan.scratch_bytes.items()
     }
 
 

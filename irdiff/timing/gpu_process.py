@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from irdiff import backends
-from irdiff.backends import launch_plan
+from irdiff.backends import gpus, launch_plan
+from irdiff.backends.device import Device, DriverError
 from irdiff.backends.launch_plan import AbiError, LaunchPlan, read_entry
 from irdiff.errors import IrdiffError
 from irdiff.model import Launch
@@ -24,7 +25,7 @@ from irdiff.run import run_folder
 from irdiff.timing import buffers
 from irdiff.timing.buffers import Buffers, Inputs
 from irdiff.timing.measure import Arm, Enqueue, Pace, measure
-from irdiff.timing.open_device import Device, DriverError, describe, open_device, target_of
+from irdiff.timing.open_device import describe, open_device, target_of
 
 _SEED = 20
 _MEMORY_SHARE = 0.6
@@ -104,8 +105,8 @@ class GpuSession:
 
     def launch(self, arm: Arm, memory: Buffers) -> None:
         """Launches once and waits for the end."""
-        arm(memory)(self.torch.cuda.current_stream().cuda_stream)
-        self.torch.cuda.synchronize()
+        arm(memory)(gpus.current_stream(self.torch))
+        gpus.of_torch(self.torch).synchronize()
 
 
 def verify(session: GpuSession, request: Request, say: Say) -> Reply:
@@ -123,7 +124,7 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
     for name in ("base", "base", "head"):
         memory.load()
         memory.poison_outputs()
-        torch.cuda.synchronize()
+        gpus.of_torch(torch).synchronize()
         say({"kind": "progress", "side": name})
         session.launch(arms[name], memory)
         say({"kind": "progress", "side": None})
@@ -172,7 +173,8 @@ def opened(session: GpuSession, request: Request, _say: Say) -> Reply:
 def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
     torch = session.torch
     versions = {"torch": str(torch.__version__), "python": sys.version.split()[0]}
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    seen = gpus.of_torch(torch)
+    count = seen.device_count() if seen.is_available() else 0
     targets = [target_of(torch, index) for index in range(count)]
     return {"kind": "listed", "targets": targets, "versions": versions}
 
@@ -210,7 +212,7 @@ def answer(session: GpuSession, request: Request, say: Say) -> Reply:
     except (IrdiffError, ValueError) as error:
         reply = {"kind": "refused", "message": " ".join(str(error).split())}
     if session.device is not None:
-        session.torch.cuda.synchronize()
+        gpus.of_torch(session.torch).synchronize()
     return reply
 
 

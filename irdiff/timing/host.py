@@ -2,14 +2,13 @@
 
 Clocks, temperature, power, throttling, other processes on the GPU.
 
-NVIDIA only, through `nvidia-smi`; on other cards conditions are recorded as unknown. Where readings began
+Where nothing reads a card (`gpu_conditions`), its conditions are recorded as unknown. Where readings began
 and then failed, the figures of that time are not fit: a slowdown may have gone unseen.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import statistics
 import threading
@@ -17,42 +16,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from irdiff import process
+from irdiff.backends import gpu_conditions
+from irdiff.backends.gpu_conditions import POWER_CAP, UNFIT, Reading, parse_processes, parse_readings
 from irdiff.timing.results import Conditions
 
-_FIELDS = (
-    "uuid",
-    "clocks.sm",
-    "clocks.mem",
-    "temperature.gpu",
-    "power.draw",
-    "power.limit",
-    "clocks_event_reasons.active",
-    "ecc.mode.current",
-    "mig.mode.current",
-    "driver_version",
-    "utilization.gpu",
-)
 _PERIOD_S = 1.0
 _TIMEOUT_S = 20.0
-_UNFIT = {
-    # nvml.h, nvmlClocksEventReason*
-    0x8: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}
-_POWER_CAP = 0x4
 _IDLE_PERCENT = 10.0
 _MOST_FAILED_SHARE = 0.1
-
-Reading = Mapping[str, str]
-"""One GPU at one moment, by the names of the fields."""
-
-
-def parse_readings(text: str) -> list[Reading]:
-    """Rows of `nvidia-smi --query-gpu=… --format=csv,noheader,nounits`."""
-    rows = csv.reader(text.splitlines(), skipinitialspace=True)
-    return [dict(zip(_FIELDS, row, strict=True)) for row in rows if len(row) == len(_FIELDS)]
 
 
 def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], float] = float) -> list[float]:
@@ -62,12 +33,6 @@ def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], fl
         with contextlib.suppress(ValueError):
             numbers.append(number(reading[field]))
     return numbers
-
-
-def parse_processes(text: str) -> list[tuple[str, int]]:
-    """(GPU UUID, process id) of `nvidia-smi --query-compute-apps=gpu_uuid,pid --format=csv,noheader`."""
-    lines = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
-    return [(words[0], int(words[1])) for words in lines if len(words) == 2 and words[1].isdigit()]
 
 
 class Monitor:
@@ -93,21 +58,21 @@ class Monitor:
         count = 0
         while not self._stop.is_set():
             begin = time.monotonic()
-            text = self._ask(f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
+            text = self._printed_by(gpu_conditions.READINGS)
             readings = parse_readings(text or "")
             if not readings and not self._readings:
                 return  # no such tool, or no such card
             self._readings += readings
             self._failed_reads += not readings
             if count % 5 == 0:
-                apps = self._ask("--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader") or ""
+                apps = self._printed_by(gpu_conditions.PROCESSES) or ""
                 self._others |= {process for process in parse_processes(apps) if not _is_ours(process[1])}
             count += 1
             self._stop.wait(max(0.1, _PERIOD_S - (time.monotonic() - begin)))
 
-    def _ask(self, *words: str) -> str | None:
+    def _printed_by(self, words: Sequence[str]) -> str | None:
         try:
-            return process.run(["nvidia-smi", *words], env=self._environment, timeout_s=_TIMEOUT_S)
+            return process.run(words, env=self._environment, timeout_s=_TIMEOUT_S)
         except (process.CommandFailed, process.TimeoutExpired, OSError):
             return None
 
@@ -120,14 +85,14 @@ class Monitor:
 def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
     """All readings of one GPU together."""
     reasons = _numbers(readings, "clocks_event_reasons.active", lambda text: int(text, 16))
-    unfit = [name for bit, name in _UNFIT.items() if any(bit & int(bits) for bits in reasons)]
+    unfit = [name for bit, name in UNFIT.items() if any(bit & int(bits) for bits in reasons)]
     if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):
         unfit.append(f"{failed_reads} readings failed")
     before = _numbers(readings[:1], "utilization.gpu")  # our first process still imports
     if before and before[0] > _IDLE_PERCENT:
         others = [*others, f"something unseen (utilization {before[0]:.0f} % before the start)"]
     last = readings[-1] if readings else {}
-    capped = [bool(_POWER_CAP & int(bits)) for bits in reasons]
+    capped = [bool(POWER_CAP & int(bits)) for bits in reasons]
     return Conditions(
         sm_clock_mhz=_range(readings, "clocks.sm"),
         memory_clock_mhz=_range(readings, "clocks.mem"),

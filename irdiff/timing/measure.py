@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from irdiff.backends import gpus
 from irdiff.timing.buffers import Buffers
 
 _SAMPLE_US = 200.0  # an event's own error is about 0.5 us: a sample this long keeps it below 0.3 %
@@ -85,13 +86,13 @@ def _probe(base: Arm, buffers: Buffers) -> tuple[float, frozenset[int], float]:
     """Microseconds of a launch, the inputs that it changes, and the GPU time this took."""
     torch = buffers.inputs.torch
     launch = base(buffers)
-    stream = torch.cuda.current_stream().cuda_stream
+    stream = gpus.current_stream(torch)
     launch(stream)
     changed = buffers.changed_inputs()
     times = []
     for _ in range(3):
         buffers.load(changed)
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin, end = (gpus.of_torch(torch).Event(enable_timing=True) for _ in range(2))
         begin.record()
         launch(stream)
         end.record()
@@ -117,7 +118,7 @@ class _GraphedCase:
         footprint = sum(storage.size_bytes for storage in inputs.storages) or 1
         count = max(1, min(launches, _MAX_SETS_BYTES // footprint))
         sets = [first, *(Buffers(inputs) for _ in range(count - 1))]
-        flush = torch.empty(max(2 * pace.l2_bytes, 32 << 20), dtype=torch.uint8, device="cuda")
+        flush = torch.empty(max(2 * pace.l2_bytes, 32 << 20), dtype=torch.uint8, device=gpus.TORCH_DEVICE)
 
         def prepare(_stream: int) -> None:
             for buffers in sets:
@@ -126,8 +127,8 @@ class _GraphedCase:
 
         self._used = sets, flush  # by the graphs, which hold nothing but addresses
         prepare(0)
-        torch.cuda.synchronize()
-        self._prepare = self._captured(prepare)
+        gpus.of_torch(torch).synchronize()
+        self._prepare = gpus.captured(torch, prepare)
         self._graphs = {}
         for name, arm in arms.items():
             bound = [arm(buffers) for buffers in sets]
@@ -136,14 +137,7 @@ class _GraphedCase:
                 for number in range(launches):
                     bound[number % len(bound)](stream)
 
-            self._graphs[name] = self._captured(enqueue)
-
-    def _captured(self, enqueue: Enqueue) -> Any:
-        torch = self._torch
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            enqueue(torch.cuda.current_stream().cuda_stream)
-        return graph
+            self._graphs[name] = gpus.captured(torch, enqueue)
 
     def enqueue_rounds(self, count: int) -> list[Round]:
         names = list(self._graphs)
@@ -152,7 +146,7 @@ class _GraphedCase:
     def _enqueue_round(self, order: Sequence[str]) -> Round:
         marks = []
         for arm in order:
-            begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin, end = (gpus.of_torch(self._torch).Event(enable_timing=True) for _ in range(2))
             self._prepare.replay()
             begin.record()
             self._graphs[arm].replay()

@@ -8,12 +8,15 @@ import dataclasses
 import json
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import zstandard
 from pydantic import TypeAdapter
 
-from irdiff.backends import launch_plan
+from irdiff.backends import gpus, launch_plan
+from irdiff.backends.amd.driver import HipDevice
+from irdiff.backends.device import DeviceError, ParameterBlock
 from irdiff.backends.kernel_entry import EntryParameter, KernelEntry
 from irdiff.backends.launch_plan import (
     AbiError,
@@ -23,7 +26,6 @@ from irdiff.backends.launch_plan import (
     read_entry,
 )
 from irdiff.model import Launch
-from irdiff.timing.open_device import DeviceError, HipDevice, ParameterBlock
 from tests.unit.golden import recorded
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
@@ -139,6 +141,19 @@ def test_loading_and_launching():
     for call in ("hipSetDevice", "hipModuleLoadData", "hipModuleGetFunction"):
         with pytest.raises(DeviceError, match="refused"):
             HipDevice(0, FakeHip(fail=call)).load(b"", plan())
+
+
+@pytest.mark.parametrize(
+    ("version", "properties", "target", "uuid"),
+    [
+        ({"cuda": "13.0", "hip": None}, {"major": 9, "minor": 0, "uuid": "1-2"}, "sm_90", "GPU-1-2"),
+        ({"cuda": None, "hip": "7.0"}, {"gcnArchName": "gfx942:sramecc+", "uuid": "34"}, "gfx942", "34"),
+    ],
+)
+def test_a_gpu_is_named_by_the_driver_that_torch_was_built_for(version, properties, target, uuid):
+    driver = gpus.driver(SimpleNamespace(version=SimpleNamespace(**version)))
+    seen = SimpleNamespace(**properties)
+    assert (driver.target(seen), driver.uuid(seen)) == (target, uuid)
 
 
 def test_what_amd_gpus_do_not_have_is_refused():

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import process
+from irdiff.backends import gpu_conditions
+from irdiff.backends.device import DeviceError, DriverError
 from irdiff.backends.launch_plan import AbiError
 from irdiff.timing import gpu_process, host, isolate
 from irdiff.timing.isolate import GpuProcessGone
-from irdiff.timing.open_device import DeviceError, DriverError
 from irdiff.timing.results import OutputStatus
 from tests.texts import text_of
 
@@ -127,15 +128,15 @@ def watched(monkeypatch):
         """The monitor after `nvidia-smi` gave these answers, one a reading."""
         monitor, waiting = host.Monitor({}), list(answers)
 
-        def ask(*words):
-            if words[0].startswith("--query-compute"):
+        def printed_by(words):
+            if words == gpu_conditions.PROCESSES:
                 return f"GPU-1, {os.getpid()}\nGPU-1, 1\nGPU-2, 13\n[N/A]\n"
             answer = waiting.pop(0)
             if not waiting:
                 monitor._stop.set()
             return answer
 
-        monkeypatch.setattr(monitor, "_ask", ask)
+        monkeypatch.setattr(monitor, "_printed_by", printed_by)
         monkeypatch.setattr(monitor._stop, "wait", lambda seconds: None)
         monitor._watch()
         return monitor
