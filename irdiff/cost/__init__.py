@@ -6,6 +6,5 @@ both sides, and `changed_cases` does so for the cases of a run.
 
 from irdiff.cost.expected import expected_time
 from irdiff.cost.launch_time import LaunchTime, of_launch
-from irdiff.cost.machine import Rates, rates
 
-__all__ = ["LaunchTime", "Rates", "expected_time", "of_launch", "rates"]
+__all__ = ["LaunchTime", "expected_time", "of_launch"]

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from irdiff import backends
 from irdiff.backends import machine_code_text
-from irdiff.cost import launch_time, machine
+from irdiff.cost import launch_time
 from irdiff.cost.expected import expected_time
 from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import NotCountedWork, Work, facts_of
+from irdiff.execution import schedule
 from irdiff.execution.compiled_launch import CompiledLaunch
 from irdiff.model import (
     ComparedCase,
@@ -175,7 +176,7 @@ def _counted(launch: LaunchToCount, readers: Readers) -> CountedSide | NotCounte
     counted = work.count(launch.compiled, readers)
     if isinstance(counted, NotCountedWork):
         return counted
-    rates = machine.rates(launch.target)
+    rates = schedule.rates(launch.target)
     if rates is None:
         return CountedSide(work=counted.work, time=None)
     time = launch_time.of_launch(counted, launch.compiled.launch, launch.blocks_at_once, rates)

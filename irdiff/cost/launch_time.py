@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from irdiff.backends import machines
 from irdiff.cost import profile, simulate, trace
-from irdiff.cost.machine import QUARTERS, Machine, Op, Rates, timed_code
+from irdiff.execution.schedule import QUARTERS, Load, Op, Rates
 from irdiff.model import Launch
 
 if TYPE_CHECKING:
@@ -42,17 +43,16 @@ def of_launch(counted: CountedLaunch, launch: Launch, blocks_at_once: int, rates
 
     None for code whose time has no model.
     """
-    code = timed_code(counted.code)
-    if code is None:
-        return None
     work, executed = counted.work, profile.of_counted(counted)
     grid, warps = work.programs, max(1, work.warps // work.programs)
     held = max(1, min(blocks_at_once, -(-grid // rates.multiprocessors)))
     moved = executed.total("sectors") * 32 + executed.total("tma_bytes")
     needed = argument_bytes(launch)
-    machine = Machine(rates, executed, warps=warps * held, cold=min(1.0, needed / moved) if moved else 1.0)
-    ops = machine.ops(code)
-    steps = trace.steps(code, executed.executed)
+    cold = min(1.0, needed / moved) if moved else 1.0
+    ops = machines.ops(counted.code, Load(rates=rates, each=executed.each, warps=warps * held, cold=cold))
+    if ops is None:
+        return None
+    steps = trace.steps(counted.code, executed.executed)
     simulated = max(1.0, _simulated(ops, steps, held, warps))
     full, rest = divmod(grid, rates.multiprocessors * held)
     waves = float(full)

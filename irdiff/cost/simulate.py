@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from irdiff.cost.machine import Op
 from irdiff.cost.trace import TraceStep
+from irdiff.execution.schedule import Op
 
 _NONE = 7
 """The number of no scoreboard."""

@@ -1,4 +1,4 @@
-"""What every machine offers whose code can be executed. `work/machines.py` lists them."""
+"""What every machine offers whose code can be executed. `backends/machines.py` lists them."""
 
 from __future__ import annotations
 

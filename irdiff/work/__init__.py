@@ -5,10 +5,10 @@
 `count` returns a `CountedLaunch` (its `work` is the record that runs hold), or a `NotCountedWork`.
 """
 
+from irdiff.backends.machines import Readers, readers
 from irdiff.counted_work import Amount, LoopWork, NotCountedWork, Work
 from irdiff.execution.compiled_launch import CompiledLaunch
 from irdiff.work.counting import CountedLaunch, count
-from irdiff.work.machines import Readers, readers
 
 __all__ = [
     "Amount",

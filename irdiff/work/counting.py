@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irdiff.backends.machines import Readers
 from irdiff.counted_work import NotCountedWork, Work
 from irdiff.errors import IrdiffError
 from irdiff.execution import grid
@@ -21,7 +22,6 @@ from irdiff.execution.memory_costs import COLUMNS
 from irdiff.execution.patterns import AccessPatterns
 from irdiff.execution.repeating import EndlessLoop
 from irdiff.ir.blocks import CodeInstruction
-from irdiff.work.machines import Readers
 
 _LANES = 16_384
 """Lanes that are executed at once."""

@@ -17,7 +17,8 @@ from unittest import mock
 
 import scipy.stats
 
-from irdiff.cost import LaunchTime, expected, machine, of_launch
+from irdiff.cost import LaunchTime, expected, of_launch
+from irdiff.execution import schedule
 from irdiff.model import Expected, Sides, Verdict
 
 _COUNTS = (
@@ -43,7 +44,7 @@ def count(folder: str, pair: str, nvdisasm: str) -> None:
 
     run = run_folder.load(Path(folder))
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
-    changed = [case for case in changed if machine.rates(_target(case.target))]
+    changed = [case for case in changed if schedule.rates(_target(case.target))]
     readers = work.readers(Path(nvdisasm))
     compiled = {case.id: _compiled(case, run, Path(folder)) for case in changed}
     readers["cuda"].prepare([each for sides in compiled.values() for each in sides if each])
@@ -85,7 +86,7 @@ def _counted(case, launches, readers):
     from irdiff import work
 
     target = _target(case.target)
-    rates, row = machine.rates(target), {}
+    rates, row = schedule.rates(target), {}
     for name, fact in _BASELINES.items():
         before, after = (float(facts.get(fact) or 1) for facts in case.facts)
         row[f"head / base {name}"] = f"{after / before:.5f}"

@@ -30,7 +30,7 @@ PURE = {"ir", "texts", "backends", "execution", "effects", "group", "work", "cos
 NOT_PURE = {
     "ir/llir/llvm_process.py", "ir/llir/llvm_reader.py", "group/describer.py",
     "backends/nvidia/disassembler.py", "backends/nvidia/execution/warps.py", "backends/machine_code_text.py",
-    "work/machines.py", "cost/changed_cases.py",
+    "backends/machines.py", "cost/changed_cases.py",
 }  # fmt: skip
 """LLVM may die of a text, so it is asked in another process; nvdisasm is another program; descriptions are
 kept in the store."""

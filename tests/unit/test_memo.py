@@ -47,7 +47,7 @@ EDITS = {
     "effects/lanes.py": {"judged"},
     "determinism/determinism_check.py": {"determinism"},
     "work/counting.py": {"work"},
-    "cost/machine.py": {"work"},
+    "backends/nvidia/execution/pipes.py": {"work"},
     "pipeline.py": set(),
     "report/html.py": set(),
     "cli/options.py": set(),

@@ -1,8 +1,8 @@
 """Schedules whose cycles can be counted by hand."""
 
 from irdiff.cost import simulate
-from irdiff.cost.machine import Op
 from irdiff.cost.trace import TraceStep
+from irdiff.execution.schedule import Op
 
 ONCE = [TraceStep(place, 1.0) for place in range(3)]
 

@@ -1,44 +1,20 @@
 """What an instruction takes on one multiprocessor: its pipe, the cycles it holds it, and its latency.
 
-Throughputs are facts of the target (`targets/*.toml`, with sources). Latencies, in cycles, say when a result
-is there where a scoreboard and not the schedule does; they are round figures near what microbenchmarks of
-Hopper report, and none was fitted.
+Latencies, in cycles, say when a result is there where a scoreboard and not the schedule does; they are round
+figures near what microbenchmarks of Hopper report, and none was fitted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from irdiff.cost.profile import Profile
+from irdiff.execution.schedule import QUARTERS, Load, Op
 from irdiff.ir.blocks import CodeInstruction
 from irdiff.ir.sass.instructions import SassInstruction
-from irdiff.model import Target
 
-QUARTERS = 4
-"""Schedulers of a multiprocessor."""
 _LANES = 32
 _SECTOR_BYTES = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rates:
-    """A target's throughputs: results a cycle and multiprocessor, and bytes."""
-
-    fp32: float
-    integer: float
-    special: float
-    fp64: float
-    shared_bytes: float
-    l2_bytes: float
-    dram_bytes: float
-    matrix_fmas: float
-    """16-bit multiply-adds of the warp group's matrix instructions."""
-    warp_matrix_fmas: float
-    """Of those that one warp issues."""
-    multiprocessors: int
-    clock_ghz: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,56 +30,6 @@ class Latencies:
     fence: float = 30.0
     atomic: float = 500.0
     local: float = 100.0
-
-
-_STATED = (
-    "multiprocessors", "clock_ghz", "fp32_per_cycle", "integer_per_cycle", "special_per_cycle",
-    "fp64_per_cycle", "shared_bytes_per_cycle", "l2_bytes_per_cycle", "sustained_memory_tb_per_s",
-    "matrix_fmas_per_cycle", "warp_matrix_fmas_per_cycle",
-)  # fmt: skip
-
-
-def rates(target: Target) -> Rates | None:
-    """None for a target that does not state its throughputs."""
-    facts: Mapping[str, Any] = target.facts
-    if any(not isinstance(facts.get(name), (int, float)) or not facts[name] for name in _STATED):
-        return None
-    multiprocessors, clock = int(facts["multiprocessors"]), float(facts["clock_ghz"])
-    per_cycle = 1 / (multiprocessors * clock)
-    return Rates(
-        fp32=float(facts["fp32_per_cycle"]), integer=float(facts["integer_per_cycle"]),
-        special=float(facts["special_per_cycle"]), fp64=float(facts["fp64_per_cycle"]),
-        shared_bytes=float(facts["shared_bytes_per_cycle"]), l2_bytes=float(facts["l2_bytes_per_cycle"]),
-        dram_bytes=float(facts["sustained_memory_tb_per_s"]) * 1000 * per_cycle,
-        matrix_fmas=float(facts["matrix_fmas_per_cycle"]),
-        warp_matrix_fmas=float(facts["warp_matrix_fmas_per_cycle"]),
-        multiprocessors=multiprocessors, clock_ghz=clock,
-    )  # fmt: skip
-
-
-def timed_code(code: Sequence[CodeInstruction]) -> Sequence[SassInstruction] | None:
-    """The code as SASS, which alone has a model of its time; None for any other."""
-    sass = [ins for ins in code if isinstance(ins, SassInstruction)]
-    return sass if len(sass) == len(code) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """An instruction as the simulated scheduler sees it; cycles of one scheduler's share of the pipes."""
-
-    kind: str
-    """`plain`, `load`, `copy`, `commit`, `drain`, `matrix`, `matrix wait`, `barrier`, `tma`, `expect`, or
-    `arrived`."""
-    pipe: str
-    hold: float
-    """Cycles that it keeps its pipe busy."""
-    latency: float
-    stall: int
-    result: int
-    operands: int
-    waits: int
-    number: int = 0
-    """Groups that may stay open at a wait."""
 
 
 _SPECIAL = frozenset(["MUFU", "F2F", "F2I", "I2F", "FRND", "POPC", "FLO", "BREV", "I2FP"])
@@ -122,25 +48,23 @@ _MATRIX = frozenset(["HMMA", "IMMA", "QMMA", "BMMA", "DMMA"])
 _GROUP_MATRIX = frozenset(["HGMMA", "QGMMA", "IGMMA", "BGMMA"])
 
 
-class Machine:
-    """Turns the instructions of one launch into `Op`s."""
+def ops(code: Sequence[CodeInstruction], load: Load) -> list[Op] | None:
+    """None for code that is not SASS."""
+    pipes = _Pipes(load)
+    own = [pipes.op(ins) for ins in code if isinstance(ins, SassInstruction)]
+    return own if len(own) == len(code) else None
 
-    def __init__(self, rates: Rates, profile: Profile, *, warps: int, cold: float) -> None:
-        """`warps`: that a multiprocessor holds. `cold`: share of the sectors that come from the GPU's memory,
-        and not from its L2 cache.
-        """
-        self._rates, self._profile = rates, profile
+
+class _Pipes:
+    """Of one launch."""
+
+    def __init__(self, load: Load) -> None:
+        self._rates, self._each = load.rates, load.each
         self._latencies = latencies = Latencies()
-        self._load = latencies.l2 + cold * (latencies.dram - latencies.l2)
-        self._share = min(QUARTERS, max(1, warps))
+        self._load = latencies.l2 + load.cold * (latencies.dram - latencies.l2)
+        self._share = min(QUARTERS, max(1, load.warps))
 
-    def ops(self, code: Sequence[SassInstruction]) -> list[Op]:
-        return [self._op(ins) for ins in code]
-
-    def _each(self, name: str, place: int) -> float:
-        return self._profile.each(name, place)
-
-    def _op(self, ins: SassInstruction) -> Op:
+    def op(self, ins: SassInstruction) -> Op:
         """The schedule of ptxas is in the control bits: Z. Jia et al., "Dissecting the NVIDIA Volta GPU
         Architecture via Microbenchmarking", 2018.
         """
@@ -151,9 +75,7 @@ class Machine:
             waits=bits >> 11 & 63, number=number,
         )  # fmt: skip
 
-    def _costs(  # noqa: PLR0911, PLR0912 - a table of opcodes
-        self, ins: SassInstruction
-    ) -> tuple[str, str, float, float, int]:
+    def _costs(self, ins: SassInstruction) -> tuple[str, str, float, float, int]:
         rates, latencies, opcode = self._rates, self._latencies, ins.opcode
         share = self._share
         if opcode in _SPECIAL:
