@@ -200,8 +200,9 @@ def _rows(left: _Text, right: _Text, renaming: _Renaming) -> list[DiffRow]:
 
 def _with_partners(rows: Sequence[DiffRow], left: _Text, right: _Text) -> list[DiffRow]:
     partnered: list[DiffRow] = []
-    for is_pair, run in groupby(rows, key=lambda row: row.kind in (Kind.SAME, Kind.RENAMED)):
-        partnered += run if is_pair else _partnered(list(run), left, right)
+    for is_pair, group in groupby(rows, key=lambda row: row.kind in (Kind.SAME, Kind.RENAMED)):
+        run = list(group)
+        partnered += run if is_pair else _partnered(run, left, right)
     return partnered
 
 
