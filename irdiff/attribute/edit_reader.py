@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from irdiff.attribute import syntax_drift
+from irdiff.attribute.state_comparer import canonical
 from irdiff.compare import edits
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.errors import NormalizeError
 from irdiff.ir.compressed_text import PackedLines
+from irdiff.ir.mlir import spellings
 from irdiff.parallel import LARGE_TEXT
 from irdiff.stages import MLIR
 
@@ -42,6 +43,6 @@ class EditReader:
     def _lines(self, ir: str, digest: str) -> Iterable[str]:
         """The canonical lines, one after another where they may be many."""
         if ir == "mlir":
-            return syntax_drift.canonical(ir, self.comparator.content(digest).decode())
+            return canonical(ir, self.comparator.content(digest).decode())
         lines = self.comparator.text(ir, digest).lines
-        return map(syntax_drift.undone, lines) if ir in MLIR else lines
+        return map(spellings.undone, lines) if ir in MLIR else lines

@@ -10,7 +10,7 @@ import pytest
 
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.state_comparer import StateComparer
-from irdiff.attribute.syntax_drift import translated, undone
+from irdiff.ir.mlir.spellings import translated, undone
 from tests.unit.compiled import mlir
 
 GOLDEN = tomllib.loads((Path(__file__).parents[2] / "golden/pairs/mlir-spellings.toml").read_text())

@@ -26,9 +26,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from irdiff import texts
-from irdiff.stages import Stage
-
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
 _EMPTY = re.compile(r"(?: attributes)? \{(?:, )?\}|(?<=\{), ")
 _CACHE = re.compile(
@@ -52,16 +49,6 @@ _NVG = re.compile(r"^((?:%[^=]*= )?)nvg\.")
 
 _DISCARDABLE = re.compile(r'(?:, )?(?:"|\b)(?:tt|ttg|ttng|amdg)\.[\w.-]+"?(?: = [^,{}]*)?')
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
-
-
-def canonical(ir: str, text: str) -> Iterator[str]:
-    """Canonical lines of MLIR in the spelling of older releases, one after another.
-
-    The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is left out.
-    Raises NormalizeError, some of it only on the way.
-    """
-    lines = map(undone, texts.lines(Stage.TTGIR if ir == "mlir" else ir, text))
-    return translated(lines) if ir == "mlir" else lines
 
 
 def undone(line: str) -> str:
