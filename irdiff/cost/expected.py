@@ -28,7 +28,7 @@ RECORD: Mapping[Expected, str] = {
     Expected.SLOWER: "moved in that direction in 98 of 104 cases",
     Expected.FASTER: "moved in that direction in 98 of 104 cases",
 }
-"""See the README: how each was found, and what it is with a pair left out."""
+"""`reports/samples/cost-record.md` says how each was chosen, and what it is with a pair left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

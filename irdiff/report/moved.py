@@ -1,6 +1,6 @@
 """What moved up and down: each statistic over the changed cases of a target. Pure.
 
-Whether a move costs time is not said here: registers and code size did not tell (`cost/README.md`). Totals
+Whether a move costs time is not said here: registers and code size did not tell (`reports/samples/cost-record.md`). Totals
 are of the affected cases, those in which the statistic moved, and beside them of all changed cases. Quantiles
 are of the relative change over all compared cases; one whose code is the same counts as 0.
 

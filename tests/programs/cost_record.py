@@ -3,7 +3,7 @@
     python -m tests.programs.cost_record count RUN PAIR NVDISASM >> COUNTS.tsv   # RUN of triton==A triton==B
     python -m tests.programs.cost_record judge reports/samples/release-times-sm_90.tsv COUNTS.tsv
 
-`count` needs no GPU. `judge` prints what the README of `irdiff/cost` shows: each pair with the thresholds that irdiff
+`count` needs no GPU. `judge` prints what `reports/samples/cost-record.md` shows: each pair with the thresholds that irdiff
 has, then each with thresholds that the other pairs choose, and plain baselines with as many cases.
 """
 
