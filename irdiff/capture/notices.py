@@ -94,7 +94,10 @@ def _folder_of(package: str, paths: Iterable[str]) -> str:
 def _sentence(package: str, spec: str, python: str, own: str, files: list[str], workloads: list[str]) -> str:
     count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
     more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
-    lack = f"{files[0]}{more} needs the package {package}, which {spec} has not: {count} not compared"
+    lack = (
+        f"{files[0]}{more} needs the package {package}, which is not installed with {spec}: "
+        f"{count} not compared"
+    )
     if own:  # never a name of the user's from the index: whoever has it there would run code
         return f'{lack}; next: the repository has it, name its folder: import = ["{own}"] below [kernels]'
     if spec.startswith("python:"):

@@ -304,7 +304,7 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             why = program_failures.of(ended, case.workload)
             raise NothingComparedError(
                 f"{why.program} fails on both sides: {why.reason}",
-                hint="what it launched before that is in the run; mend it, then compare again",
+                hint="what it launched before that is in the run; repair it, then compare again",
             )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):

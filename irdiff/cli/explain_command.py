@@ -192,7 +192,7 @@ class CaseStory:
         self.section(
             "timing", (f"{timing.gpu}: {timing_summary.in_words(timing)}" for timing in timings_of_case)
         )
-        self.section("each side alone, from the IR that enters that stage", self._alone(sides))
+        self.section("to compile each side alone, from the IR that enters this stage", self._alone(sides))
 
     def _facts(self) -> None:
         """What moved; all that is known of a case that compiles on one side alone."""
@@ -202,10 +202,10 @@ class CaseStory:
             facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved]
             unknown = unknown_facts(base, head).items()
             facts += [f"{name:28} not known at {side}" for name, side in unknown]
-            self.section("facts that moved", facts)
+            self.section("figures that moved", facts)
         else:
             facts = [f"{name:28} {value}" for name, value in facts_in_order(base or head).items()]
-            self.section(f"facts of {'base' if base else 'head'} alone", facts)
+            self.section(f"figures of {'base' if base else 'head'} alone", facts)
 
     def _heading(self) -> None:
         case, run = self.case, self.given.run
@@ -250,7 +250,7 @@ class CaseStory:
             options = attribution.step.options
             self.say(f"         {attribution.step.argument}" + (f" {{{options}}}" if options else ""))
         if origin.charged:
-            self.say("charged: " + ", ".join(component.value for component in origin.charged))
+            self.say("cause:   " + ", ".join(component.value for component in origin.charged))
         if origin.masked:
             self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
         if origin.note:
@@ -321,9 +321,9 @@ class CaseStory:
             python = sides.of(alone.side).toolchain.python if sides else "PYTHON"
             yield f"{alone.side}: {alone.command(python)}"
         words = commands.explain(self.given.call, self.case.id)
-        yield f"files:    {words} --save DIR"
+        yield f"save the files: {words} --save DIR"
         if not by_tools:
-            yield f"run here: {words} --exec {commands_of_sides[-1].side}"
+            yield f"run it now:     {words} --exec {commands_of_sides[-1].side}"
 
 
 def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:

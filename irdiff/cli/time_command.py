@@ -234,7 +234,7 @@ def _summary(results: TimingResults) -> Iterator[str]:
         if gpu.stopped:
             yield f"{name}: {gpu.stopped}"
         share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
-        yield f"{name}: {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it"
+        yield f"{name}: {gpu.wall_s:.0f} s, kernels ran {share:.0f} % of that time"
         if not gpu.trustworthy:
             why = ", ".join([*gpu.throttled, *(f"shared with {process}" for process in gpu.other_processes)])
             yield f"  NOT A PASS: the GPU was not fit to measure on: {why}"

@@ -341,7 +341,7 @@ class Rounds:
         return (
             f"determinism check: {len(whole)} of {counted(len(self.cases), 'changed case')}, at least one of "
             f"each change group, {'was' if len(whole) == 1 else 'were'} {how} again on each side with "
-            f"randomized addresses{more}: {self._outcome()}",
+            f"randomized addresses{more}. Result: {self._outcome()}",
             *(
                 f"could not check {name} for determinism: it ran out of time or memory, or its worker died"
                 for name in sorted(unanswered)

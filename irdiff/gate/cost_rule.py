@@ -17,7 +17,7 @@ def objection(rule: CostRule, case: Case, timings: Sequence[TimedCase]) -> Objec
     if rule.measured_only:
         return unknown("changed and not timed", needs_gpu=True)
     if case.expected is None:
-        return unknown("not timed, and nothing is expected of its time", needs_gpu=True)
+        return unknown("not timed, and irdiff made no prediction", needs_gpu=True)
     return _expected(case.expected)
 
 
@@ -30,7 +30,7 @@ def _expected(time: ExpectedTime) -> Objection | None:
         case Expected.FASTER:
             return unknown("not timed; likely faster, which proves nothing", needs_gpu=True)
         case Expected.UNKNOWN:
-            return unknown("not timed, and what to expect is not known", needs_gpu=True)
+            return unknown("not timed, and irdiff could not predict its time", needs_gpu=True)
 
 
 def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
@@ -47,8 +47,8 @@ def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
         if timed.speed in (Speed.SLOWER, Speed.FASTER):
             continue
         if not timed.enough or timed.high_percent > percent:
-            reason = f": {timed.note}" if timed.speed is Speed.UNCLEAR and timed.note else ""
-            return unknown(f"measured too roughly to say: {timed.interval}{reason}")
+            reason = f" ({timed.note})" if timed.speed is Speed.UNCLEAR and timed.note else ""
+            return unknown(f"measured {timed.interval}, too roughly to decide{reason}")
     return None
 
 

@@ -87,7 +87,11 @@ def _not_timed(run: Run, timed: tuple[CaseTiming, ...]) -> str:
 def _not_compared(run: Run) -> str:
     failing = sum(case.verdict in (Verdict.FAILING, Verdict.UNSUPPORTED) for case in run.cases)
     blind = sum(map(not_compared, run.cases))
-    parts = [f"{failing} that compile on neither side"] if failing else []
-    parts += [f"the code of {blind}"] if blind else []
+    parts = (
+        [f"{counted(failing, 'case')} that {'compiles' if failing == 1 else 'compile'} on neither side"]
+        if failing
+        else []
+    )
+    parts += [f"the code of {counted(blind, 'case')}"] if blind else []
     parts += edit_coverage.not_looked_at(run)
     return "; ".join(parts) or "nothing, as far as irdiff knows"

@@ -13,7 +13,7 @@ WRONG_OUTPUTS = "wrong outputs"
 _REASONS = 3
 _MAY_BE_UNSEEN = frozenset({Meaning.HAZARD, Meaning.ROUNDING})
 """A case that is not shown to compute the same may have one. What is intended is known from the edit."""
-_NOT_SHOWN = "not shown to compute the same (`irdiff explain` says why)"
+_NOT_SHOWN = "irdiff could not decide whether it computes the same (`irdiff explain` says why)"
 
 
 def objection(rule: MeaningRule, case: Case, timings: Sequence[TimedCase]) -> Objection | None:
@@ -38,7 +38,7 @@ def _from_code(
         is_open = meaning is Meaning.NOT_SHOWN and not meanings.isdisjoint(_MAY_BE_UNSEEN)
         settled = equal_on and rule.equal_outputs_settle
         return unknown(_NOT_SHOWN) if is_open and not settled else None
-    words = f"{meaning}: {'; '.join(dict.fromkeys(case.summary.reasons[:_REASONS]))}"
+    words = f"{meaning} ({'; '.join(dict.fromkeys(case.summary.reasons[:_REASONS]))})"
     if equal_on and not rule.equal_outputs_settle:
         words += f"; outputs were bitwise equal on {', '.join(equal_on)}"
     return violated(words, equal_outputs_on=equal_on if rule.equal_outputs_settle else ())

@@ -83,7 +83,7 @@ def _cure(rule: RuleOutcome, again: Again) -> str:
         return f"on a machine with the GPU: {commands.command('time', again.call)}"
     if all(finding.subject is SubjectKind.RUN for finding in blocking):
         return "compare what the rule selects, or let it be empty (may_be_empty)"
-    return f"mend it, or accept it: {_accepting(again, [rule.rule.id], '--issue', 'URL')}"
+    return f"repair it, or accept it: {_accepting(again, [rule.rule.id], '--issue', 'URL')}"
 
 
 def _next_step(outcome: Outcome, again: Again) -> str:
@@ -91,8 +91,9 @@ def _next_step(outcome: Outcome, again: Again) -> str:
     names = outcome.waiting
     groups = counted(len(names), "change group")
     if len(names) <= _MOST_NAMED:
-        return f"after a look at {groups}: {_accepting(again, names)}"
-    return f"after a look at {groups} ({', '.join(names[:_MOST_NAMED])}, …): {_accepting(again, ['review'])}"
+        return f"look at {groups}, then accept: {_accepting(again, names)}"
+    listed = ", ".join(names[:_MOST_NAMED])
+    return f"look at {groups} ({listed}, …), then accept: {_accepting(again, ['review'])}"
 
 
 def _accepting(again: Again, names: Sequence[str], *more: str) -> str:

@@ -106,7 +106,7 @@ def _verdict(rule: VerdictRule, case: Case, run: Run) -> Objection | None:
     if case.verdict is Verdict.FAILING and launch is not None and not launch.expected:
         return None  # the workload itself says that it does not compile for this target
     where = f", first in {case.origin.stage}" if case.origin else ""
-    return violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
+    return violated(f"{case.verdict}{where}" + (f" ({case.error})" if case.error else ""))
 
 
 def _by_target(cases: Sequence[Case]) -> dict[str, list[Case]]:

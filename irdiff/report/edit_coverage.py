@@ -107,7 +107,7 @@ def not_looked_at(run: Run) -> list[str]:
 
 
 def _not_reached(run: Run) -> list[str]:
-    """`no launch runs 2 new or changed functions: gemm, rope`: code that changed and was not compared."""
+    """`2 new or changed functions are run by no launch: gemm, rope`: what changed and was not compared."""
     idle, unread = _unreached(run)
     files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]
     unreached = (
@@ -115,8 +115,9 @@ def _not_reached(run: Run) -> list[str]:
         ("read", "changed file", files),
     )
     said = [
-        f"no launch {verb}s {counted(len(names), what)}: {first_few(names, _NAMED)}"
-        for verb, what, names in unreached
+        f"{counted(len(names), what)} {'is' if len(names) == 1 else 'are'} {participle} by no launch: "
+        f"{first_few(names, _NAMED)}"
+        for participle, what, names in unreached
         if names
     ]
     return [*said, *(["no case runs an edited line"] if no_line_ran(run) else [])]
@@ -149,7 +150,7 @@ def files_sentence(run: Run) -> str:
         which = "it" if len(run.reach.files) == 1 else f"{len(files)} of them"
         parts.append(f"{counted(run.reach.read_by, 'case')} {verb} {which}")
     if only_read:
-        parts.append(f"no launch compiles a function of {_names(only_read)}")
+        parts.append(f"read but not compiled: {_names(only_read)}")
     if idle:
         of_file: dict[str, list[str]] = {}
         for name, path in idle:
@@ -184,7 +185,7 @@ def lines_sentence(run: Run) -> str:
     if edited.unmeasured:
         parts.append(f"{counted(edited.unmeasured, 'case')} not counted: the compiler died")
     if edited.without_lines:
-        parts.append(f"not counted by line: {first_few(edited.without_lines, _SHOWN)}")
+        parts.append(f"without line coverage: {first_few(edited.without_lines, _SHOWN)}")
     return "; ".join(parts)
 
 

@@ -39,11 +39,11 @@ def _records(words: Collection[Expected]) -> str:
     by_record: dict[str, list[str]] = {}
     for word, record in RECORD.items():
         if word in words:
-            by_record.setdefault(record, []).append(f"`{word}`")
+            by_record.setdefault(record, []).append(f'"{word}"')
     if not by_record:
         return "`irdiff explain` says why for each case."
     said = "; ".join(f"{' or '.join(names)} {record}" for record, names in by_record.items())
-    return f"How often this was right in {EVIDENCE}: {said}."
+    return f"On {EVIDENCE}, {said}."
 
 
 def likely(run: Run, measured: Collection[str] = ()) -> Sequence[LikelyRow]:
@@ -59,7 +59,7 @@ def of_case(case: Case) -> Iterator[str]:
     if case.expected is not None:
         yield f"{case.expected.expected}: {case.expected.why}"
         if record := RECORD.get(case.expected.expected):
-            yield f"in {EVIDENCE}, this prediction {record}"
+            yield f"on {EVIDENCE}, this prediction {record}"
 
 
 def _not_measured(run: Run, measured: Collection[str]) -> Iterator[tuple[Case, ExpectedTime]]:

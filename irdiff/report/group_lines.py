@@ -65,14 +65,15 @@ def lines(
     timing: TimingSummary | None,
 ) -> Iterator[GroupLine]:
     cases = {case.id: case for case in run.cases}
-    headings = {edit.groups[0].id: edit.words for edit in edits}
+    of_files = {edit.groups[0].id: edit.words for edit in edits}
+    others = {edit.groups[0].id: _others(edit) for edit in edits if any(of_files.values())}
     for place, named in enumerate(groups[: limits.groups]):
         group, smallest = named.group, cases[named.group.representative]
         count = len(group.members)
-        heading = headings.get(group.id, "")
+        heading = of_files.get(group.id, "")
         yield GroupLine(
             **vars(named),
-            edit=heading,
+            edit=heading or others.get(group.id, ""),
             loud=phrases.is_loud(group),
             targets=phrases.members_by_target(group, cases),
             divergence=group.pass_name or group.origin_stage,
@@ -91,6 +92,11 @@ def lines(
             commands=tuple(commands.story(call, named.short, smallest)),
             measured=timing.gravest(group.members) if timing else "",
         )
+
+
+def _others(edit: DistinctEdit) -> str:
+    """Stands above groups of no edited file, so that they do not seem to belong to the edit before them."""
+    return f"no edited kernel: {counted(sum(len(group.members) for group in edit.groups), 'case')}"
 
 
 def heading(edits: int, groups: int) -> str:

@@ -44,8 +44,10 @@ def of(run: Run, edits: Sequence[DistinctEdit] | None = None, timed: str = "") -
     compared = run.summary.compared
     sentences = _failed_programs(run)
     for cases, words in _broken(broken):
-        all_cases = counted(compared + len(broken), "case")
-        sentences.append(f"{len(cases)} of {all_cases} {words}{_where(cases, run)}.")
+        compiled_at_base = counted(compared + len(broken), "case")
+        sentences.append(
+            f"{len(cases)} of {compiled_at_base} that compiled at base {words}{_where(cases, run)}."
+        )
     if new := [case for case in run.cases if conclusion.is_new_and_fails(case) and not failed_program(case)]:
         verb = "does" if len(new) == 1 else "do"
         sentences.append(f"{counted(len(new), 'new case')} {verb} not compile{_where(new, run)}.")
@@ -94,11 +96,11 @@ def _meaning(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
         others = f", and {len(hazards) - 1} more" if len(hazards) > 1 else ""
         yield f"{counted(len(hazards), 'hazard')}: {first}{others}."
     yield from _intended(run, edits)
-    unproved = sum(case.summary.severity == ReportClass.NOT_SHOWN for case in run.cases if case.summary)
-    if unproved:
-        verb = "is" if unproved == 1 else "are"
-        yield f"{counted(unproved, 'case')} {verb} not shown to compute the same."
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
+    undecided = sum(case.summary.severity == ReportClass.NOT_SHOWN for case in changed if case.summary)
+    if undecided:
+        compute = "it computes" if undecided == 1 else "they compute"
+        yield f"for {counted(undecided, 'case')} irdiff could not decide whether {compute} the same."
     if changed and all(case.summary and case.summary.severity == ReportClass.SAME for case in changed):
         yield f"{'It is' if len(changed) == 1 else 'All of them are'} proved to compute the same."
 
@@ -116,7 +118,13 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
     if first:
         titles = (short_titles.of(group, cases).clauses[0].replace("`", "") for group in first)
         words = list(dict.fromkeys(shortened(title, _TITLE) for title in titles))
-        yield f"{which} may change results, as intended: {first_few(words, _SHOWN)}."
+        verb, plural = (
+            ("asks", "ask")
+            if noun == "edit"
+            else ("comes from an edit that asks", "come from edits that ask")
+        )
+        asks = verb if len(first) == 1 else plural
+        yield f"{which} {asks} for other results or another launch: {first_few(words, _SHOWN)}."
     if choices:
         count = sum(len(group.members) for group in choices)
         whose = "its autotuner has" if count == 1 else "their autotuners have"
@@ -224,7 +232,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
     if len(counts) <= _SHOWN:
         return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
-    return f", in {len(counts)} passes and stages, most often in {name} ({most})"
+    return f", by {len(counts)} passes and stages, most often by {name} ({most})"
 
 
 def divergence(case: Case) -> str:

@@ -1,8 +1,9 @@
 """What moved up and down: each statistic over the changed cases of a target. Pure.
 
-Whether a move costs time is not said here: registers and code size did not tell (`reports/samples/cost-record.md`). Totals
-are of the affected cases, those in which the statistic moved, and beside them of all changed cases. Quantiles
-are of the relative change over all compared cases; one whose code is the same counts as 0.
+Whether a move costs time is not said here: registers and code size did not tell
+(`reports/samples/cost-record.md`). Totals are over the affected cases, those in which the statistic moved,
+and also over all changed cases. Quantiles are of the relative change over all compared cases; one whose code
+is the same counts as 0.
 
 A case is an *outlier* where spills moved, or another statistic moved by a tenth or more and lies beyond the
 far fences of its target: three interquartile ranges outside the quartiles (Tukey, "Exploratory Data

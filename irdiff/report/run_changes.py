@@ -152,11 +152,14 @@ def _notes(old: Run, new: Run) -> list[str]:
     notes = []
     for name, ours, theirs in (("base", old.base, new.base), ("head", old.head, new.head)):
         if ours.digest != theirs.digest:
-            notes.append(f"{name} is another toolchain: {phrases.side(ours)} → {phrases.side(theirs)}")
+            digests = f"{ours.digest[:12]} → {theirs.digest[:12]}"
+            notes.append(
+                f"{name} is another toolchain: {phrases.side(ours)} → {phrases.side(theirs)} ({digests})"
+            )
         if ours.corpus != theirs.corpus:
-            notes.append(f"the kernels of {name} are others")
+            notes.append(f"{name} has other kernels")
     if old.normalizer_version != new.normalizer_version:
-        notes.append("other normalizers read the texts: groups and edits may have other ids for that alone")
+        notes.append("the rules of normalization differ: groups may have other ids for this reason alone")
     if old.irdiff_version != new.irdiff_version:
         notes.append(f"made by irdiff {old.irdiff_version} and {new.irdiff_version}")
     return notes

@@ -43,7 +43,7 @@ _UP = "█"
 _GAP = "  "
 _LIMITS = replace(LISTED, unfolded=0, others=12)
 _COMMANDS = {
-    "explain": "explain it",
+    "explain": "explain group 1",
     "diff": "show its lines",
     "report": "write a page",
     "compare": "compare it again",
@@ -142,13 +142,15 @@ def _timed(shown: RunView) -> Iterator[Text]:
     likely = (
         _case(case.case_id, _BAD if "slower" in case.words else _GOOD, case.words) for case in shown.likely
     )
-    yield from _section("time likely to move, not measured", likely, shown.likely.more, "case")
+    yield from _section("time likely to move (simulated, not measured)", likely, shown.likely.more, "case")
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
-    yield from tables.heading(f"figures that moved, in how many cases ({_UP}: the share that went up)")
+    yield from tables.heading(
+        f"figures that moved: in how many cases ({_UP}: the share of them that went up)"
+    )
     names = [[Text(statistic.name), _bar(statistic)] for statistic in shown.statistics]
     columns = _columns("", "", *shown.moved_targets)
     cells = [[Text(cell.words if cell else "") for cell in statistic.cells] for statistic in shown.statistics]
@@ -161,7 +163,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     yield from tables.lines(columns, rows, width)
     farthest = [(statistic.name, statistic.farthest) for statistic in shown.statistics if statistic.farthest]
     far = [(Text(name), _line(f"{move.case_id} {move.words}")) for name, move in farthest]
-    yield from tables.lines(_columns("farthest", ""), far, None) if far else ()
+    yield from tables.lines(_columns("largest move", ""), far, None) if far else ()
 
 
 def _bar(statistic: StatisticRow) -> Text:
@@ -173,7 +175,7 @@ def _bar(statistic: StatisticRow) -> Text:
 def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.groups:
         return
-    yield from tables.heading(shown.group_heading)
+    yield from tables.heading(f"{shown.group_heading}: number, cases, what changed, where it began")
     room = min(width or _WIDE, _WIDE)
     risk = ""
     for line in shown.groups:
@@ -186,8 +188,14 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:
         yield _said(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
+    partly = next((line for line in shown.groups if line.is_partly_risky), None)
+    if partly:
+        risky, count = partly.short_title.risky, len(partly.group.members)
+        yield _said(
+            f"{risky}/{count}: {partly.group.severity} in {risky} of the {count} cases of the group", _DIM
+        )
     if any(line.short_title.risky for line in shown.groups):
-        yield _said(f"N/M: so in N of M cases; why: {shown.why}", _DIM)
+        yield _said(f"why: {shown.why}", _DIM)
 
 
 def _group(line: GroupLine, room: int, *, is_aligned: bool) -> Text:
@@ -217,7 +225,7 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     yield from _bump(shown)
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
-        yield from _section("blast radius: changed of compared, and of each stage", table)
+        yield from _section("blast radius: changed / compared cases, in all and by stage", table)
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
@@ -244,5 +252,8 @@ def _bump(shown: RunView) -> Iterator[Text]:
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
     yield Text()
     yield _line(f"run folder: {folder}", _DIM)
+    labels = dict(_COMMANDS)
+    if shown.groups:
+        labels["explain"] = f"explain group {shown.groups[0].number}"
     for command in shown.commands:
-        yield _line(f"{_COMMANDS.get(command.split()[1], 'fetch the run'):<{_LABEL}}{command}", _DIM)
+        yield _line(f"{labels.get(command.split()[1], 'fetch the run'):<{_LABEL}}{command}", _DIM)

@@ -33,7 +33,7 @@ def expecting(word):
         (Expected.NO_CHANGE, []),
         (Expected.SLOWER, [(Certainty.VIOLATED, "not timed, and likely slower: the reason")]),
         (Expected.FASTER, [(Certainty.UNKNOWN, "not timed; likely faster, which proves nothing")]),
-        (Expected.UNKNOWN, [(Certainty.UNKNOWN, "not timed, and what to expect is not known")]),
+        (Expected.UNKNOWN, [(Certainty.UNKNOWN, "not timed, and irdiff could not predict its time")]),
     ],
 )
 def test_what_is_not_timed_holds_only_where_no_change_is_expected(word, objections):
