@@ -250,7 +250,7 @@ class CaseStory:
             options = attribution.step.options
             self.say(f"         {attribution.step.argument}" + (f" {{{options}}}" if options else ""))
         if origin.charged:
-            self.say("cause:   " + ", ".join(component.value for component in origin.charged))
+            self.say("cause:   " + phrases.components(origin.charged))
         if origin.masked:
             self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
         if origin.note:

@@ -195,7 +195,7 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
     for alike in shared:
         words = _words(alike, in_all=len(alike) == cases_count)
         if alike[0].subject in subjects:
-            words = words.replace(alike[0].subject, "others", 1)
+            words = words.replace(alike[0].subject, "elsewhere", 1)
         subjects.add(alike[0].subject)
         if len(alike) < cases_count:
             words = _of_some(words, f"in {len(alike)} of {cases_count} cases", alike[0].kind)

@@ -80,7 +80,7 @@ def lines(
             origin=phrases.place(group.origin_stage, group.pass_name),
             reasons=tuple(repeats_counted(group.reasons)),
             witness=witnesses.of(smallest),
-            charged="" if heading else ", ".join(component.value for component in group.charged),
+            charged="" if heading else phrases.components(group.charged),
             alike=f"{group.similarity:.0%} similar" if count > 1 and group.similarity < 1 else "",
             smallest=smallest,
             css_class=families.css_class(smallest),

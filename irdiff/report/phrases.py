@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from irdiff.backends.statistic import value_of
 from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
-from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
+from irdiff.model import Case, ChangeGroup, Component, Fact, Radius, Revision, Run, Verdict
 from irdiff.resolve import settings
 
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
@@ -75,6 +75,14 @@ def _compiler(revision: Revision) -> str:
 def place(stage: str, pass_name: str | None) -> str:
     """`ttgir`, or `ttgir: the-pass` where the pass is known."""
     return f"{stage}: {pass_name}" if pass_name else stage
+
+
+def components(charged: Iterable[Component]) -> str:
+    """`llvm codegen, ptxas`"""
+    return ", ".join(
+        "parts that irdiff could not separate" if part is Component.NOT_SEPARABLE else part.value
+        for part in charged
+    )
 
 
 def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
