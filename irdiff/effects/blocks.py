@@ -111,14 +111,17 @@ def _turned(base: _Blocks, head: _Blocks) -> set[str]:
 
 
 def _looks(blocks: _Blocks) -> dict[str, tuple[int, ...]]:
-    """Of each block: what leads to and from it, the nearest first, and its effects."""
+    """Of each block: what leads to and from it, the nearest first, its effects, and all its operations."""
     sources: dict[str, list[str]] = {label: [] for label in blocks}
     for label, block in blocks.items():
         for each in block.targets:
             sources[each].append(label)
     now = {label: hash((block.exit, len(block.targets))) for label, block in blocks.items()}
     found: dict[str, tuple[int, ...]] = {
-        label: (hash(tuple(effect[:2] for each in block.instructions if (effect := each.operation.effect))),)
+        label: (
+            hash(tuple(effect[:2] for each in block.instructions if (effect := each.operation.effect))),
+            hash(tuple(sorted(each.operation.word for each in block.instructions))),
+        )
         for label, block in blocks.items()
     }
     for _ in range(_NEAR):

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irdiff.effects import order, pairs, predicates, rounding, separation, synchronization, ways
+from irdiff.effects.nearness import Likeness
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
-from irdiff.effects.samples import Likeness, Samples
+from irdiff.effects.samples import Samples
 from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
@@ -75,7 +76,7 @@ class Differences:
 
     def similarity(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
-        return self._samples.compare(base, head, rounding.formats(self._values, base, head))
+        return self._samples.compare(base, head)
 
     @functools.cached_property
     def uses(self) -> set[Likeness]:
@@ -277,7 +278,7 @@ class Differences:
 
     def _of_roots(self, facet: _Facet, roots: Sequence[Root]) -> Iterator[Difference]:
         is_place = facet.is_address or facet.is_guard
-        if not is_place and all(self._is_rounding(root) for root in roots):
+        if not is_place and all(self._roots.is_rounding(root) for root in roots):
             for root in roots:
                 kind, ours, theirs = rounding.kind_of(self._values, self.shared, root.base, root.head)
                 witness = self._witnesses.of_values(root.base, root.head)
@@ -299,10 +300,6 @@ class Differences:
         is_equal = all(each.similarity is Likeness.EQUAL for each in roots)
         why = "equal in every sample, but not proved equal" if is_equal else "not proved equal"
         yield NotShown(reason=f"another expression computes the {facet.noun}: {why}", witness=witness)
-
-    def _is_rounding(self, root: Root) -> bool:
-        is_float = bool(rounding.formats(self._values, root.base, root.head))
-        return root.similarity is Likeness.NEAR or (root.similarity is Likeness.EQUAL and is_float)
 
     def _of_waiting(self, root: Root) -> Difference | None:
         """Of one operation that waits differently for what it reads."""
@@ -333,8 +330,8 @@ class Differences:
             fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
             if fixed and fixed[0] != fixed[1] == 1:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
-        if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not any(
-            rounding.formats(self._values, each) for each in (facet.base, facet.head)
+        if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not rounding.has_floats(
+            self._values, facet.base, facet.head
         ):
             return True
         root = roots[0]

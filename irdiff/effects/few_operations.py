@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from irdiff.effects import rounding
 from irdiff.effects.difference import Difference, Differences
+from irdiff.effects.nearness import Likeness
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import NumberedFunction
-from irdiff.effects.samples import Likeness
 from irdiff.effects.witnesses import Witnesses, code
 from irdiff.ir.program import Graph, Instruction, Operation, Slot
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding

@@ -1,8 +1,8 @@
 """What instructions compute of bits: floating-point operations and the integer ones that `Values` has no rule
 for, of PTX, LLVM IR and AMD assembly. Pure.
 
-Used to try values on samples, never to prove: a double stands for every format, so results are near, not
-exact.
+Used to try values on samples, never to prove: each result is rounded to its format, to nearest, whatever the
+operation says, and its computation says by how much it may be off.
 """
 
 from __future__ import annotations
@@ -10,17 +10,55 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import random
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 Bits = int | float | tuple["Bits", ...]
 """Of a register; a float for a literal whose format the instruction decides; the parts of a vector."""
 Function = Callable[..., Bits]
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
-_SIZES = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+SIZES = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 _LLVM_TYPES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 _TYPE = r"(b?f16|f32|f64)"
+ERRORS: Mapping[str, float] = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-22, "f64": 2.0**-51}
+"""By what a result of each format may be off, as a part of it: rounded to nearest or not, or approximated."""
+SMALLEST: Mapping[str, float] = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+"""What is added to an error: less than the smallest normal number may be flushed to zero (not in f16)."""
+_COARSE: Mapping[str, float] = {"tanh": 2.0**-10, "sin": 2.0**-18, "cos": 2.0**-18, "sin_of_turns": 2.0**-16,
+                                "cos_of_turns": 2.0**-16}  # fmt: skip
+"""Approximations that are less exact."""
+_EXACT = frozenset(
+    {"neg", "fneg", "abs", "fabs", "floor", "ceil", "trunc", "rndne", "rint", "nearbyint", "copysign", "med3",
+     "max", "maxnum", "maximum", "min", "minnum", "minimum", "canonicalize", "max_magnitude"}
+)  # fmt: skip
+
+
+class Computation(NamedTuple):
+    """What an operation computes."""
+
+    function: Function
+    formats: tuple[str, ...] = ()
+    """Of the floats that are its result, from the lowest bits on; empty for integers and truths."""
+    error: float = 0.0
+    """By what the result may be off, as a part of it."""
+
+    def disturbed(self, result: Bits, dice: random.Random) -> Bits:
+        """Another result that the operation might have as well."""
+        if not self.error:
+            return result
+        size = SIZES[self.formats[0]]
+        whole = to_int(result, size * len(self.formats))
+        floats = [decode(kind, whole >> size * n & (1 << size) - 1) for n, kind in enumerate(self.formats)]
+        parts = [
+            encode(
+                kind, value * (1 + self.error * dice.uniform(-1, 1)) + SMALLEST[kind] * dice.uniform(-1, 1)
+            )
+            for kind, value in zip(self.formats, floats, strict=True)
+        ]
+        return sum(part << size * n for n, part in enumerate(parts))
 
 
 def to_int(bits: Bits, width: int = 32) -> int:
@@ -33,10 +71,10 @@ def to_int(bits: Bits, width: int = 32) -> int:
 def decode(kind: str, bits: Bits) -> float:
     if isinstance(bits, float):
         return bits
-    value = to_int(bits, _SIZES[kind])
+    value = to_int(bits, SIZES[kind])
     if kind == "bf16":
         kind, value = "f32", value << 16
-    return float(struct.unpack(_FORMATS[kind], value.to_bytes(_SIZES[kind] // 8, "little"))[0])
+    return float(struct.unpack(_FORMATS[kind], value.to_bytes(SIZES[kind] // 8, "little"))[0])
 
 
 def encode(kind: str, value: float) -> int:
@@ -51,28 +89,6 @@ def encode(kind: str, value: float) -> int:
     except OverflowError:
         raw = struct.pack(_FORMATS[kind], math.copysign(math.inf, value))
     return int.from_bytes(raw, "little")
-
-
-def are_near(kinds: Sequence[str], one: Bits, other: Bits) -> bool:
-    """Whether two results are the same up to rounding in one of these formats."""
-    return any(_near(kind, one, other) for kind in kinds)
-
-
-def _near(kind: str, one: Bits, other: Bits) -> bool:
-    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        return all(_near(kind, a, b) for a, b in zip(one, other, strict=True))
-    size = 32 if kind in ("f16", "bf16") else _SIZES[kind]
-    ours, theirs = to_int(one, size), to_int(other, size)
-    for shift in range(0, size, _SIZES[kind]):
-        a, b = (decode(kind, each >> shift & (1 << _SIZES[kind]) - 1) for each in (ours, theirs))
-        bound = {"f16": 0.02, "bf16": 0.06}.get(kind, 2e-3)
-        if (
-            a != b
-            and not (math.isnan(a) and math.isnan(b))
-            and not abs(a - b) <= bound * max(abs(a), abs(b), 0.05)
-        ):
-            return False
-    return True
 
 
 def _safe(function: Callable[..., float]) -> Callable[..., float]:
@@ -98,13 +114,17 @@ _REAL: Mapping[str, Callable[..., float]] = {
         ("neg fneg", operator.neg), ("abs fabs", abs), ("rcp", lambda a: _divided(1.0, a)),
         ("sqrt", math.sqrt), ("rsqrt rsq", lambda a: 1 / math.sqrt(a)), ("ex2 exp exp2", lambda a: 2.0**a),
         ("lg2 log log2", math.log2),
-        ("sin", math.sin), ("cos", math.cos), ("tanh", math.tanh), ("floor", math.floor), ("ceil", math.ceil),
+        ("sin", math.sin), ("cos", math.cos), ("sin_of_turns", lambda a: math.sin(math.tau * a)),
+        ("cos_of_turns", lambda a: math.cos(math.tau * a)),
+        ("exp_e", math.exp), ("log_e", math.log), ("log10", math.log10),
+        ("tanh", math.tanh), ("floor", math.floor), ("ceil", math.ceil),
         ("trunc", math.trunc), ("rndne rint nearbyint", round), ("copysign", math.copysign),
         ("fract", lambda a: a - math.floor(a)), ("med3", lambda *parts: sorted(parts)[1]),
         ("max maxnum maximum", lambda *parts: max(p for p in parts if not math.isnan(p))),
         ("min minnum minimum", lambda *parts: min(p for p in parts if not math.isnan(p))),
         ("div_fmas", lambda a, b, c, *_: a * b + c), ("div_fixup", lambda _, b, a: _divided(a, b)),
         ("canonicalize", lambda a: a),
+        ("max_magnitude", lambda a, b: max(abs(a), abs(b)) * math.copysign(1, a) * math.copysign(1, b)),
     )
     for name in names.split()
 }  # fmt: skip
@@ -120,28 +140,17 @@ _UNORDERED = re.compile(r"u(eq|ne|lt|le|gt|ge)$|(eq|ne|lt|le|gt|ge)u$|n(eq|lt|le
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def function_of(name: str) -> Function | None:
+def computation(name: str) -> Computation | None:
     """Of an operation by its name; None where nothing here says what it computes."""
     if name in _TRUTHS:
-        return _TRUTHS[name]
+        return Computation(_TRUTHS[name])
     for rule in (_of_amd, _of_llvm, _of_ptx):
         if found := rule(name):
             return found
     return None
 
 
-@functools.lru_cache(maxsize=1 << 12)
-def formats_of(name: str) -> tuple[str, ...]:
-    """The formats that a result of this operation may have."""
-    found = [
-        _LLVM_TYPES.get(each, each)
-        for each in re.findall(rf"(?<![a-z0-9]){_TYPE}|half|bfloat|float|double", name)
-    ]
-    words = [_LLVM_TYPES.get(each, each) for each in re.findall(r"\b(?:half|bfloat|float|double)\b", name)]
-    return tuple(dict.fromkeys([*filter(None, found), *words]))
-
-
-def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Function | None:
+def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Computation | None:
     function = _REAL.get(word)
     if function is None:
         return None
@@ -152,10 +161,14 @@ def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Function | None:
             values[place] = -values[place]
         return encode(kind, function(*values))
 
-    return computed
+    return Computation(computed, (kind,), _error(word, kind))
 
 
-def _compared(order: str, kind: str, true: int = 1) -> Function | None:
+def _error(word: str, kind: str) -> float:
+    return 0.0 if word in _EXACT else max(ERRORS[kind], _COARSE.get(word, 0.0))
+
+
+def _compared(order: str, kind: str, true: int = 1) -> Computation | None:
     found = _UNORDERED.match(order)
     name = next(filter(None, found.groups())) if found else order.removeprefix("o")
     function = _ORDERS.get(name)
@@ -169,20 +182,22 @@ def _compared(order: str, kind: str, true: int = 1) -> Function | None:
             return true * bool(found)
         return true * (function(a, b) != is_negated)
 
-    return computed
+    return Computation(computed)
 
 
-def _halves(function: Function, size: int) -> Function:
+def _halves(own: Computation) -> Computation:
+    size = SIZES[own.formats[0]]
+
     def computed(*parts: Bits) -> Bits:
-        rows = [
+        halves = [
             [to_int(part, 2 * size) >> place * size & (1 << size) - 1 for part in parts] for place in (0, 1)
         ]
-        return to_int(tuple(function(*row) for row in rows), 2 * size)
+        return to_int(tuple(own.function(*half) for half in halves), 2 * size)
 
-    return computed
+    return Computation(computed, own.formats * 2, own.error)
 
 
-def _dot(target: str, source: str) -> Function:
+def _dot(target: str, source: str) -> Computation:
     """Of two pairs, and what is added."""
 
     def computed(one: Bits, other: Bits, added: Bits, *_: Bits) -> Bits:
@@ -190,58 +205,87 @@ def _dot(target: str, source: str) -> Function:
         halves = [[decode(source, each >> shift & 0xFFFF) for each in pairs] for shift in (0, 16)]
         return encode(target, sum(a * b for a, b in halves) + decode(target, added))
 
-    return computed
+    return Computation(computed, (target,), ERRORS[target])
 
 
-def _pair(own: Function, *, is_high_first: bool) -> Function:
+def _pair(own: Computation | None, *, is_high_first: bool) -> Computation | None:
+    if own is None:
+        return None
+    function = own.function
+
     def computed(one: Bits, other: Bits) -> Bits:
         low, high = (other, one) if is_high_first else (one, other)
-        return to_int((own(low), own(high)))
+        return to_int((function(low), function(high)))
 
-    return computed
+    return Computation(computed, own.formats * 2, own.error)
 
 
-def _converted(target: str, source: str) -> Function | None:
-    """Between two formats, or integers as `s32`, `u8`."""
+def _converted(target: str, source: str, whole: Callable[[float], float] | None = None) -> Computation | None:
+    """Between two formats, or integers as `s32`, `u8`; whole: how it is rounded to an integer, if it is."""
+    is_float = target in SIZES
 
     def computed(bits: Bits) -> Bits:
-        if source in _SIZES:
+        if source in SIZES:
             value = decode(source, bits)
         else:
             width = int(source[1:])
             value = float(
                 to_int(bits, width) - (to_int(bits, width) >> width - 1 << width if source[0] == "s" else 0)
             )
-        if target in _SIZES:
-            return encode(target, value)
-        return int(value) & (1 << int(target[1:])) - 1 if math.isfinite(value) else 0
+        value = float(whole(value)) if whole and math.isfinite(value) else value
+        return encode(target, value) if is_float else _limited(target, value)
 
-    return computed
+    is_wider = source in SIZES and SIZES[source] < SIZES.get(target, 0)
+    error = 0.0 if whole or is_wider or not is_float else ERRORS[target]
+    return Computation(computed, (target,) if is_float else (), error)
 
 
-def _of_ptx(name: str) -> Function | None:
+def _limited(kind: str, value: float) -> int:
+    """An integer, or the least or greatest that there is."""
+    width, is_signed = int(kind[1:]), kind[0] == "s"
+    least, most = (-(1 << width - 1), (1 << width - 1) - 1) if is_signed else (0, (1 << width) - 1)
+    number = 0 if math.isnan(value) else int(max(least, min(most, value)))
+    return number & (1 << width) - 1
+
+
+_WHOLE: Mapping[str, Callable[[float], float]] = {
+    "rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil,
+}  # fmt: skip
+_PLAIN = re.compile(r"r[nzmp]i?|rna|ftz|approx|full|NaN|b?f16(x2)?|f32|f64|[su]\d+")
+"""Modifiers of PTX that change no more of a result than how exact it is."""
+
+
+def _of_ptx(name: str) -> Computation | None:
     word, *rest = name.split(".")
     if not rest:
         return None
     last = rest[-1]
-    if word == "cvt":
-        found = re.findall(r"\.(b?f16x2|b?f16|f32|f64|[su]\d+)(?=\.|$)", name)
-        if len(found) == 2 and found[0].endswith("x2"):
-            own = _converted(found[0][:-2], found[1])
-            return _pair(own, is_high_first=True) if own else None
-        return _converted(*found) if len(found) == 2 else None
-    if word in ("setp", "set") and last in _SIZES and len(rest) < 4 and word == "setp":
-        return _compared(rest[0], last)
-    if last.endswith("x2") and (own := _real(word, last[:-2])) and last[:-2] in _SIZES:
-        return _halves(own, _SIZES[last[:-2]])
-    if rest[-2:-1] == ["f32"] and last in ("f16", "bf16"):
-        return _mixed(word, last)
-    if last in _SIZES:
-        return _real(word, last)
+    if word == "setp":
+        return _compared(rest[0], last) if last in SIZES and {*rest[1:-1]} <= {"ftz"} else None
+    if word == "max" and rest[-3:] == ["xorsign", "abs", last] and last in SIZES:
+        return _real("max_magnitude", last)
+    if last in SIZES or last.removesuffix("x2") in SIZES or word == "cvt":
+        return _float_of_ptx(word, rest) if all(map(_PLAIN.fullmatch, rest)) else None
     return _integer(word, rest)
 
 
-def _mixed(word: str, source: str) -> Function | None:
+def _float_of_ptx(word: str, rest: Sequence[str]) -> Computation | None:
+    last = rest[-1]
+    if word == "cvt":
+        kinds = [each for each in rest if re.fullmatch(r"b?f16(x2)?|f32|f64|[su]\d+", each)]
+        if len(kinds) != 2:
+            return None
+        target, source = kinds
+        if target.endswith("x2"):
+            return _pair(_converted(target[:-2], source), is_high_first=True)
+        return _converted(target, source, next((_WHOLE[each] for each in rest if each in _WHOLE), None))
+    if last.endswith("x2"):
+        own = _real(word, last[:-2])
+        return _halves(own) if own else None
+    return _mixed(word, last) if rest[-2:-1] == ["f32"] and last in ("f16", "bf16") else _real(word, last)
+
+
+def _mixed(word: str, source: str) -> Computation | None:
     """All but the last operand have the smaller format (PTX ISA, "Mixed Precision Floating-Point")."""
     function = _REAL.get(word)
 
@@ -249,10 +293,11 @@ def _mixed(word: str, source: str) -> Function | None:
         *others, last = parts
         return encode("f32", function(*(decode(source, each) for each in others), decode("f32", last)))  # type: ignore[misc]
 
-    return computed if function and word in ("add", "sub", "fma") else None
+    is_mixed = function and word in ("add", "sub", "fma")
+    return Computation(computed, ("f32",), ERRORS["f32"]) if is_mixed else None
 
 
-def _integer(word: str, rest: Sequence[str]) -> Function | None:
+def _integer(word: str, rest: Sequence[str]) -> Computation | None:
     if not re.fullmatch(r"[subp]\w*\d+", rest[-1]) or not rest[-1][1:].isdigit():
         return None
     width, is_signed = int(rest[-1][1:]), rest[-1][0] == "s"
@@ -270,9 +315,9 @@ def _integer(word: str, rest: Sequence[str]) -> Function | None:
         "prmt": lambda a, b, c: _permuted(to_int(a) | to_int(b) << 32, to_int(c)),
     }  # fmt: skip
     if word == "mul" and "hi" in rest:
-        return lambda a, b: number(a) * number(b) >> width & (1 << width) - 1
+        return Computation(lambda a, b: number(a) * number(b) >> width & (1 << width) - 1)
     found = functions.get(word)
-    return found and (lambda *parts: found(*parts) & (1 << width) - 1)
+    return Computation(lambda *parts: found(*parts) & (1 << width) - 1) if found else None
 
 
 def _by_table(table: int, *parts: int) -> int:
@@ -298,29 +343,30 @@ _AMD_CONVERT = re.compile(r"v_cvt_(b?f16|f32|f64|[iu](?:32|16))_(b?f16|f32|f64|[
 _LANES_ON = (1 << 64) - 1
 
 
-def _of_amd(name: str) -> Function | None:
+def _of_amd(name: str) -> Computation | None:
     if found := re.match(rf"v_cmp_(\w+?)_{_TYPE}$", name):
         return _compared(found[1], found[2], _LANES_ON)
     if found := _AMD_CONVERT.match(name):
         return _converted(found[1].replace("i", "s"), found[2].replace("i", "s"))
     if found := re.match(r"v_cvt_pk(?:rtz)?_(b?f16)_f32$", name):
-        own = _converted(found[1], "f32")
-        return _pair(own, is_high_first=False) if own else None
+        return _pair(_converted(found[1], "f32"), is_high_first=False)
     if found := re.match(r"v_(?:ldexp|div_scale)_(f32|f64)$", name):
         kind = found[1]
         if "ldexp" in name:
-            return lambda a, n: encode(kind, decode(kind, a) * 2.0 ** _signed(to_int(n)))
-        return lambda a, *_: (a, 0)
+            return Computation(
+                lambda a, n: encode(kind, decode(kind, a) * 2.0 ** _signed(to_int(n))), (kind,)
+            )
+        return Computation(lambda a, *_: (a, 0))
     if name == "v_perm_b32":
-        return lambda a, b, c: _bytes_of(to_int(b) | to_int(a) << 32, to_int(c))
+        return Computation(lambda a, b, c: _bytes_of(to_int(b) | to_int(a) << 32, to_int(c)))
     if not (found := _AMD.match(name)):
         return None
     packed, word, kind, signs = found.groups()
     places = [int(each[0]) - 1 for each in signs.split()]
     if word == "add" and places:  # both have a sign
         places = [0, 1]
-    own = _real(word, kind, places)
-    return _halves(own, _SIZES[kind]) if packed and own else own
+    own = _real(f"{word}_of_turns" if word in ("sin", "cos") else word, kind, places)
+    return _halves(own) if packed and own else own
 
 
 def _signed(value: int) -> int:
@@ -335,7 +381,11 @@ def _bytes_of(whole: int, chosen: int) -> int:
     )
 
 
-def _of_llvm(name: str) -> Function | None:
+_NATURAL = {"llvm.exp": "exp_e", "llvm.log": "log_e", "llvm.log10": "log10",
+            "llvm.amdgcn.sin": "sin_of_turns", "llvm.amdgcn.cos": "cos_of_turns"}  # fmt: skip
+
+
+def _of_llvm(name: str) -> Computation | None:
     word, *rest = name.split()
     if (
         word in ("fptrunc", "fpext", "sitofp", "uitofp", "fptosi", "fptoui")
@@ -344,13 +394,13 @@ def _of_llvm(name: str) -> Function | None:
     ):
         sign = "s" if "s" in word[:1] + word[-2:-1] else "u"
         kinds = [_LLVM_TYPES.get(each) or sign + each[1:] for each in (rest[2], rest[0])]
-        return _converted(*kinds) if all(k in _SIZES or k[1:].isdigit() for k in kinds) else None
+        return _converted(kinds[0], kinds[1]) if all(k in SIZES or k[1:].isdigit() for k in kinds) else None
     if word in ("fadd", "fsub", "fmul", "fdiv", "fneg") and rest and rest[0] in _LLVM_TYPES:
         return _real(word, _LLVM_TYPES[rest[0]])
     if word == "fcmp" and len(rest) > 1 and rest[1] in _LLVM_TYPES:
         return _compared(rest[0], _LLVM_TYPES[rest[1]])
-    if found := re.match(rf"llvm\.(?:nvvm\.|amdgcn\.)?(\w+?)(?:\.(?:approx|full|rn|ftz))*\.{_TYPE}$", word):
-        return _real(found[1], found[2])
+    if found := re.match(rf"(llvm\.(?:nvvm\.|amdgcn\.)?(\w+?))(?:\.(?:approx|full|rn|ftz))*\.{_TYPE}$", word):
+        return _real(_NATURAL.get(found[1], found[2]), found[3])
     if found := re.match(r"llvm\.amdgcn\.fdot2\.(f32|b?f16)\.(b?f16)$", word):
         return _dot(found[1], found[2])
     found = re.match(r"llvm\.nvvm\.(\w+?)(?:\.\w+)*?\.(f|d)$", word)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
 from irdiff.effects import rounding
+from irdiff.effects.nearness import Likeness
 from irdiff.effects.nodes import WITH_WIDTH, Key, operands_of, used_bits
 from irdiff.effects.numbering import NumberedFunction
-from irdiff.effects.samples import Likeness, Samples
+from irdiff.effects.samples import Samples
 
 _MAX_PAIRS = 50_000
 """The most pairs of values that are looked at in all, however often."""
@@ -19,6 +21,8 @@ _CLEARLY = 0.5
 _LINEAR = frozenset(["sum", "bits"])
 _CLOSE = frozenset({Likeness.NEAR, Likeness.EQUAL})
 _COMMUTES = frozenset(["sum", "bits", "mul", "and", "or", "xor", "eq"])
+_SET_BY_A_LAUNCH = re.compile(r"s.*|v[0-2]|%.*")
+"""Source: "User Guide for AMDGPU Backend" of LLVM, "Initial Kernel Execution State"."""
 
 
 class Root(NamedTuple):
@@ -90,14 +94,16 @@ class Roots:
             yield Root(base, head, is_cut=True)
 
     def _step(self, base: int, head: int) -> tuple[bool, list[tuple[int, int]]] | Root:
-        formats = rounding.formats(self._values, base, head, depth=0)
-        if formats and (similarity := self._samples.compare(base, head, formats)) in _CLOSE:
-            return Root(base, head, similarity=similarity)
+        if self._samples.fields(base, head) and rounding.has_floats(self._values, base, head, depth=0):
+            similarity = self._samples.compare(base, head)
+            if similarity in _CLOSE:
+                return Root(base, head, similarity=similarity)
         below = self._below(base, head)
         if below is None:
             root = self._root(base, head)
-            formats = rounding.formats(self._values, base, head) if self._may_round(base, head) else ()
-            similarity = self._samples.compare(base, head, formats)
+            if self._is_unwritten(base):
+                return root
+            similarity = self._samples.compare(base, head)
             is_constant = root.constants is not None and similarity is Likeness.UNKNOWN
             return root._replace(similarity=Likeness.OTHER if is_constant else similarity)
         return len(below) > 1 and self._is_ambiguous(base, head), below
@@ -113,11 +119,16 @@ class Roots:
 
     def tried(self, base: int, head: int) -> Likeness:
         """What samples say of two values, with all that is taken for one another."""
-        return self._samples.compare(base, head, rounding.formats(self._values, base, head))
+        return self._samples.compare(base, head)
 
-    def _may_round(self, *numbers: int) -> bool:
-        """Not two constants: what reads them tells."""
-        return any(self._values.keys[each][0] not in ("text", "const") for each in numbers)
+    def is_rounding(self, root: Root) -> bool:
+        """Whether two floats are near, or were equal in every sample."""
+        return root.similarity in _CLOSE and bool(self._samples.fields(root.base, root.head))
+
+    def _is_unwritten(self, number: int) -> bool:
+        """Whether nothing wrote a register, and no launch sets it: any value may stand for it."""
+        key = self._values.keys[number]
+        return key[0] == "undefined" and not _SET_BY_A_LAUNCH.fullmatch(str(key[1]))
 
     def _commutes(self, number: int) -> bool:
         made = self._values.made_by.get(number)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
-from irdiff.effects import floats
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.values import Values
 from irdiff.model import RoundingKind
@@ -35,20 +34,20 @@ class _Cone(NamedTuple):
     names: tuple[str, ...]
 
 
-def formats(values: Values, *numbers: int, depth: int = 5) -> tuple[str, ...]:
-    """In which formats of floats values are; empty for those that no floating-point operation is near of.
+def has_floats(values: Values, *numbers: int, depth: int = 5) -> bool:
+    """Whether a floating-point operation computes one of the values, or is near below.
 
     depth: how many operations may lie between.
     """
-    found, waiting = dict[str, None](), [(number, depth) for number in numbers]
+    waiting = [(number, depth) for number in numbers]
     while waiting:
         number, left = waiting.pop()
         made = values.made_by.get(number)
-        own = floats.formats_of(made.name) if made and made.is_float else ()
-        found.update(dict.fromkeys(own))
-        if not own and left:
+        if made and made.is_float:
+            return True
+        if left:
             waiting += [(each, left - 1) for each in operands_of(values.keys[number])]
-    return tuple(found)
+    return False
 
 
 def kind_of(values: Values, shared: Collection[int], base: int, head: int) -> tuple[RoundingKind, str, str]:

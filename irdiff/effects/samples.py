@@ -1,24 +1,31 @@
 """Tries values on samples: what a kernel reads gets numbers by chance, and both sides the same. Pure.
 
 Equal results prove nothing. Different ones show that two values differ, with an example; near ones that only
-rounding differs. A value is not tried where something in it is computed in a way that nothing here knows.
+rounding differs. For what is near, each value is computed anew a few times, with other rounding wherever one
+side alone rounds. A value is not tried where something in it is computed in a way that nothing here knows.
 """
 
 from __future__ import annotations
 
+import operator
 import random
 import re
 from collections.abc import Collection, Mapping
-from enum import Enum
 
-from irdiff.effects import floats
+from irdiff.effects import floats, nearness
 from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.nearness import Fields, Likeness
 from irdiff.effects.nodes import Key, operands_of
 from irdiff.effects.values import Values
 
-COUNT = 24
-"""Samples. In the first third numbers have signs; in the last they are small, so that equal ones meet."""
-_SIGNED, _SMALL = COUNT // 3, COUNT * 2 // 3
+_SIGNED, _INTEGERS, _SMALL, COUNT = 8, 16, 20, 28
+"""Samples. The first are floats of several magnitudes, with signs and then without; from `_INTEGERS` on they
+are integers of several magnitudes, and at last small ones, so that equal ones meet.
+"""
+_FLOATS = (0x2C, 0x34, 0x38, 0x3C, 0x3E, 0x3F, 0x40, 0x42, 0x48)
+"""The upper bytes of floats, of any format: of f32 from 2e-12 to 5e5, of f16 from 0.06 to 16."""
+_RUNS = 4
+"""How often a value is computed with other rounding."""
 _OPAQUE = frozenset({"join", "event", "waited for", "like", "parameter", "undefined"})
 _GIVEN = frozenset({"parameter", "undefined", "like"})
 _THREAD = re.compile(r"workitem\.id\.x$|sreg\.tid\.x$")
@@ -30,22 +37,14 @@ _ONES = (1 << 64) - 1
 Tried = tuple[Bits, ...]
 
 
-class Likeness(Enum):
-    UNKNOWN = "unknown"
-    """It could not be tried."""
-    EQUAL = "equal"
-    NEAR = "near"
-    """Up to rounding."""
-    OTHER = "other"
-
-
 class Samples:
     def __init__(self, values: Values, shared: Collection[int], partners: Mapping[int, int]) -> None:
         """shared: values that both sides have; partners: by value of head, which of base is taken for it."""
         self._values = values
         self._shared = shared
         self._partners = dict(partners)
-        self._tried: dict[int, Tried | None] = {}
+        self._tried: dict[tuple[int, int], Tried | None] = {}
+        """By number and run; run 0 rounds to nearest."""
         self._unsure: set[int] = set()
         """The values in which something has any bits that may have only some."""
 
@@ -55,41 +54,74 @@ class Samples:
             self._partners[head] = base
             self._tried = {number: tried for number, tried in self._tried.items() if tried is not None}
 
-    def compare(self, base: int, head: int, formats: tuple[str, ...] = ()) -> Likeness:
-        """formats: in which floating-point results may be, empty where they are none.
-
-        Of integers it is not known which may be negative, so they are not tried.
-        """
+    def compare(self, base: int, head: int) -> Likeness:
+        """Of integers it is not known which may be negative, so they are not tried."""
         ours, theirs = self.of(base), self.of(head)
         if ours is None or theirs is None:
             return Likeness.UNKNOWN
-        differing = [(n, a, b) for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if not _same(a, b)]
-        if not differing:
+        fields = self.fields(base, head)
+        is_equal = all(map(_same, ours, theirs))
+        if is_equal and not fields:
             return Likeness.EQUAL
-        if formats:  # small numbers are none of floats
-            own = [(a, b) for n, a, b in differing if n < _SMALL]
-            return Likeness.NEAR if all(floats.are_near(formats, a, b) for a, b in own) else Likeness.OTHER
-        is_sure = self._unsure.isdisjoint((base, head)) and any(n >= _SIGNED for n, *_ in differing)
+        runs = [[self.of(each, run) for run in range(_RUNS * (not is_equal) + 1)] for each in (base, head)]
+        sides = [[tried for tried in side if tried is not None] for side in runs]
+        if any(map(operator.ne, map(len, runs), map(len, sides))):
+            return Likeness.UNKNOWN
+        both = list(zip(*(zip(*side, strict=True) for side in sides), strict=True))
+        if fields:
+            return nearness.together(
+                [
+                    nearness.of_floats(fields, *results, is_usual=n < _INTEGERS)
+                    for n, results in enumerate(both)
+                ]
+            )
+        is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
 
-    def of(self, number: int) -> Tried | None:
+    def fields(self, base: int, head: int) -> Fields:
+        return nearness.fields(self._values, base, head)
+
+    def of(self, number: int, run: int = 0) -> Tried | None:
         """What a value is in each sample; None where that cannot be said."""
         waiting = [number]
         while waiting:
             now = waiting[-1]
-            if now in self._tried:
+            if (now, run) in self._tried:
                 waiting.pop()
                 continue
             if len(self._tried) > _MAX_NODES:
                 return None
             key = self._values.keys[now]
             below = [] if self._is_leaf(key) else operands_of(key)
-            if missing := [each for each in below if each not in self._tried]:
+            if run and now in self._shared:
+                below = []
+            if missing := [each for each in below if (each, run) not in self._tried]:
                 waiting += missing
                 continue
-            self._tried[now] = self._compute(now, key, below)
+            if not run:
+                self._tried[now, 0] = self._compute(now, key, below)
+            else:
+                self._tried[now, run] = self._disturbed(now, run, below)
             waiting.pop()
-        return self._tried[number]
+        return self._tried[number, run]
+
+    def _disturbed(self, number: int, run: int, below: list[int]) -> Tried | None:
+        """With other rounding in what one side alone computes."""
+        plain = self.of(number)
+        parts = [self._tried[each, run] for each in below]
+        if plain is None or None in parts or number in self._shared:
+            return plain
+        key = self._values.keys[number]
+        computation = floats.computation(str(key[0]))
+        is_rounded = computation is not None and computation.error > 0
+        is_other = any(part is not self._tried[each, 0] for part, each in zip(parts, below, strict=True))
+        if not (is_rounded or is_other):
+            return plain
+        results = _tried(key, [part for part in parts if part is not None]) if is_other else plain
+        if results is None or not is_rounded or computation is None:
+            return results
+        dice = random.Random(f"{number} {run}")  # noqa: S311 - as of samples
+        return tuple(computation.disturbed(each, dice) for each in results)
 
     def _is_leaf(self, key: Key) -> bool:
         return key[0] in _OPAQUE or (key[0] == "part" and self._values.keys[key[1]][0] == "event")
@@ -99,17 +131,11 @@ class Samples:
             return self._leaf(number, key)
         if key[0] in ("const", "text"):
             return _constant(key, self._values.threads)
-        parts = [self._tried[each] for each in below]
-        if None not in parts:
-            known = [part for part in parts if part is not None]
-            try:
-                found = _evaluated(key, known)
-            except (TypeError, OverflowError, ValueError, IndexError, KeyError):
-                found = None
-            if found is not None:
-                if not self._unsure.isdisjoint(below):
-                    self._unsure.add(number)
-                return found
+        parts = [self._tried[each, 0] for each in below]
+        if None not in parts and (found := _tried(key, [part for part in parts if part is not None])):
+            if not self._unsure.isdisjoint(below):
+                self._unsure.add(number)
+            return found
         if _THREAD.search(str(key[0])):
             return _constant(("text", "%tid.x"), self._values.threads)
         if number not in self._shared:
@@ -132,18 +158,32 @@ def _same(one: Bits, other: Bits) -> bool:
     return one == other or to_int(one, 64) == to_int(other, 64)
 
 
+def _are_apart(results: tuple[tuple[Bits, ...], tuple[Bits, ...]]) -> bool:
+    """Whether no rounding of one side gives what one of the other does."""
+    ours, theirs = ({to_int(each, 64) for each in side} for side in results)
+    return ours.isdisjoint(theirs)
+
+
 def _by_chance(seed: object) -> Tried:
-    """Bits that are a number near 1 in each format of floats; at last small integers."""
+    """Bits that are a number in each format of floats; then integers."""
     dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
     large = [
         sum(
-            dice.choice((0x3C, 0x3E, 0x3F, *((0xBC, 0xBE) if sample < _SIGNED else ()))) << 16 * n + 8
+            (dice.choice(_FLOATS) | (sample < _SIGNED and dice.choice((0, 0x80)))) << 16 * n + 8
             | dice.randrange(256) << 16 * n
             for n in range(2)
         )
-        for sample in range(_SMALL)
+        for sample in range(_INTEGERS)
     ]
-    return (*large, *(dice.randrange(0, 8) for _ in range(COUNT - _SMALL)))
+    middle = [dice.randrange(1, 1 << dice.randrange(4, 22)) for _ in range(_SMALL - _INTEGERS)]
+    return (*large, *middle, *(dice.randrange(0, 8) for _ in range(COUNT - _SMALL)))
+
+
+def _tried(key: Key, parts: list[Tried]) -> Tried | None:
+    try:
+        return _evaluated(key, parts)
+    except (TypeError, OverflowError, ValueError, IndexError, KeyError):
+        return None
 
 
 def _aligned(tried: Tried) -> Tried:
@@ -217,8 +257,8 @@ def _evaluated(key: Key, parts: list[Tried]) -> Tried | None:  # noqa: PLR0912 -
             return tuple(_field(key[0], *(to_int(each, width) for each in row)) for row in rows)
         case ("put", *_):
             return None
-    function = floats.function_of(str(key[0]))
-    return None if function is None or not parts else tuple(function(*row) for row in rows)
+    computation = floats.computation(str(key[0]))
+    return None if computation is None or not parts else tuple(computation.function(*row) for row in rows)
 
 
 def _xored(constant: int, shifts: list[tuple[int, int]], row: tuple[Bits, ...]) -> int:

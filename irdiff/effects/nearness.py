@@ -1,0 +1,153 @@
+"""Whether two results differ by rounding only. Pure.
+
+Each result comes with others that rounding of the same operations might have given. Two results are near if
+they are no farther apart than those are, with some room: so a small number is near to another only if the two
+are, and what is left of a difference of large ones may be as far off as these were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+
+from irdiff.effects import floats
+from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.values import Values
+
+Fields = tuple[tuple[int, str], ...]
+"""Where floats begin in a value, and their formats."""
+_DEPTH = 6
+_ROOM = 2
+_CLEARLY = 16
+_MOST_OF_ROUNDING = {"f16": 0.02, "bf16": 0.06, "f32": 2e-3, "f64": 2e-3}
+"""What differs by less, as a part of it, is not called another value."""
+_ENOUGH = 4
+"""Samples in which a result is a normal number."""
+_SIZES = floats.SIZES
+
+
+class Likeness(Enum):
+    UNKNOWN = "unknown"
+    """It could not be tried, or samples do not decide."""
+    EQUAL = "equal"
+    NEAR = "near"
+    """Up to rounding."""
+    OTHER = "other"
+
+
+def fields(values: Values, base: int, head: int) -> Fields:
+    """Where both values have floats; empty where that is not known, or not the same."""
+    ours, theirs = (_fields(values, each, _DEPTH) for each in (base, head))
+    if ours is None or theirs is None:  # a value that is read is taken for what the other side has there
+        read, other = (base, theirs) if ours is None else (head, ours)
+        return other or () if _is_read(values, read) else ()
+    return ours if ours == theirs else ()
+
+
+def _is_read(values: Values, number: int) -> bool:
+    key = values.keys[number]
+    return key[0] in ("text", "const", "join", "event", "parameter", "undefined") or (
+        key[0] == "part" and values.keys[key[1]][0] == "event"
+    )
+
+
+def _fields(values: Values, number: int, depth: int) -> Fields | None:
+    key = values.keys[number]
+    if computation := floats.computation(str(key[0])):
+        found, place = [], 0
+        for kind in computation.formats:
+            found.append((place, kind))
+            place += _SIZES[kind]
+        return tuple(found) or None
+    if not depth:
+        return None
+    match key:
+        case "pack", *parts:
+            own = [_fields(values, each, depth - 1) for each in parts]
+            size = max((place + _SIZES[kind] for each in own for place, kind in each or ()), default=0)
+            return _merged([None if each is None else _moved(each, n * size) for n, each in enumerate(own)])
+        case "select", _, one, other:
+            return fields(values, one, other) or None
+        case "bits", constant, terms:
+            rows = [(_fields(values, atom, depth - 1), places, int(mask)) for (atom, places), mask in terms]
+            found_ = _merged([None if own is None else _cut(own, places, mask) for own, places, mask in rows])
+            signs = sum(1 << place + _SIZES[kind] - 1 for place, kind in found_ or ())
+            return None if constant & ~signs else found_
+        case "trunc", width, value:
+            inner = _fields(values, value, depth - 1)
+            return None if inner is None else _cut(inner, 0, (1 << width) - 1)
+    return None
+
+
+def _moved(own: Fields, places: int) -> Fields:
+    return tuple((place + places, kind) for place, kind in own)
+
+
+def _merged(parts: Sequence[Fields | None]) -> Fields | None:
+    return tuple(sorted(each for part in parts for each in part or ())) if None not in parts else None
+
+
+def _cut(own: Fields, places: int, mask: int) -> Fields | None:
+    """What a shift and a mask leave: the upper half of an f32 is a bf16; a sign may be gone."""
+    found = list[tuple[int, str]]()
+    for place, kind in _moved(own, places):
+        size = _SIZES[kind]
+        whole = (1 << size - 1) - 1
+        left = (mask >> place if place >= 0 else mask << -place) & (1 << size) - 1
+        if place >= 0 and left & whole == whole:
+            found.append((place, kind))
+        elif kind == "f32" and place >= -16 and left & whole == 0x7FFF0000:
+            found.append((place + 16, "bf16"))
+        elif left:
+            return None
+    return tuple(found)
+
+
+def of_floats(
+    where: Fields, ours: Sequence[Bits], theirs: Sequence[Bits], *, is_usual: bool
+) -> tuple[Likeness, bool]:
+    """Of one sample: each side's result, before what rounding might have made of it.
+
+    And whether it is a normal number, so that it tells something. is_usual: whether floats that are read are
+    normal numbers; of others, one way to compute a result may overflow and another may not.
+    """
+    size = max(place + _SIZES[kind] for place, kind in where)
+    sides = [[to_int(each, size) for each in side] for side in (ours, theirs)]
+    between = sum((1 << _SIZES[kind]) - 1 << place for place, kind in where)
+    if (sides[0][0] ^ sides[1][0]) & ~between:
+        return Likeness.UNKNOWN, False
+    found, is_normal = {Likeness.EQUAL}, False
+    for place, kind in where:
+        parts = [
+            [floats.decode(kind, each >> place & (1 << _SIZES[kind]) - 1) for each in side] for side in sides
+        ]
+        if is_usual or all(map(math.isfinite, (*parts[0], *parts[1]))):
+            found.add(_of_parts(kind, *parts))
+            is_normal = is_normal or floats.SMALLEST[kind] <= abs(parts[0][0]) < math.inf
+    return next(each for each in _GRAVEST if each in found), is_normal
+
+
+def _of_parts(kind: str, ours: Sequence[float], theirs: Sequence[float]) -> Likeness:
+    a, b = ours[0], theirs[0]
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return Likeness.EQUAL
+    largest, apart = max(abs(a), abs(b)), abs(a - b)
+    spread = sum(max(abs(each - side[0]) for each in side) for side in (ours, theirs))
+    bound = _ROOM * spread + floats.ERRORS[kind] * largest + floats.SMALLEST[kind]
+    if not math.isfinite(bound):
+        return Likeness.UNKNOWN
+    if apart <= bound:
+        return Likeness.NEAR
+    is_other = apart > _CLEARLY * bound and apart > _MOST_OF_ROUNDING[kind] * largest
+    return Likeness.OTHER if is_other else Likeness.UNKNOWN
+
+
+def together(samples: Sequence[tuple[Likeness, bool]]) -> Likeness:
+    """What all samples say."""
+    found = next(each for each in _GRAVEST if each in {likeness for likeness, _ in samples})
+    is_enough = sum(is_normal for _, is_normal in samples) >= _ENOUGH
+    return found if is_enough or found is Likeness.OTHER else Likeness.UNKNOWN
+
+
+_GRAVEST = (Likeness.OTHER, Likeness.UNKNOWN, Likeness.NEAR, Likeness.EQUAL)
