@@ -475,7 +475,8 @@ class Differences:
 
         Where loads and stores both change place, or some are gone and others new, they may be arranged
         differently. And where an access is not shown, it may make up for what differs in others; a value that
-        is not shown may for other values.
+        is not shown may for other values. A path on which accesses are not ordered may never be taken where a
+        branch is not shown.
         """
         own = list(dict.fromkeys(found))
         is_unclear = self._is_place_unclear or self._is_arranged()
@@ -489,7 +490,7 @@ class Differences:
             if not isinstance(each, Hazard):
                 return False
             if each.kind is HazardKind.ORDER:
-                return self._is_copy_unclear and each in self._of_waits
+                return self._is_control_unclear or (self._is_copy_unclear and each in self._of_waits)
             if each in self._lost_writes and is_lost:
                 return False
             return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
