@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import irdiff
 from irdiff import backends
@@ -44,7 +45,6 @@ from irdiff.compile import selecting
 from irdiff.compile.compilation import CaseCompiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.cost.changed_cases import NO_COST, CountedCases, LaunchCounter, disassembler_of, with_figures
 from irdiff.coverage import changed_files, line_counter
 from irdiff.determinism.determinism_check import (
     NOT_CHECKED,
@@ -88,6 +88,9 @@ from irdiff.store.shared import SharedStore
 from irdiff.words import counted
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
+
+if TYPE_CHECKING:
+    from irdiff.cost.changed_cases import CountedCases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +168,6 @@ class ComparisonSteps:
     describer: CaseDescriber
     check: DeterminismCheck | None
     """None where nobody asks for it."""
-    counter: LaunchCounter
     shared: SharedStore | None
     """The store of many machines, where there is one."""
     report: Report
@@ -271,7 +273,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     determinism = steps.check.run(judged, alike, steps.report) if steps.check else NOT_CHECKED
     groups = grouping.change_groups(alike, determinism.disagreeing)
     launches = _launches(pairs)
-    counted = steps.counter.count([row.case for row in judged], launches, asked.targets)
+    counted = _counted(judged, launches, asked, steps)
     cases = _cases(judged, groups, determinism, counted)
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
@@ -338,6 +340,19 @@ def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
     return found
 
 
+def _counted(
+    judged: Sequence[Judged], launches: Mapping[str, Launch], asked: Comparison, steps: ComparisonSteps
+) -> CountedCases:
+    changed = [row.case for row in judged if row.case.verdict is Verdict.CHANGED]
+    if not changed:
+        return {}
+    # numpy and the executors, a third of what a comparison loads
+    from irdiff.cost.changed_cases import LaunchCounter, disassembler_of
+
+    counter = LaunchCounter(store=steps.store, disassembler=disassembler_of(asked.sides), report=steps.report)
+    return counter.count(changed, launches, asked.targets)
+
+
 def _cases(
     judged: Sequence[Judged], groups: Sequence[ChangeGroup], determinism: Determinism, counted: CountedCases
 ) -> tuple[Case, ...]:
@@ -346,10 +361,9 @@ def _cases(
     def case(row: Judged) -> Case:
         disagreeing = determinism.disagreeing.get(row.id, {})
         summary = report_classes.with_noise(row.description.summary, disagreeing) if row.description else None
-        cost = counted.get(row.id, NO_COST)
-        known = {**vars(row.case), "facts": with_figures(row.case.facts, cost.work), **vars(cost)}
+        cost = counted.get(row.id)
         return Case(
-            **known,
+            **{**vars(row.case), **(vars(cost) if cost else {})},
             nondeterministic=tuple(sorted(disagreeing)),
             unsteady_stages=disagreeing,
             group=group_of.get(row.id),
@@ -430,7 +444,6 @@ def opened(
                 packages=machine_code_text.newest_last(*(side.toolchain for side in asked.sides)),
             ),
             check=check if chosen.recheck else None,
-            counter=LaunchCounter(store=store, disassembler=disassembler_of(asked.sides), report=report),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )

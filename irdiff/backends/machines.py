@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 
 from irdiff.backends import amd, nvidia
+from irdiff.backends.amd.execution.waves import WaveReader
 from irdiff.backends.nvidia.execution import pipes
+from irdiff.backends.nvidia.execution.warps import WarpReader
+from irdiff.execution.machine import CodeReader
 from irdiff.execution.schedule import Load, Op
 from irdiff.ir.blocks import CodeInstruction
 
-if TYPE_CHECKING:
-    from irdiff.execution.machine import CodeReader
-
-Readers: TypeAlias = "dict[str, CodeReader]"
+Readers = dict[str, CodeReader]
 """By backend."""
 
 
 def readers(disassembler: Path | None = None) -> Readers:
     """`disassembler`: nvdisasm; each reader keeps what it has read."""
-    # with numpy a third of what a comparison loads, and most comparisons have nothing to count
-    from irdiff.backends.amd.execution.waves import WaveReader
-    from irdiff.backends.nvidia.execution.warps import WarpReader
-
     return {nvidia.NAME: WarpReader(disassembler), amd.NAME: WaveReader()}
 
 

@@ -3,8 +3,3 @@
 `launch_time.of_launch` says what the schedule of a counted launch takes, `expected.expected_time` compares
 both sides, and `changed_cases` does so for the cases of a run.
 """
-
-from irdiff.cost.expected import expected_time
-from irdiff.cost.launch_time import LaunchTime, of_launch
-
-__all__ = ["LaunchTime", "expected_time", "of_launch"]

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irdiff import backends
+from irdiff import backends, work
 from irdiff.backends import machine_code_text
 from irdiff.cost import launch_time
 from irdiff.cost.expected import expected_time
@@ -19,6 +19,7 @@ from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import NotCountedWork, Work, facts_of
 from irdiff.execution import schedule
 from irdiff.execution.compiled_launch import CompiledLaunch
+from irdiff.execution.machine import CodeReader
 from irdiff.model import (
     ComparedCase,
     Expected,
@@ -27,16 +28,14 @@ from irdiff.model import (
     Launch,
     Sides,
     Target,
-    Verdict,
 )
 from irdiff.parallel import Progress, Report
 from irdiff.store import Store
 from irdiff.store.memo import Memo, MemoStep
+from irdiff.work import Readers
 
 if TYPE_CHECKING:
-    from irdiff.execution.machine import CodeReader
     from irdiff.resolve.sides import Side
-    from irdiff.work import Readers
 
 _BLOCKS = "blocks_per_multiprocessor"
 
@@ -58,9 +57,10 @@ class CaseCost:
 
     work: WorkOfCase
     expected: ExpectedTime | None
+    facts: Sides[Mapping[str, Fact]]
+    """Those of the case, and the figures that were counted on both sides."""
 
 
-NO_COST = CaseCost(work=Sides(base=None, head=None), expected=None)
 CountedCases = Mapping[str, CaseCost]
 """By case."""
 
@@ -91,13 +91,10 @@ class LaunchCounter:
     report: Report
 
     def count(
-        self, cases: Sequence[ComparedCase], launches: Mapping[str, Launch], known: Sequence[Target]
+        self, changed: Sequence[ComparedCase], launches: Mapping[str, Launch], known: Sequence[Target]
     ) -> CountedCases:
-        """Of each changed case; `known`: the targets of these cases."""
+        """`known`: the targets of the cases."""
         targets = {target.name: target for target in known}
-        changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-        if not changed:
-            return {}
         by_case = {
             case.id: Sides(
                 base=self._launch(case, "base", launches, targets[case.target]),
@@ -107,9 +104,9 @@ class LaunchCounter:
         }
         counts = self._counting([launch for sides in by_case.values() for launch in sides])
         counted: dict[str, CaseCost] = {}
-        for number, (case_id, sides) in enumerate(by_case.items()):
-            self.report(Progress(phase="count", done=number, total=len(by_case), detail=case_id))
-            counted[case_id] = _cost(_both(sides, counts))
+        for number, case in enumerate(changed):
+            self.report(Progress(phase="count", done=number, total=len(changed), detail=case.id))
+            counted[case.id] = _cost(case, _both(by_case[case.id], counts))
         return counted
 
     def _launch(
@@ -141,8 +138,6 @@ class LaunchCounter:
 
     @cached_property
     def _readers(self) -> Readers:
-        from irdiff import work  # numpy and the executors: a comparison without changes does without
-
         return work.readers(self.disassembler)
 
     def _counting(self, launches: Sequence[SideToCount]) -> Counting:
@@ -171,8 +166,6 @@ def _not_counted(reader: CodeReader, launch: Launch, target: Target) -> str:
 
 
 def _counted(launch: LaunchToCount, readers: Readers) -> CountedSide | NotCountedWork:
-    from irdiff import work
-
     counted = work.count(launch.compiled, readers)
     if isinstance(counted, NotCountedWork):
         return counted
@@ -192,9 +185,9 @@ def _both(launches: Sides[SideToCount], count: Counting) -> Sides[CountedSide | 
     return Sides(base=base, head=head)
 
 
-def _cost(sides: Sides[CountedSide | NotCountedWork | None]) -> CaseCost:
+def _cost(case: ComparedCase, sides: Sides[CountedSide | NotCountedWork | None]) -> CaseCost:
     work = sides.map(lambda side: side.work if isinstance(side, CountedSide) else side)
-    return CaseCost(work=work, expected=_expected(sides))
+    return CaseCost(work=work, expected=_expected(sides), facts=_with_figures(case.facts, work))
 
 
 def _expected(sides: Sides[CountedSide | NotCountedWork | None]) -> ExpectedTime:
@@ -213,8 +206,7 @@ def _figures(work: Work | NotCountedWork | None) -> Mapping[str, Fact]:
     return facts_of(work) if isinstance(work, Work) else {}
 
 
-def with_figures(facts: Sides[Mapping[str, Fact]], work: WorkOfCase) -> Sides[Mapping[str, Fact]]:
-    """The facts of both sides with the figures that were counted on both."""
+def _with_figures(facts: Sides[Mapping[str, Fact]], work: WorkOfCase) -> Sides[Mapping[str, Fact]]:
     figures = work.map(_figures)
     both = figures.base.keys() & figures.head.keys()
     return facts.zip(figures).map(

@@ -11,10 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from irdiff.cost.launch_time import LaunchTime
 from irdiff.counted_work import Work
 from irdiff.model import Expected, ExpectedTime, Sides
+
+if TYPE_CHECKING:
+    from irdiff.cost.launch_time import LaunchTime
 
 _MOST_UNDECIDED = 0.01
 """Share of the instructions that data may decide."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from irdiff.backends import machines
 from irdiff.cost import profile, simulate, trace
 from irdiff.execution.schedule import QUARTERS, Load, Op, Rates
 from irdiff.model import Launch
-
-if TYPE_CHECKING:
-    from irdiff.work import CountedLaunch
+from irdiff.work import CountedLaunch
 
 _FEW_WAVES = 8
 _BITS = 8

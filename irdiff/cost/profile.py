@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from irdiff.work import CountedLaunch
+from irdiff.work import CountedLaunch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,8 @@ from unittest import mock
 
 import scipy.stats
 
-from irdiff.cost import LaunchTime, expected, of_launch
+from irdiff.cost import expected
+from irdiff.cost.launch_time import LaunchTime, of_launch
 from irdiff.execution import schedule
 from irdiff.model import Expected, Sides, Verdict
 

@@ -184,13 +184,6 @@ def test_head_is_counted_only_where_base_was(counter):
     assert work.head == NotCountedWork(reason="there is nothing to compare it with")
 
 
-def test_nothing_is_counted_of_an_unchanged_case(counter):
-    name = "a/b:c@sm_90"
-    assert (
-        counter.count([with_cubin(name, Verdict.UNCHANGED)], {launch(name).key: launch(name)}, TARGETS) == {}
-    )
-
-
 @pytest.mark.parametrize(("name", "why"), [("a/b:c@gfx942", "on this target"), ("a/b:c@sm_120", "of sm_120")])
 def test_of_a_target_without_evidence_no_time_is_expected(counter, name, why):
     expected = counter.count([with_cubin(name)], {launch(name).key: launch(name)}, TARGETS)[name].expected

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from irdiff.cost import LaunchTime, expected_time
-from irdiff.cost.expected import RECORD
+from irdiff.cost.expected import RECORD, expected_time
+from irdiff.cost.launch_time import LaunchTime
 from irdiff.model import Expected, Sides
 from tests.unit.work.kernels import counted, facts
 
