@@ -174,17 +174,22 @@ class NumberedFunction:
         )
         return {*self.lines, *events, *joins}
 
-    def waited(self, event: Event, state: _State) -> None:
-        """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all."""
+    def waited(self, event: Event, state: _State, settled: set[str]) -> None:
+        """What a matrix unit wrote is another value after a wait; one that leaves nothing waits for all.
+
+        settled: the registers that no matrix unit can write to now; they keep their values.
+        """
         is_whole = [self.values.value_of(each) for each in event.operands] == [0]
         is_wait = self._asynchronous and "wait" in event.operation.name
-        for register in self._asynchronous & state.keys() if is_wait else ():
+        for register in self._asynchronous & state.keys() - settled if is_wait else ():
             old = self.flat(state[register])
             while is_whole and self.values.keys[old][0] == "waited for":
                 old = self.values.keys[old][2]
             if self.values.value_of(old) is None:
                 state[register] = self.values.node("waited for", event.number, old)
                 self.lines.setdefault(self.flat(state[register]), event.line)
+        if is_wait and is_whole and event.guard is None:
+            settled |= self._asynchronous
 
 
 class _Block:
@@ -196,6 +201,7 @@ class _Block:
         self._seen: Counter[int] = Counter()
         self._events: list[Event] = []
         self._states = WaitStates()
+        self._settled = set[str]()
         self._loaded: defaultdict[str, dict[int, Event]] = defaultdict(dict)
         """By space, the loads since it may have been written, by what is equal of equal ones."""
 
@@ -228,7 +234,8 @@ class _Block:
                 for name, value in zip(names, results, strict=True):
                     state[name] = value
             if operation.effect:
-                function.waited(event, state)
+                self._settled.difference_update(names)
+                function.waited(event, state, self._settled)
         events = tuple(
             [event._replace(between=self._states.between(event.number)) for event in self._events]
             if self._states.are_there

@@ -24,6 +24,7 @@ _SPECIAL = re.compile(
 )
 _MOST = {"thread": 1023, "wide": (1 << 31) - 1, "block": (1 << 16) - 1, "lane": 31}
 """Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"."""
+_THREADS = frozenset({("text", "%tid.x"), ("workitem.id.x",)})
 _SHARED = frozenset({("text", "global_smem"), ("text", "@global_smem")})
 _MOST_SHARED = (1 << 18) - 1
 """Above each place in shared memory: the most that a block has is 227 KB (source: likewise)."""
@@ -259,6 +260,8 @@ class Values:
                 return self.bits(one) & self.bits(other)
             case (("or" | "select"), _, one, other):
                 return self.bits(one) | self.bits(other)
+            case "v_readfirstlane_b32", value, *_:
+                return self.bits(value)
             case "bits", constant, terms:
                 return int(functools.reduce(operator.or_, (mask for _, mask in terms), constant))
             case "mul", width, one, other:  # a multiple of the lowest bit of both
@@ -274,7 +277,7 @@ class Values:
         if key[0] == "text" and "_param_" in str(key[1]):
             return ones(32)  # an address in the space of parameters
         special = _SPECIAL.match(str(key[-1])) if len(key) < 3 else None
-        if key == ("text", "%tid.x") and self.threads:
+        if key in _THREADS and self.threads:
             return (1 << (self.threads - 1).bit_length()) - 1
         return _MOST[str(special.lastgroup)] if special else -1
 

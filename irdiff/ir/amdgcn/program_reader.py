@@ -113,7 +113,7 @@ v_mov_b32 s_mov_b32 s_movk_i32 v_accvgpr_write_b32 v_accvgpr_read_b32 v_accvgpr_
 s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: or 32 0 1, or 32 -1 2
 v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
 v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
-v_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2; v_add_lshl_u32: add 32 0 1, shl 32 -1 2
+v_bfe_u32 s_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2; v_add_lshl_u32: add 32 0 1, shl 32 -1 2
 """
 """Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
 _COMPUTED = {
@@ -122,6 +122,7 @@ _COMPUTED = {
     for names, _, steps in [row.partition(":")]
     for name in names.split()
 }
+_FIELD = re.compile(r"0x[0-9a-f]+$|\d+$")
 _SAME_VALUE = {"v_rcp_iflag_f32": "v_rcp_f32"}
 """They give the same value, and differ in the exceptions that they raise, which no kernel of Triton enables.
 Source: AMD Instinct MI300 ISA, V_RCP_IFLAG_F32.
@@ -288,10 +289,12 @@ class _Reader:
                 self._compute(name, parts, modifiers)
 
     def _compute(self, name: str, parts: list[str], modifiers: tuple[str, ...]) -> None:
+        if name == "s_bfe_u32":
+            parts = _with_field(parts)
         changes = [_change(part) for part in parts]
         is_plain = not modifiers and not any(changes)
         comparison = _COMPARISON.match(name) if is_plain else None
-        if name in _COMPUTED and is_plain:
+        if name in _COMPUTED and is_plain and (name != "s_bfe_u32" or len(parts) > 3):
             self._steps(name, parts, _COMPUTED[name])
         elif comparison and len(parts) == 2 + name.startswith("v_"):
             order, sign, width = comparison.groups()
@@ -492,6 +495,14 @@ def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
         return [begin + word for begin in begins for word in range(0, width, 4)]
     found = _SEVERAL.match(opcode)
     return [offset + word for word in range(0, _BYTES[found[1]], 4)] if found else []
+
+
+def _with_field(parts: list[str]) -> list[str]:
+    """Where the bits begin, and how many, are one constant (MI300 ISA, "S_BFE_U32")."""
+    if not _FIELD.match(parts[2]):
+        return parts
+    field = int(parts[2], 0)
+    return [*parts[:2], str(field & 31), str(field >> 16 & 127)]
 
 
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
