@@ -704,6 +704,28 @@ class Revision:
     revision: str
     """Of a repository of kernels: `main 1a2b3c4`; empty for another side."""
 
+    @classmethod
+    def of_toolchain(cls, toolchain: Toolchain, *, corpus: str, note: str, revision: str) -> Revision:
+        return cls(
+            spec=toolchain.spec,
+            version=toolchain.version,
+            digest=toolchain.digest,
+            corpus=corpus,
+            ptxas=toolchain.assemblers,
+            note=note,
+            revision=revision,
+        )
+
+    @classmethod
+    def of_tree(cls, *, spec: str, digest: str, note: str) -> Revision:
+        """Of a side that has no toolchain: it is known by its tree."""
+        return cls(spec=spec, version="", digest=digest, corpus="", ptxas={}, note=note, revision="")
+
+    @property
+    def assemblers(self) -> Mapping[str, str]:
+        """As `Toolchain.assemblers`."""
+        return self.ptxas
+
 
 class FileChange(StrEnum):
     CHANGED = "changed"

@@ -546,20 +546,9 @@ def _compiled_kernels(pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _revision(side: Side) -> Revision:
-    toolchain = side.toolchain
-    return Revision(
-        spec=toolchain.spec,
-        version=toolchain.version,
-        digest=toolchain.digest,
-        corpus=side.corpus.digest,
-        ptxas=toolchain.assemblers,
-        note=side.note,
-        revision=side.revision,
-    )
+    corpus = side.corpus.digest
+    return Revision.of_toolchain(side.toolchain, corpus=corpus, note=side.note, revision=side.revision)
 
 
 def _tree(snap: Snapshot) -> Revision:
-    """A side that has no toolchain: it is known by its tree."""
-    return Revision(
-        spec=snap.label, version="", digest=snap.tree, corpus="", ptxas={}, note=snap.title, revision=""
-    )
+    return Revision.of_tree(spec=snap.label, digest=snap.tree, note=snap.title)

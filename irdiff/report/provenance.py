@@ -16,7 +16,7 @@ def sides(run: Run) -> list[tuple[str, str, str]]:
 
 def _of_side(side: Revision) -> dict[str, str]:
     """Digests by their beginning: `run.json` has them whole."""
-    digests = {"digest": side.digest, "corpus": side.corpus, **side.ptxas}
+    digests = {"digest": side.digest, "corpus": side.corpus, **side.assemblers}
     shown = {name: digest[:_DIGITS] for name, digest in digests.items()}
     return {"toolchain": side.spec, "version": side.version, **shown, "note": side.note}
 
