@@ -6,16 +6,18 @@ compared by the generic rules, and its binaries as bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from irdiff.backends import amd, generic, nvidia
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.code_generation import AssemblerProgram, CodeGeneration
 from irdiff.backends.kernel_entry import KernelEntry
+from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.statistic import Statistic
 from irdiff.ir import Ir
-from irdiff.model import Fact
+from irdiff.model import CodeLine, Fact
 
 
 class Backend(Protocol):
@@ -44,6 +46,12 @@ class Backend(Protocol):
     """Regular expressions of the environment variables that a build of Triton reads for it."""
     CODE_GENERATION: CodeGeneration | None
     """How Triton makes its code; None where that is not known, so that no other tool can make it."""
+    MACHINE_OPERATIONS: MachineOperations | None
+    """How operations of its machine code are counted; None where the assembly says them."""
+    WARP_SIZE: int | None
+    """Threads of a warp, where all its GPUs have as many."""
+    THREADS: re.Pattern[str] | None
+    """Where the assembly says how many threads a block has."""
     HAS_CLUSTERS: bool
     """Whether blocks of a launch may form clusters."""
     HAS_TENSOR_MAPS: bool
@@ -57,6 +65,9 @@ class Backend(Protocol):
 
     def assembly_facts(self, text: str) -> dict[str, Fact]:
         """What the assembly states of the binary that is made of it."""
+
+    def overused_registers(self, assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+        """Headers that reserve fewer registers than the code names: what is wrong, and the lines."""
 
     def log_facts(self, log: str) -> dict[str, Fact]:
         """What the log of its assembler says."""
@@ -76,6 +87,12 @@ BACKENDS: Mapping[str, Backend] = {nvidia.NAME: nvidia, amd.NAME: amd}
 
 def of(name: str) -> Backend:
     return BACKENDS.get(name, generic)
+
+
+def of_assembly(stage: str) -> Backend:
+    """Whose assembly a stage is; `generic` for another stage."""
+    found = (each for each in BACKENDS.values() if each.BINARY and each.BINARY.assembly == stage)
+    return next(found, generic)
 
 
 _ALL = [each.CODE_GENERATION.ASSEMBLER for each in BACKENDS.values() if each.CODE_GENERATION]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.code_generation import CodeGeneration
 from irdiff.backends.kernel_entry import EntryError, KernelEntry
+from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.statistic import Statistic
 from irdiff.errors import NormalizeError
 from irdiff.ir import Ir
-from irdiff.model import Fact
+from irdiff.model import CodeLine, Fact
 
 FOLDER = ""
 STAGES: tuple[str, ...] = ()
@@ -23,6 +25,9 @@ DISTRIBUTIONS: tuple[str, ...] = ()
 SOURCES: tuple[str, ...] = ()
 BUILD_VARIABLES: tuple[str, ...] = ()
 CODE_GENERATION: CodeGeneration | None = None
+MACHINE_OPERATIONS: MachineOperations | None = None
+WARP_SIZE: int | None = None
+THREADS: re.Pattern[str] | None = None
 HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 
@@ -37,6 +42,10 @@ def entry(binary: bytes, name: str) -> KernelEntry:
 
 def assembly_facts(text: str) -> dict[str, Fact]:
     return {}
+
+
+def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    return iter(())
 
 
 def log_facts(log: str) -> dict[str, Fact]:

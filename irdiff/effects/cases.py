@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from irdiff import effects
-from irdiff.backends import nvidia
+from irdiff import backends, effects
+from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.effects import agreement, machine_words, sass
+from irdiff.effects import agreement
 from irdiff.errors import NormalizeError
 from irdiff.model import Artifact, Bits, ComparedCase, Effects, Meaning, NotShown, Sides, Verdict
 from irdiff.stages import Stage
-from irdiff.texts import ir_of
+from irdiff.texts import ir_of, title
 
 TextOf = Callable[[str, str], Sequence[str]]
 """The canonical lines of a stage's artifact, by its digest."""
 
 
-class Cubins(Protocol):
-    """Cubins by their digests."""
+class MachineCodes(Protocol):
+    """Binaries by their digests."""
 
     def content(self, digest: str) -> bytes: ...
 
     def text(self, digest: str) -> str | None:
-        """SASS; None where no disassembler can be run."""
+        """As a disassembler prints it; None where none can be run."""
 
 
 _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PROGRAM)
@@ -35,7 +35,7 @@ _UNREAD = NotShown(reason="LLVM IR does the same, and no assembly that is made o
 """Later steps read more of it: flags like `nsw`, alignments, ranges, attributes."""
 
 
-def of_case(case: ComparedCase, text_of: TextOf, machine_code: Cubins) -> Effects | None:
+def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> Effects | None:
     """None where the code of both sides was not compared."""
     if case.verdict is not Verdict.CHANGED:
         return None
@@ -86,29 +86,38 @@ def _doubted(found: Effects, doubt: NotShown) -> Effects:
     return _with(found, kind=Meaning.NOT_SHOWN, not_shown=(*found.not_shown, doubt))
 
 
-def _with_machine_code(case: ComparedCase, found: Effects, machine_code: Cubins) -> Effects:
-    """PTX is not what executes: `ptxas` chooses which products and sums it fuses, and may be wrong."""
-    binaries = [side[nvidia.CUBIN].digest for side in case.artifacts if nvidia.CUBIN in side]
-    if found.stage != nvidia.ASSEMBLY or len(binaries) < 2 or _are_of_same_kinds(binaries, machine_code):
+def _with_machine_code(case: ComparedCase, found: Effects, machine_code: MachineCodes) -> Effects:
+    """Not every assembly is what executes: an assembler chooses which products and sums it fuses, and may be
+    wrong.
+    """
+    backend = backends.of_assembly(found.stage)
+    kind, operations = backend.BINARY, backend.MACHINE_OPERATIONS
+    if kind is None or operations is None:
         return found
+    binaries = [side[kind.artifact].digest for side in case.artifacts if kind.artifact in side]
+    if len(binaries) < 2 or _are_of_same_kinds(binaries, operations, machine_code):
+        return found
+    does_the_same = f"the {title(found.stage)} does the same"
     texts = [machine_code.text(digest) for digest in binaries]
     if None in texts:
         return replace(found, bits=Bits.UNKNOWN, kind=Meaning.NOT_SHOWN, not_shown=(
-            NotShown(reason="the PTX does the same, and the machine code could not be read (ptxas)"),
+            NotShown(reason=f"{does_the_same}, and the machine code could not be read ({kind.made_by})"),
         ))  # fmt: skip
-    ours, theirs = (sass.counted(text) for text in texts if text is not None)
+    ours, theirs = (operations.counted(text) for text in texts if text is not None)
     if ours == theirs:
         return found
     doubt = NotShown(
-        reason="the PTX does the same, and ptxas made other operations of it (ptxas)",
+        reason=f"{does_the_same}, and {kind.made_by} made other operations of it ({kind.made_by})",
         detail=_words(ours, theirs),
     )
     return _doubted(found, doubt)
 
 
-def _are_of_same_kinds(binaries: Sequence[str], machine_code: Cubins) -> bool:
+def _are_of_same_kinds(
+    binaries: Sequence[str], operations: MachineOperations, machine_code: MachineCodes
+) -> bool:
     try:
-        base, head = (machine_words.kinds(machine_code.content(digest)) for digest in binaries)
+        base, head = (operations.kinds(machine_code.content(digest)) for digest in binaries)
     except NormalizeError:
         return False
     return base == head

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.values import Values
+from irdiff.ir.llir.opcodes import INTRINSIC_PREFIXES
 from irdiff.model import RoundingKind
 
 _FLAGS = frozenset(
@@ -22,7 +23,7 @@ _SPECIAL_FLAGS = frozenset({"NaN", "xorsign", "abs"})
 _FUSED = frozenset({"fma", "fmac", "mad", "fmuladd"})
 _PARTS = frozenset({"mul", "add", "sub", "fmul", "fadd", "fsub", "mul_legacy"})
 _TOKEN = re.compile(r"[._ ]")
-_PREFIXES = frozenset({"v", "llvm", "nvvm", "amdgcn", "pk"})
+_PREFIXES = frozenset({"v", "pk", *INTRINSIC_PREFIXES})
 _MAX_NODES = 4_000
 
 

@@ -11,6 +11,7 @@ from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.uniform import is_harmless
 from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import Act
+from irdiff.ir.synchronization import WAIT_IN_LLVM_IR
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown
 
 _Difference = Hazard | Harmless | NotShown
@@ -116,8 +117,8 @@ class Synchronization:
         return self._elsewhere(event)
 
     def _waits_more(self) -> bool:
-        """Whether head has more waits of LLVM IR for AMD, which are fences without the name."""
-        before, after = (self._count(side, "llvm.amdgcn.s.waitcnt") for side in (self._base, self._head))
+        """Whether head has more waits of LLVM IR that are fences without the name."""
+        before, after = (self._count(side, WAIT_IN_LLVM_IR) for side in (self._base, self._head))
         return after > before
 
     def _is_only_between(self, event: Event) -> bool:

@@ -8,17 +8,8 @@ from collections.abc import Sequence
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.ir.program import Act
+from irdiff.ir.synchronization import ONLY_WAITS
 
-_PLAIN = re.compile(
-    r"bar\.sync$|barrier(?:\.cta)?\.sync(?:\.aligned)?$|fence\b|membar\b|wgmma\.fence|wgmma\.wait_group"
-    r"|cp\.async\.(?:bulk\.)?wait_\w+|tcgen05\.(?:fence|wait)|griddepcontrol\.wait"
-    r"|s_barrier$|s_sleep|s_nop|buffer_(?:wbl2|inv|gl\d_inv)|global_(?:wb|inv)|fence "
-    r"|llvm\.nvvm\.(?:barrier\.cta\.sync\.aligned\.all|barrier0|fence|membar|wgmma\.(?:fence|wait)"
-    r"|cp\.async\.(?:bulk\.)?wait|tcgen05\.(?:fence|wait)|griddepcontrol\.wait)"
-    r"|llvm\.amdgcn\.(?:s\.barrier|fence|s\.waitcnt|sched|iglp|s\.setprio|s\.sleep|wait\.asyncmark)"
-)
-"""Synchronization that only waits, or only makes writes known: one more of it changes no result, where all
-threads reach it that it waits for."""
 _OF_THREADS = re.compile(r"bar\b|barrier\b|s_barrier|llvm\..*barrier")
 _OPAQUE = frozenset({"waited for", "like"})
 _NAMED = frozenset({"text", "undefined"})
@@ -33,7 +24,7 @@ def is_harmless(side: NumberedFunction, event: Event) -> bool:
     name = event.operation.word
     if event.effect.act is Act.STATES:
         return True
-    if event.guard is not None or not _PLAIN.match(name):
+    if event.guard is not None or not ONLY_WAITS.match(name):
         return False
     if not _OF_THREADS.match(name):
         return True

@@ -5,14 +5,17 @@ The machine code is reported as `amdgcn`: a code object (`hsaco`) holds what the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from irdiff.backends.amd import code_generation
 from irdiff.backends.amd.assembly_metadata import assembly_facts
 from irdiff.backends.amd.hsaco import entry, read
 from irdiff.backends.amd.occupancy import occupancy
+from irdiff.backends.amd.reserved_registers import overused_registers
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.code_generation import CodeGeneration
+from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, amdgcn
 from irdiff.model import Component, Fact
@@ -29,16 +32,20 @@ __all__ = [
     "HAS_TENSOR_MAPS",
     "HSACO",
     "IRS",
+    "MACHINE_OPERATIONS",
     "METADATA",
     "NAME",
     "NEUTRAL",
     "SOURCES",
     "STAGES",
     "STATISTICS",
+    "THREADS",
+    "WARP_SIZE",
     "assembly_facts",
     "entry",
     "log_facts",
     "occupancy",
+    "overused_registers",
     "read",
 ]
 
@@ -60,6 +67,9 @@ DISTRIBUTIONS: tuple[str, ...] = ("pytorch-triton-rocm", "triton-rocm")
 SOURCES: tuple[str, ...] = (".hip",)
 BUILD_VARIABLES: tuple[str, ...] = ("ROCM_PATH",)
 CODE_GENERATION: CodeGeneration | None = code_generation
+MACHINE_OPERATIONS: MachineOperations | None = None
+WARP_SIZE: int | None = None
+THREADS: re.Pattern[str] | None = re.compile(r"\.max_flat_workgroup_size: +(\d+)")
 HAS_CLUSTERS = False
 HAS_TENSOR_MAPS = False
 

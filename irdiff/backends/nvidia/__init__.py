@@ -6,16 +6,17 @@ The machine code has no text of its own: its status stands under `sass`, and nvd
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from irdiff.backends.binary_kind import BinaryKind
 from irdiff.backends.code_generation import CodeGeneration
-from irdiff.backends.nvidia import code_generation
+from irdiff.backends.machine_operations import MachineOperations
+from irdiff.backends.nvidia import code_generation, operations
 from irdiff.backends.nvidia.cubin import entry, read
 from irdiff.backends.nvidia.occupancy import occupancy
 from irdiff.backends.statistic import OF_TEXT, Direction, Resource, Statistic
 from irdiff.ir import Ir, ptx, sass
-from irdiff.model import Component, Fact
+from irdiff.model import CodeLine, Component, Fact
 from irdiff.stages import Stage
 
 __all__ = [
@@ -29,16 +30,20 @@ __all__ = [
     "HAS_CLUSTERS",
     "HAS_TENSOR_MAPS",
     "IRS",
+    "MACHINE_OPERATIONS",
     "METADATA",
     "NAME",
     "NEUTRAL",
     "SOURCES",
     "STAGES",
     "STATISTICS",
+    "THREADS",
+    "WARP_SIZE",
     "assembly_facts",
     "entry",
     "log_facts",
     "occupancy",
+    "overused_registers",
     "read",
 ]
 
@@ -58,6 +63,9 @@ DISTRIBUTIONS: tuple[str, ...] = ()
 SOURCES: tuple[str, ...] = (".cu", ".cuh")
 BUILD_VARIABLES: tuple[str, ...] = (r"CUDA(_HOME|_PATH|TOOLKIT_\w+)?",)
 CODE_GENERATION: CodeGeneration | None = code_generation
+MACHINE_OPERATIONS: MachineOperations | None = operations
+WARP_SIZE: int | None = 32
+THREADS: re.Pattern[str] | None = re.compile(r"\.(?:reqntid|maxntid) (\d+)")
 HAS_CLUSTERS = True
 HAS_TENSOR_MAPS = True
 
@@ -96,6 +104,11 @@ _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) 
 def assembly_facts(text: str) -> dict[str, Fact]:
     """None: ptxas allocates registers."""
     return {}
+
+
+def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    """None: ptxas allocates registers."""
+    return iter(())
 
 
 def log_facts(log: str) -> dict[str, Fact]:

@@ -25,6 +25,8 @@ _SPACES = {"1": "global", "3": "shared", "4": "constant", "5": "local", "7": "bu
 _ASSEMBLY = re.compile(r'asm [a-z ]*"([^"]*)"|inline_asm [^"]*"([^"]*)"')
 _IN_ASSEMBLY = re.compile(r"(?:@\S+ )?\b([a-z]\w*(?:\.[\w:]+)+)")
 _SPACE = re.compile(r"addrspace\((\d)\)|<(\d)>")
+INTRINSIC_PREFIXES = ("llvm", "nvvm", "amdgcn")
+"""With which names of intrinsics begin, joined by dots."""
 _PREFIX = re.compile(r"^(?:llvm\.)?(?:nvvm\.|amdgcn\.|intr\.)?")
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from irdiff import effects
-from irdiff.effects import cases, sass
+from irdiff.effects import cases
+from irdiff.ir.sass import operations
 from irdiff.model import Artifact, Bits, Meaning, Sides, Verdict
 from irdiff.store import sha256
 from tests.elf_files import elf_file
@@ -134,6 +135,6 @@ def test_llvm_ir_alone_is_never_the_same():
 
 
 def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
-    assert sass.counted(f"{SASS}\n/*0040*/ @!PT LDS RZ, [RZ] ;\n@PT LDS R1, [R2] ;") == {
+    assert operations.counted(f"{SASS}\n/*0040*/ @!PT LDS RZ, [RZ] ;\n@PT LDS R1, [R2] ;") == {
         "FADD": 1, "STG": 4, "LDS": 1,
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether an assembler made the same operations of two texts that do the same: counts of SASS. Pure.
+"""Counts of operations in SASS: whether an assembler made the same of two texts that do the same. Pure.
 
 Source: instruction lists of NVIDIA's "CUDA Binary Utilities".
 """

@@ -4,7 +4,7 @@ A disassembler takes half a second to start, and most pairs of programs need non
 words of each kind, they have as many operations of each name. A word's kind is its opcode with its
 modifiers: all bits but those of registers, immediates and the scheduler. Among 494,000 distinct words of
 sm_90 and sm_100, of 621 kinds, no kind has two names. Programs whose kinds differ may still have the same
-operations: then their texts are read (`effects.sass`).
+operations: then their texts are read (`ir.sass.operations`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections import Counter
 
 from irdiff.backends.nvidia import encodings
+from irdiff.ir.sass.operations import counted
+
+__all__ = ["counted", "kinds"]
 
 _OTHERS: dict[str, tuple[int, ...]] = {
     "MOV": (0x002,), "P2R": (0x003,), "R2P": (0x004,), "CS2R": (0x005,), "VOTE": (0x006,), "SEL": (0x007,),

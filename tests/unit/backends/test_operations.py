@@ -2,7 +2,7 @@
 
 import pytest
 
-from irdiff.effects import machine_words
+from irdiff.backends.nvidia import operations
 from tests.elf_files import elf_file
 
 ADD = 0x207037221
@@ -11,7 +11,7 @@ SCHEDULER = 0x1F << 105
 
 
 def kinds(*words):
-    return machine_words.kinds(elf_file({".text.k": b"".join(word.to_bytes(16, "little") for word in words)}))
+    return operations.kinds(elf_file({".text.k": b"".join(word.to_bytes(16, "little") for word in words)}))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,44 @@
+"""Registers that the header of a kernel reserves, and those that its code names. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from irdiff.model import CodeLine
+
+_VECTOR = re.compile(r"(?<![\w.$@])v(?:(\d+)\b|\[\d+:(\d+)\])")
+_ACCUMULATOR = re.compile(r"(?<![\w.$@])a(?:(\d+)\b|\[\d+:(\d+)\])")
+_DECLARED = re.compile(r"\.amdhsa_(next_free_vgpr|accum_offset) (\d+)$")
+
+
+def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+    """The header of a kernel reserves registers; code that uses more of them breaks."""
+    declared = {
+        found[1]: (int(found[2]), n) for n, line in enumerate(assembly, 1) if (found := _DECLARED.match(line))
+    }
+    if "next_free_vgpr" not in declared:
+        return
+    used, at = _highest(_VECTOR, assembly)
+    accumulators, at_accumulator = _highest(_ACCUMULATOR, assembly)
+    whole, line = declared["next_free_vgpr"]
+    begin, begin_line = declared.get("accum_offset", (whole, line))
+    rows = [(used, at, min(whole, begin) if accumulators else whole, line, "v")]
+    if "accum_offset" in declared:
+        rows = [(used, at, max(begin, 0) if accumulators or begin < whole else whole, begin_line, "v")]
+        rows += [(accumulators + begin, at_accumulator, whole, line, "a")] if accumulators else []
+    for count, place, limit, where, kind in rows:
+        if count > limit:
+            lines = tuple(CodeLine(number=n, text=assembly[n - 1][:200]) for n in sorted({place, where}))
+            yield f"reserves {limit} registers for `{kind}` and uses {count}", lines
+
+
+def _highest(pattern: re.Pattern[str], text: Sequence[str]) -> tuple[int, int]:
+    """One more than the highest register that code names, and the line."""
+    found = (0, 0)
+    for number, line in enumerate(text, 1):
+        if line.startswith((".", "-", "amdhsa")):
+            continue
+        for single, last in pattern.findall(line):
+            found = max(found, (int(single or last) + 1, number))
+    return found
