@@ -91,7 +91,7 @@ def post_dominators(instructions: Sequence[CodeInstruction]) -> dict[int, int | 
         start: (ordered[n + 1] if n + 1 < len(ordered) else count) - 1 for n, start in enumerate(ordered)
     }
     following = {
-        start: [row for row in successors(instructions[end], count) if row in leaders]
+        start: [leader for leader in successors(instructions[end], count) if leader in leaders]
         for start, end in end_of.items()
     }
     every = frozenset(ordered) | {count}
@@ -101,16 +101,16 @@ def post_dominators(instructions: Sequence[CodeInstruction]) -> dict[int, int | 
     while changed and rounds < 200:
         changed, rounds = False, rounds + 1
         for start in reversed(ordered):
-            after = [sets[row] for row in following[start]]
+            after = [sets[leader] for leader in following[start]]
             if instructions[end_of[start]].form.leads.ends:  # lanes that go on do not meet those that ended
                 after.append(frozenset({count}))
             joined = frozenset.intersection(*after) if after else frozenset({count})
             new = joined | {start}
             if new != sets[start]:
                 sets[start], changed = new, True
-    found: dict[int, int | None] = {}
+    immediate: dict[int, int | None] = {}
     for start in ordered:
         others = sets[start] - {start, count}
-        nearest = [row for row in others if len(sets[row]) == len(sets[start]) - 1]
-        found[end_of[start]] = nearest[0] if nearest else None
-    return found
+        nearest = [leader for leader in others if len(sets[leader]) == len(sets[start]) - 1]
+        immediate[end_of[start]] = nearest[0] if nearest else None
+    return immediate

@@ -23,9 +23,9 @@ class Body:
         """Of that block."""
         self._scope = scope
 
-    def add(self, made: Iterable[Instruction]) -> None:
+    def add(self, instructions: Iterable[Instruction]) -> None:
         """What the line makes that is read."""
-        self.now += [each.at(self.line) for each in made]
+        self.now += [each.at(self.line) for each in instructions]
 
     def end(self, exit_: str, condition: Operand | None, targets: tuple[str, ...], label: str) -> None:
         """Ends the block; another begins under this label."""
@@ -47,9 +47,9 @@ Phis = dict[str, list[tuple[str, dict[str, Operand]]]]
 """By block: the register of each phi node, and what it takes from each block that leads there."""
 
 
-def with_copies(found: Sequence[CodeBlock], phis: Phis) -> Iterator[CodeBlock]:
+def with_copies(blocks: Sequence[CodeBlock], phis: Phis) -> Iterator[CodeBlock]:
     """Phi nodes as copies in a block of their own on each edge."""
-    for block in found:
+    for block in blocks:
         targets, edges = [], list[CodeBlock]()
         for target in block.targets:
             rows = phis.get(target)

@@ -93,13 +93,13 @@ class Rows:
         )
 
     def canonical(self, ir: str, raw: str) -> CanonicalText:
-        rows = [(number, row) for number, row in enumerate(self.body, 1) if row]
-        found = [(number, line) for number, row in (*rows, *self.tail) for line in row.split("\n")]
+        rows = [(number, text) for number, text in enumerate(self.body, 1) if text]
+        numbered = [(number, line) for number, text in (*rows, *self.tail) for line in text.split("\n")]
         return CanonicalText(
             ir=ir,
             raw=raw,
-            lines=tuple(line for _, line in found),
-            numbers=tuple(number for number, _ in found),
+            lines=tuple(line for _, line in numbered),
+            numbers=tuple(number for number, _ in numbered),
             header=self.header,
         )
 

@@ -29,10 +29,10 @@ def loops(code: Sequence[CodeInstruction]) -> list[CodeLoop]:
             if dominators[block] >> other & 1:
                 tails.setdefault(other, []).append(block)
     bodies = {head: _body(head, ends, blocks) for head, ends in tails.items()}
-    found = []
+    loops_of_graph = []
     for head, body in sorted(bodies.items()):
         places = frozenset(p for block in body for p in range(blocks.starts[block], blocks.ends[block]))
-        found.append(
+        loops_of_graph.append(
             CodeLoop(
                 first=blocks.starts[head],
                 branches=tuple(sorted(blocks.ends[block] - 1 for block in tails[head])),
@@ -40,13 +40,13 @@ def loops(code: Sequence[CodeInstruction]) -> list[CodeLoop]:
                 depth=sum(head in other for other in bodies.values()),
             )
         )
-    return found
+    return loops_of_graph
 
 
-def innermost(found: Sequence[CodeLoop], count: int) -> list[int | None]:
+def innermost(loops_of_graph: Sequence[CodeLoop], count: int) -> list[int | None]:
     """Place → index of the innermost loop that it lies in."""
     of_place: list[int | None] = [None] * count
-    for index, loop in sorted(enumerate(found), key=lambda row: -len(row[1].places)):
+    for index, loop in sorted(enumerate(loops_of_graph), key=lambda numbered: -len(numbered[1].places)):
         for place in loop.places:
             of_place[place] = index
     return of_place
@@ -56,18 +56,18 @@ def _dominators(blocks: BasicBlocks) -> list[int]:
     """Block → bits of the blocks that every way to it passes; those that nothing leads to have all."""
     count = len(blocks.starts)
     everything = (1 << count) - 1
-    found = [1] + [everything] * (count - 1)
+    dominators = [1] + [everything] * (count - 1)
     changed = True
     while changed:
         changed = False
         for block in range(1, count):
             new = everything
             for other in blocks.before[block]:
-                new &= found[other]
+                new &= dominators[other]
             new |= 1 << block
-            if new != found[block]:
-                found[block], changed = new, True
-    return found
+            if new != dominators[block]:
+                dominators[block], changed = new, True
+    return dominators
 
 
 def _body(head: int, tails: Sequence[int], blocks: BasicBlocks) -> set[int]:

@@ -65,8 +65,8 @@ def _jumps(lines: Sequence[str], jumps: Jumps, change: list[int]) -> None:
         if label:
             labels[label.group(1)] = number
         elif any(mark in line for mark in jumps.marks) and jumps.jump.search(line):
-            for found in jumps.destination.finditer(line):
-                target = labels.get(found.group(1))
+            for match in jumps.destination.finditer(line):
+                target = labels.get(match.group(1))
                 if target is not None:
                     ends[target] = number
     for start, end in ends.items():

@@ -56,15 +56,15 @@ _LOCAL = ("load_local", "store_local", "load_scratch", "store_scratch")
 @functools.lru_cache(maxsize=1 << 13)
 def counted(table: Table, opcode: str) -> str:
     """The name of the fact that an opcode is counted in; empty where it is in none."""
-    rows = (row for row in table if row.counted)
-    return next((row.counted for row in rows if re.match(row.opcodes, opcode)), "")
+    rows = (entry for entry in table if entry.counted)
+    return next((entry.counted for entry in rows if re.match(entry.opcodes, opcode)), "")
 
 
 @functools.lru_cache(maxsize=1 << 13)
 def klass(table: Table, opcode: str) -> str | None:
     """The class of an opcode in an edit; None where an edit has the opcode itself."""
-    rows = (row for row in table if row.klass)
-    return next((row.klass for row in rows if re.match(row.opcodes, opcode)), None)
+    rows = (entry for entry in table if entry.klass)
+    return next((entry.klass for entry in rows if re.match(entry.opcodes, opcode)), None)
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -83,11 +83,11 @@ def counts(
     Each counts once, however often a loop runs it.
 
     """
-    found: Counter[str] = Counter()
+    by_name: Counter[str] = Counter()
     for name, count in Counter(opcode.findall(without_comments(comments, text))).items():
-        found["total"] += count
+        by_name["total"] += count
         if kind := class_of(name):
-            found[kind] += count
+            by_name[kind] += count
             if kind.startswith(_LOCAL):
-                found["local_memory"] += count
-    return dict(sorted(found.items()))
+                by_name["local_memory"] += count
+    return dict(sorted(by_name.items()))

@@ -62,9 +62,9 @@ class ParsedLine:
 
 def inline_assembly(text: str) -> tuple[str, ...]:
     """The instructions of inline assembly in one line of MLIR or LLVM IR, in their order."""
-    found = _ASSEMBLY.search(text)
-    return tuple(_IN_ASSEMBLY.findall(_ESCAPED.sub(_unescaped, found.group(1)))) if found else ()
+    match = _ASSEMBLY.search(text)
+    return tuple(_IN_ASSEMBLY.findall(_ESCAPED.sub(_unescaped, match.group(1)))) if match else ()
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found.group()[1:], 16))
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match.group()[1:], 16))

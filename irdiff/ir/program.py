@@ -181,12 +181,12 @@ class Template:
     def __init__(self, line: Line, names: Sequence[str]) -> None:
         places = {name: place for place, name in enumerate(names)}
 
-        def taken(row: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
-            found = [places.setdefault(name, len(places)) for name in row]
+        def taken(own_names: Sequence[str]) -> Callable[[Sequence[str]], tuple[str, ...]]:
+            indices = [places.setdefault(name, len(places)) for name in own_names]
             return (
-                operator.itemgetter(*found)
-                if len(found) > 1
-                else lambda all_: tuple([all_[n] for n in found])
+                operator.itemgetter(*indices)
+                if len(indices) > 1
+                else lambda all_: tuple([all_[n] for n in indices])
             )
 
         self._line = line
@@ -196,12 +196,12 @@ class Template:
 
     def named(self, names: Iterable[str]) -> Line:
         all_, end = (*names, *self._others), self._line.exit
-        made = tuple(
+        instructions = tuple(
             [Instruction(operation, written(all_), read(all_)) for operation, written, read in self._rows]
         )
         if end and end[1]:
             end = (end[0], self._predicate(all_)[0], *end[2:])
-        return self._line._replace(made=made, exit=end)
+        return self._line._replace(made=instructions, exit=end)
 
 
 def instruction(

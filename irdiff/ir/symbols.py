@@ -38,18 +38,18 @@ class Renamed(dict[str, str]):
         self._named_after = named_after
 
     def __missing__(self, name: str) -> str:
-        found = self._named_after.fullmatch(name)
-        known = self.get(found["function"]) if found else None
+        match = self._named_after.fullmatch(name)
+        function = self.get(match["function"]) if match else None
         self[name] = name
-        if found and known:
-            self[name] = f"{name[: found.start('function')]}{known}{name[found.end('function') :]}"
+        if match and function:
+            self[name] = f"{name[: match.start('function')]}{function}{name[match.end('function') :]}"
         return self[name]
 
 
 def words(assembly: Iterable[str]) -> set[str]:
     """Each word, also as the name before a backend has spelled it for its assembler."""
-    found = {word for text in assembly for word in _WORD.findall(text)}
-    return found | {_PRIVATE.sub("", word).replace("_$_", ".") for word in found}
+    words_of_assembly = {word for text in assembly for word in _WORD.findall(text)}
+    return words_of_assembly | {_PRIVATE.sub("", word).replace("_$_", ".") for word in words_of_assembly}
 
 
 def _is_free(name: str) -> bool:

@@ -115,9 +115,9 @@ def _settings(text: str, kernel: str) -> Iterator[tuple[str, str]]:
     end = text.find(".end_amdhsa_kernel", begin)
     if begin >= 0:
         for line in text[begin:end].split("\n"):
-            found = _DIRECTIVE.match(line.strip()) if len(line) < _MAX_LINE else None
-            if found and int(found[2]) <= _MAX_SETTING:
-                yield found[1], found[2]
+            directive = _DIRECTIVE.match(line.strip()) if len(line) < _MAX_LINE else None
+            if directive and int(directive[2]) <= _MAX_SETTING:
+                yield directive[1], directive[2]
 
 
 def _hidden(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -147,8 +147,8 @@ def line_of(text: str) -> MachineLine:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _operand(word: str) -> MachineOperand:
-    if found := _REGISTER.match(word):
-        kind, one, first, last = found.groups()
+    if match := _REGISTER.match(word):
+        kind, one, first, last = match.groups()
         begin, end = (int(one), int(one)) if one is not None else (int(first), int(last))
         if begin <= end < min(_REGISTERS[kind], begin + _MAX_TOGETHER):
             return MachineOperand(kind, begin, end - begin + 1, word)

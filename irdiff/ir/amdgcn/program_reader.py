@@ -197,9 +197,11 @@ def _under_modes(blocks: Sequence[CodeBlock]) -> tuple[CodeBlock, ...]:
 @functools.lru_cache(maxsize=1 << 15)
 def _line(code: str) -> Line:
     parts = _REGISTER.split(code)
-    texts, found = parts[::2], [_registers(part) for part in parts[1::2]]
-    template = _template(tuple(texts), tuple([(row[0][0], len(row)) for row in found]))
-    return template.named(itertools.chain.from_iterable(found))
+    texts, registers_of_parts = parts[::2], [_registers(part) for part in parts[1::2]]
+    template = _template(
+        tuple(texts), tuple([(registers[0][0], len(registers)) for registers in registers_of_parts])
+    )
+    return template.named(itertools.chain.from_iterable(registers_of_parts))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -211,8 +213,8 @@ def _template(texts: tuple[str, ...], rows: tuple[tuple[str, int], ...]) -> Temp
         code += f"{kind}{first}{text}" if first == last else f"{kind}[{first}:{last}]{text}"
         names += [f"{kind}{number}" for number in range(first, last + 1)]
     read_line = _Reader(code)
-    made, unknown = tuple(read_line.made), tuple(read_line.unknown)
-    return Template(Line(made, unknown, read_line.exit, tuple(read_line.hints)), names)
+    instructions, unknown = tuple(read_line.made), tuple(read_line.unknown)
+    return Template(Line(instructions, unknown, read_line.exit, tuple(read_line.hints)), names)
 
 
 class _Reader:
@@ -259,11 +261,11 @@ class _Reader:
 
     def _values(self, parts: Sequence[str]) -> list[Operand]:
         """All registers and literals; pairs as one value."""
-        found: list[Operand] = []
+        operands: list[Operand] = []
         for part in parts:
             registers = _registers(part)
-            found += registers if len(registers) > 2 else [self._source(part)] if part != "off" else []
-        return found
+            operands += registers if len(registers) > 2 else [self._source(part)] if part != "off" else []
+        return operands
 
     def _read(self, code: str) -> None:
         opcode, _, rest = code.partition(" ")
@@ -311,12 +313,12 @@ class _Reader:
             mask = self._source(parts[3])
             one, other = (self._source(part) for part in parts[1:3])
             self._add(name, _registers(parts[0]), (mask, other, one), ("select", 0), masked=True)
-        elif (found := _SINGLES.match(name)) and not (found[1] or modifiers):
-            self._single(found[2], _registers(parts[0])[0], parts[1:], masked=True)
-        elif found and found[1] and (halves := _halves(parts[1:], modifiers)):
+        elif (single := _SINGLES.match(name)) and not (single[1] or modifiers):
+            self._single(single[2], _registers(parts[0])[0], parts[1:], masked=True)
+        elif single and single[1] and (halves := _halves(parts[1:], modifiers)):
             results = [self._new() for _ in halves]
             for result, half in zip(results, halves, strict=True):
-                self._single(found[2], result, half, masked=False)
+                self._single(single[2], result, half, masked=False)
             for register, result in zip(_registers(parts[0]), results, strict=True):
                 self._add("mov", (register,), (result,), COPY, masked=True)
         else:
@@ -373,8 +375,8 @@ class _Reader:
                 self._add(name, _registers(parts[0]), operands, (function, width), masked=is_vector)
         if _WRITES_SCC.match(name):
             is_sum = "_add_" in name or "_sub_" in name
-            found = sources if is_sum else [self._source(parts[0])]
-            self._add(f"carry of {name}" if is_sum else "not zero", ("scc",), found)
+            addends = sources if is_sum else [self._source(parts[0])]
+            self._add(f"carry of {name}" if is_sum else "not zero", ("scc",), addends)
 
     def _plain(self, name: str, parts: list[str], modifiers: tuple[str, ...], changes: list[str]) -> None:
         """Without rules: what it writes comes first."""
@@ -419,12 +421,12 @@ class _Reader:
         offset = next((int(match.group(1), 0) for each in modifiers if (match := _OFFSET.fullmatch(each))), 0)
         kept = [each for each in modifiers if not _OFFSET.fullmatch(each) and each not in ("off", _HINT)]
         self.hints += [_HINT] * (_HINT in modifiers)
-        name, found = " ".join([opcode, *kept]), _ACCESS.match(opcode)
-        assert found is not None
+        name, opcode_match = " ".join([opcode, *kept]), _ACCESS.match(opcode)
+        assert opcode_match is not None
         if "lds" in kept or "lds" in opcode:  # to shared memory, at m0
             self._add(name, (), [*self._values(parts), "m0", offset], effect=Effect(Act.COPY), masked=True)
             return
-        kind, verb = found.group(1), found.group(2)
+        kind, verb = opcode_match.group(1), opcode_match.group(2)
         is_load = verb in ("load", "read")
         act = Act.LOAD if is_load else Act.STORE if verb in ("store", "write") else Act.ATOMIC
         returns = is_load or (act is Act.ATOMIC and bool({"sc0", "glc"} & {*kept} or "_rtn" in opcode))
@@ -487,14 +489,14 @@ class _Reader:
 
 def _words(opcode: str, modifiers: Sequence[str], offset: int) -> list[int]:
     """Where each 32 bits of an access lie that has several; empty for any other."""
-    if found := _TWO.match(opcode):
-        width = int(found[2]) // 8
-        unit = width * (64 if found[1] else 1)
+    if match := _TWO.match(opcode):
+        width = int(match[2]) // 8
+        unit = width * (64 if match[1] else 1)
         places = dict(re.findall(r"offset([01]):(\d+)", " ".join(modifiers)))
         begins = [int(places.get(each, 0)) * unit for each in "01"]
         return [begin + word for begin in begins for word in range(0, width, 4)]
-    found = _SEVERAL.match(opcode)
-    return [offset + word for word in range(0, _BYTES[found[1]], 4)] if found else []
+    match = _SEVERAL.match(opcode)
+    return [offset + word for word in range(0, _BYTES[match[1]], 4)] if match else []
 
 
 def _with_field(parts: list[str]) -> list[str]:
@@ -508,7 +510,7 @@ def _with_field(parts: list[str]) -> list[str]:
 def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str]]:
     """The operands of both instructions that a packed one is (MI300 ISA, "VOP3P"); empty if not known."""
     rows = [_PACKED.match(each) for each in modifiers]
-    chosen, found = {row[1]: row[2].split(",") for row in rows if row}, list[list[str]]()
+    chosen, halves = {modifier[1]: modifier[2].split(",") for modifier in rows if modifier}, list[list[str]]()
     for place, names in enumerate((("op_sel", "neg_lo"), ("op_sel_hi", "neg_hi"))):
         which, signs = (
             chosen.get(name, [str(n)] * len(sources)) for name, n in zip(names, (place, 0), strict=True)
@@ -518,10 +520,10 @@ def _halves(sources: Sequence[str], modifiers: tuple[str, ...]) -> list[list[str
             return []  # the upper half of a constant
         if any(text[0] == "-" and int(sign) for text, sign in zip(sources, signs, strict=True)):
             return []
-        found.append(
+        halves.append(
             ["-" * int(sign) + pair[int(at)] for pair, at, sign in zip(pairs, which, signs, strict=True)]
         )
-    return found
+    return halves
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -531,17 +533,17 @@ def _parsed(rest: str) -> tuple[tuple[str, ...], list[str]]:
     first, _, behind = last.partition(" ")
     if _MODIFIER.fullmatch(first) and first != "off" and not _NAMES_REGISTER.search(first):
         behind = last
-    found = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
-    if any(map(_NAMES_REGISTER.search, found)):
+    words = re.findall(r"[a-z_0-9]+:\[[^\]]*\]|\w+\([^)]*\)|\S+", behind)
+    if any(map(_NAMES_REGISTER.search, words)):
         raise ReadError(f"AMDGCN: the modifiers {behind}")
     rest = rest[: len(rest) - len(behind)].rstrip() if behind else rest
-    return tuple(found), [part for part in split(rest.rstrip(", ")) if part]
+    return tuple(words), [part for part in split(rest.rstrip(", ")) if part]
 
 
 def _change(text: str) -> str:
     """How the sign or size of an operand is taken; empty for a register or a number as it is."""
-    if found := _TAKEN.match(text):
-        return found[1] + found[2]
+    if match := _TAKEN.match(text):
+        return match[1] + match[2]
     if text[0] not in "-|" or _NUMBER.match(text):
         return ""
     return "-" * (text[0] == "-") + "|" * ("|" in text)
@@ -549,13 +551,13 @@ def _change(text: str) -> str:
 
 def _unchanged(text: str) -> str:
     """The operand that `_change` is of."""
-    return found[3] if (found := _TAKEN.match(text)) else text.strip("-|")
+    return match[3] if (match := _TAKEN.match(text)) else text.strip("-|")
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _registers(text: str) -> tuple[str, ...]:
-    if found := _RANGE.match(text):
-        return tuple(f"{found[1]}{number}" for number in range(int(found[2]), int(found[3]) + 1))
+    if match := _RANGE.match(text):
+        return tuple(f"{match[1]}{number}" for number in range(int(match[2]), int(match[3]) + 1))
     if text in ("exec_lo", "exec_hi"):
         raise ReadError(f"AMDGCN: {text}")
     return ("vcc_lo", "vcc_hi") if text == "vcc" else (text,) if _SINGLE.match(text) else ()

@@ -92,8 +92,8 @@ def _check_quoted(text: str, strings: Strings) -> None:
     """A symbol may be quoted. One that is spelled both ways is not known to be one symbol."""
     lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
     quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
-    found = map(strings.restore, re.findall(_STRING, quoting))
-    names = {string[1:-1] for string in found if string[0] == '"'}
+    literals = map(strings.restore, re.findall(_STRING, quoting))
+    names = {string[1:-1] for string in literals if string[0] == '"'}
     if names and (any("\\" in name for name in names) or not names.isdisjoint(_SYMBOL.findall(text))):
         raise UnclearError
 

@@ -57,8 +57,8 @@ def drop_unloaded_sections(text: str, strings: Strings) -> str:
 
 
 def _is_unloaded(line: str, strings: Strings) -> bool:
-    found = _UNLOADED.fullmatch(line)
-    return found is not None and not set("ax") & set(strings.restore(found.group(1) or ""))
+    match = _UNLOADED.fullmatch(line)
+    return match is not None and not set("ax") & set(strings.restore(match.group(1) or ""))
 
 
 def _without_data(content: str, labels: set[str]) -> str | None:

@@ -109,8 +109,8 @@ class _Pending:
         atomics = int(is_relaxed and _ATOMICS in kinds)
         memory = sum(1 << _KINDS.index(what) for what in kinds if not (atomics and what == _ATOMICS))
         copies = 0 if is_plain else len(self.copies)
-        found = Early(memory=memory, copies=copies, atomics=atomics)
-        return (found, running) if any(found) else (None, frozenset())
+        marked = Early(memory=memory, copies=copies, atomics=atomics)
+        return (marked, running) if any(marked) else (None, frozenset())
 
     @staticmethod
     def _lines(

@@ -80,11 +80,11 @@ def parse(line: str) -> ParsedLine:
 
 
 def _operation(line: str) -> str:
-    found = _OPCODE.match(line)
-    if not found:
+    match = _OPCODE.match(line)
+    if not match:
         return line.partition(" ")[0]
-    called = found.group(2) or found.group(3)
-    return called if found.group(1) == "call" and called else found.group(1)
+    called = match.group(2) or match.group(3)
+    return called if match.group(1) == "call" and called else match.group(1)
 
 
 def blank(text: str) -> str:

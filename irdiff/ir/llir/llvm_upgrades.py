@@ -25,7 +25,7 @@ _OPERATION = re.compile(r"(?:%\S+ = )?([a-z]+)(?= |$)")
 
 def has_same_operations(base: Iterable[str], head: Iterable[str]) -> bool:
     """Whether two texts, given as canonical lines, have the same operations in the same order."""
-    left, right = ([found[1] for found in map(_OPERATION.match, lines) if found] for lines in (base, head))
+    left, right = ([match[1] for match in map(_OPERATION.match, lines) if match] for lines in (base, head))
     return left == right
 
 

@@ -127,13 +127,13 @@ def read(lines: Sequence[str]) -> Program:
     name, parameters, begin = "", tuple[str, ...](), 0
     for number, code in enumerate(lines, 1):
         if body is None and code.startswith("define "):
-            found = _DEFINE.match(code)
-            if not found:
+            definition = _DEFINE.match(code)
+            if not definition:
                 raise ReadError(f"LLVM IR: {code[:60]}")
-            name, body, begin = found.group(1).rpartition("@")[2], [], number
-            declared = split(found.group(2))
+            name, body, begin = definition.group(1).rpartition("@")[2], [], number
+            declared = split(definition.group(2))
             # attributes, which LLVM infers, are promises on the code that is compared
-            declarations.append(f"{found.group(1)}({', '.join(_type(part)[0] for part in declared)})")
+            declarations.append(f"{definition.group(1)}({', '.join(_type(part)[0] for part in declared)})")
             parameters = tuple(part.rpartition(" ")[2] for part in declared)
         elif body is not None and code == "}":
             reader = _IrReader()
@@ -324,10 +324,10 @@ class _IrReader:
         self._add(" ".join(name.split()), results, operands, effect=effect, is_float=operation[:1] == "f")
 
     def _call(self, results: tuple[str, ...], text: str) -> None:
-        found = _CALL.match(text)
-        if not found:
+        call = _CALL.match(text)
+        if not call:
             raise ReadError(f"LLVM IR: {text[:60]}")
-        before, callee, pointer, template, constraints, arguments = found.groups()
+        before, callee, pointer, template, constraints, arguments = call.groups()
         texts = split(arguments)
         operands = [self._value(_ATTRIBUTE.sub("", part)) for part in texts]
         if template is not None:
@@ -337,10 +337,10 @@ class _IrReader:
         if _NOTHING.match(name):
             return
         is_intrinsic = name.startswith("llvm.")
-        row = next((row for row in _ACCESSES if is_intrinsic and row[0].search(name)), None)
+        access = next((access for access in _ACCESSES if is_intrinsic and access[0].search(name)), None)
         effect = Effect(Act.SYNC) if is_intrinsic and _SYNC.search(name) else None
-        if row and not effect:
-            _, act, space = row
+        if access and not effect:
+            _, act, space = access
             place = next((n for n, each in enumerate(texts) if each.startswith("ptr")), 0)
             is_access = act in (Act.LOAD, Act.STORE, Act.ATOMIC)
             address = operands[place:] if is_access else []
@@ -406,11 +406,11 @@ class _IrReader:
             return int(text)
         if text in ("true", "false", "null"):
             return int(text == "true")
-        if found := _ADDRESS_OF.match(text):
+        if match := _ADDRESS_OF.match(text):
             self._made += 1
             name, width = f"%address{self._made}", 32 if "addrspace(3)" in text else 64
             self._add(
-                "getelementptr", (name,), (Verbatim(found.group(1)), int(found.group(3))), ("add", width)
+                "getelementptr", (name,), (Verbatim(match.group(1)), int(match.group(3))), ("add", width)
             )
             return name
         if "%" in text:
@@ -442,8 +442,8 @@ def _joined(body: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 def _type(text: str) -> tuple[str, str]:
     """The type at the beginning of an operand, and the rest."""
-    if found := _TYPE.match(text):
-        return found.group().strip(), text[found.end() :]
+    if match := _TYPE.match(text):
+        return match.group().strip(), text[match.end() :]
     depth = 0
     for index, character in enumerate(text if text[:1] in "<[{" else ""):
         depth += (character in "<[{(") - (character in ">]})")
@@ -463,6 +463,6 @@ def _width(type_: str) -> int:
 @functools.lru_cache(maxsize=1 << 10)
 def _bytes(type_: str) -> int:
     """0 where that is not known."""
-    if found := re.fullmatch(r"[<\[](\d+) x (.*)[>\]]", type_):
-        return int(found.group(1)) * _bytes(found.group(2))
+    if match := re.fullmatch(r"[<\[](\d+) x (.*)[>\]]", type_):
+        return int(match.group(1)) * _bytes(match.group(2))
     return (_width(type_) + 7) // 8 or _SIZES.get(type_, 0)

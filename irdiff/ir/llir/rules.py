@@ -125,17 +125,17 @@ def without_debug(text: str) -> str:
     """
     strings = Strings(LLVM_IR)
     text = _COMPILE_UNITS.sub("", _strip(strings.read(text)))
-    known = {f"!{number}" for number in _NODE_NUMBER.findall(text)}
+    nodes = {f"!{number}" for number in _NODE_NUMBER.findall(text)}
 
     def repair(match: re.Match[str]) -> str:
-        return match.group(1) + _without_unknown(match.group(2), known)
+        return match.group(1) + _without_unknown(match.group(2), nodes)
 
     return strings.restore(spell_floats(_NODE_LIST.sub(repair, text)))
 
 
-def _without_unknown(definition: str, known: Container[str]) -> str:
+def _without_unknown(definition: str, nodes: Container[str]) -> str:
     """Take references to nodes of debug information, which are gone by now, out of a list of nodes."""
-    left = _OPERAND.sub(lambda match: match.group() if match[1] in known else "", definition)
+    left = _OPERAND.sub(lambda match: match.group() if match[1] in nodes else "", definition)
     return left if left == definition else _LEADING_COMMA.sub("", left)
 
 
@@ -165,8 +165,8 @@ class _Module:
         self._tail: list[tuple[int, str]] = []
 
     def _name_variables(self) -> dict[str, str]:
-        found = dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text))
-        hidden = [name for name in found if name not in self._fixed]
+        variables = dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text))
+        hidden = [name for name in variables if name not in self._fixed]
         names = {f"@{name}": f"@g{number}" for number, name in enumerate(hidden)}
         return names if set(_CANONICAL_GLOBAL.findall(self._text)) <= set(hidden) else {}
 

@@ -102,8 +102,8 @@ def _translated_class(operation: str, line: str) -> str:
     """The class of an operation of MLIR's LLVM, NVVM or ROCDL dialect, as that of LLVM IR."""
     short = operation.split(".", 1)[1]
     if short.startswith("call") or short == "inline_asm":
-        found = _QUOTED_OR_CALLED.search(line)
-        short = next((text for text in (found.groups() if found else ()) if text), short)
+        match = _QUOTED_OR_CALLED.search(line)
+        short = next((text for text in (match.groups() if match else ()) if text), short)
     return class_of(short, line)
 
 

@@ -24,8 +24,8 @@ _COUNTED: Mapping[str, str] = {
 
 
 def operations_by_class(text: str) -> dict[str, int]:
-    found = _OPERATION.findall(text)
-    operations = Counter(_FORMER_DIALECTS.sub(lambda m: "ttng" if m[1] else "ttg", name) for name in found)
+    names = _OPERATION.findall(text)
+    operations = Counter(_FORMER_DIALECTS.sub(lambda m: "ttng" if m[1] else "ttg", name) for name in names)
     counts = {
         fact: sum(count for name, count in operations.items() if re.fullmatch(pattern, name))
         for fact, pattern in _COUNTED.items()

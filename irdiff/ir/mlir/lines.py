@@ -18,8 +18,8 @@ _VALUE = re.compile(r"[%^][\w.$-]+(?:#\d+)?|![0-9]+\b")
 
 
 def operation(line: str) -> str:
-    found = _OPERATION.match(line)
-    return found.group(1) if found else "block" if line.startswith("^") else line.partition(" ")[0]
+    match = _OPERATION.match(line)
+    return match.group(1) if match else "block" if line.startswith("^") else line.partition(" ")[0]
 
 
 def blank(text: str) -> str:
@@ -66,9 +66,9 @@ def layout_parameters(kind: str, line: str) -> dict[str, str]:
 
 def types(line: str) -> tuple[str, ...]:
     """The types with parameters, without value numbers."""
-    found, position = [], 0
+    type_list, position = [], 0
     for match in _TYPE_HEAD.finditer(line):
         if match.start() >= position:
             position = closing(line, match.end())
-            found.append(blank(line[match.start() : position]))
-    return tuple(found)
+            type_list.append(blank(line[match.start() : position]))
+    return tuple(type_list)

@@ -91,7 +91,7 @@ _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 def rows(stage: str, text: str) -> Rows:
     header: dict[str, str] = {}
-    body = [row for block in blocks(stage, text, header=header) for row in block]
+    body = [line for block in blocks(stage, text, header=header) for line in block]
     return Rows(body=body, tail=[], header=header)
 
 
@@ -122,23 +122,23 @@ def blocks(stage: str, text: str, *, header: dict[str, str]) -> Iterator[list[st
 
 def _modules(text: str) -> list[str]:
     """The modules of a log or of a test's input, each with the aliases that it defines."""
-    found: list[str] = []
+    modules: list[str] = []
     for piece in filter(None, _BETWEEN_MODULES.split(text)):
-        if found and not _RECOGNIZED.search(found[-1]):
-            found[-1] += piece
+        if modules and not _RECOGNIZED.search(modules[-1]):
+            modules[-1] += piece
         else:
-            found.append(piece)
-    if len(found) > 1 and not _RECOGNIZED.search(found[-1]):
-        found[-2:] = [found[-2] + found[-1]]
-    return found
+            modules.append(piece)
+    if len(modules) > 1 and not _RECOGNIZED.search(modules[-1]):
+        modules[-2:] = [modules[-2] + modules[-1]]
+    return modules
 
 
 def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Strings) -> list[str]:
-    found = [
+    expanded = [
         _module_line(line, header, strings) if line[:6] == "module" else line
         for line in aliases.expand(part).split("\n")
     ]
-    return strings.restore("\0".join(found)).split("\0")
+    return strings.restore("\0".join(expanded)).split("\0")
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -318,7 +318,7 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
 def _symbols(parts: Sequence[str], strings: Strings) -> dict[str, str]:
     """What becomes of the kernel's name and those of functions that only the text itself sees."""
     public = [name for part in parts for name in _PUBLIC.findall(part)]
-    private = [found for part in parts for found in _PRIVATE.findall(part)]
+    private = [symbol for part in parts for symbol in _PRIVATE.findall(part)]
     if len(public) != 1 and not private:
         return {}
     used = {name for part in parts for name in _SYMBOL.findall(part)}

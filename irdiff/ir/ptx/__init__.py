@@ -71,8 +71,8 @@ def facts(stage: str, text: str) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def parse(line: str) -> ParsedLine:
-    found = _OPCODE.match(line)
-    opcode = found.group(1) if found else line.partition(" ")[0]
+    match = _OPCODE.match(line)
+    opcode = match.group(1) if match else line.partition(" ")[0]
     return ParsedLine(
         text=line,
         kind=LineKind.INSTRUCTION,

@@ -150,8 +150,8 @@ def read(lines: Sequence[str]) -> Program:
             if code == "{":
                 depth, body, begin = 1, [], number
                 continue
-            found = re.search(r"\.(?:entry|func)\s+(?:\([^()]*\)\s*)?([\w$]+)", code)
-            name = found.group(1) if found else name
+            header = re.search(r"\.(?:entry|func)\s+(?:\([^()]*\)\s*)?([\w$]+)", code)
+            name = header.group(1) if header else name
             declarations.append(code)
             continue
         depth += code.count("{") - code.count("}")
@@ -205,16 +205,19 @@ class PtxReader:
             for part in [line] if is_one else _PARTS.findall(line):
                 self._statement(part.strip().rstrip(";").rstrip())
         self._body.end("ret", None, (), "")
-        made = [each for block in self._body.blocks for each in block.instructions]
+        instructions = [each for block in self._body.blocks for each in block.instructions]
         asynchronous = {
-            name for each in made if _IN_BACKGROUND.match(each.operation.name) for name in each.results
+            name
+            for each in instructions
+            if _IN_BACKGROUND.match(each.operation.name)
+            for name in each.results
         }
-        copies = [each for each in made if each.operation.compute == COPY] if asynchronous else []
+        copies = [each for each in instructions if each.operation.compute == COPY] if asynchronous else []
         while more := {
             each.results[0] for each in copies if not asynchronous.isdisjoint(each.reads)
         } - asynchronous:  # fmt: skip
             asynchronous |= more
-        return Function(_without_unread(self._body.blocks, made), frozenset(asynchronous), ())
+        return Function(_without_unread(self._body.blocks, instructions), frozenset(asynchronous), ())
 
     def _statement(self, code: str) -> None:
         if code == "{":
@@ -233,13 +236,13 @@ class PtxReader:
             if self._scopes:
                 names = {name: new for scope in self._scopes for name, new in scope.items()}
                 code = _NAME.sub(lambda match: names.get(match.group(), match.group()), code)
-            found = _parsed(code)
-            self.unknown += found.unknown
-            hints = [CACHE_POLICY + hint for hint in found.hints]
+            statement = _parsed(code)
+            self.unknown += statement.unknown
+            hints = [CACHE_POLICY + hint for hint in statement.hints]
             self.declared += [each for each in hints if _MADE not in each or each not in self.declared]
-            self._body.add(found.made)
-            if found.exit:
-                kind, guard, target, is_negated = found.exit
+            self._body.add(statement.made)
+            if statement.exit:
+                kind, guard, target, is_negated = statement.exit
                 self._body.leave(kind, guard, self._target(target), is_negated)
 
     def _directive(self, code: str) -> None:
@@ -259,11 +262,13 @@ class PtxReader:
         return scope + name
 
 
-def _without_unread(blocks: Sequence[CodeBlock], made: Sequence[Instruction]) -> tuple[CodeBlock, ...]:
+def _without_unread(
+    blocks: Sequence[CodeBlock], instructions: Sequence[Instruction]
+) -> tuple[CodeBlock, ...]:
     """An atomic operation whose result nobody reads is a `red`."""
-    if not any(_REDUCES.match(each.operation.name) for each in made):
+    if not any(_REDUCES.match(each.operation.name) for each in instructions):
         return tuple(blocks)
-    read = {*(name for each in made for name in each.reads), *(block.condition for block in blocks)}
+    read = {*(name for each in instructions for name in each.reads), *(block.condition for block in blocks)}
 
     def reduced(each: Instruction) -> Instruction:
         name = each.operation.name
@@ -289,10 +294,10 @@ def _template(texts: tuple[str, ...], kinds: tuple[str, ...]) -> Template:
 
 
 def _statement(code: str) -> Line:
-    found = _STATEMENT.match(code)
-    if not found:
+    match = _STATEMENT.match(code)
+    if not match:
         raise ReadError(f"PTX: {code[:60]}")
-    negated, guard, opcode, rest = found.groups()
+    negated, guard, opcode, rest = match.groups()
     if guard and guard.lstrip("-").isdigit():
         if bool(int(guard)) == bool(negated):  # never
             return Line()
@@ -317,10 +322,12 @@ def _statement(code: str) -> Line:
         act = None
     elif opcode.startswith("mov") and _VOLATILE.match(str((*operands[-1].values, "")[0])):
         act = Act.OPAQUE
-    made = _pure(facts, operands) if act is None else _effect(facts, act, operands)
+    instructions = _pure(facts, operands) if act is None else _effect(facts, act, operands)
     if guard:
-        made = [each if _is_between(each) else each.guarded(guard, negated=bool(negated)) for each in made]
-    return Line(tuple(made), facts.unknown, hints=hints)
+        instructions = [
+            each if _is_between(each) else each.guarded(guard, negated=bool(negated)) for each in instructions
+        ]
+    return Line(tuple(instructions), facts.unknown, hints=hints)
 
 
 def _is_between(each: Instruction) -> bool:
@@ -373,7 +380,9 @@ def _effect(facts: _Facts, act: Act, operands: list[_PtxOperand]) -> list[Instru
     is_access = act in _ACCESSES
     results = operands[0].registers if facts.writes and not operands[0].address else ()
     if act is Act.OPAQUE:
-        results = tuple(dict.fromkeys(each for row in operands for each in row.registers if each != "_"))
+        results = tuple(
+            dict.fromkeys(each for operand in operands for each in operand.registers if each != "_")
+        )
     layouts: list[Instruction] = []
     if facts.opcode.startswith("wgmma.mma_async.sync"):
         operands, layouts = _without_leading_stride(facts.opcode, operands)
@@ -398,15 +407,15 @@ def _in_pieces(
     place = 1 if act is Act.LOAD else 0
     (start,) = operands[place].address
     moved, (address,), halves = list(operands[1 - place].values), start.values, width // 32
-    made, own = list[Instruction](), list[tuple[Operand, ...]]()
+    instructions, own = list[Instruction](), list[tuple[Operand, ...]]()
     if act is Act.LOAD:  # the first of several loads may overwrite the address
-        made, address = [instruction("mov", ("_start",), (address,), COPY)], "_start"
+        instructions, address = [instruction("mov", ("_start",), (address,), COPY)], "_start"
     for n, value in enumerate(moved):
         names = tuple(f"_piece{n}.{half}" for half in range(halves))
         own.append(names if halves > 1 else (value,))
         if halves > 1:  # of a load, what stays where it does not load
             places = [half * PIECES + halves for half in range(halves)]
-            made += [
+            instructions += [
                 instruction("mov", (part,), (value,), ("piece", at))
                 for part, at in zip(names, places, strict=True)
             ]
@@ -416,33 +425,43 @@ def _in_pieces(
         effect = Effect(act, facts.space, ((address, start.offset + 4 * n),), 4, whole)
         result = (part if isinstance(part, str) else "_",)
         is_load = act is Act.LOAD
-        made.append(instruction(name, result if is_load else (), () if is_load else (part,), effect=effect))
+        instructions.append(
+            instruction(name, result if is_load else (), () if is_load else (part,), effect=effect)
+        )
     if halves > 1 and act is Act.LOAD:
-        made += [
+        instructions += [
             instruction("mov", (value,), parts, ("pack", 64))
             for value, parts in zip(moved, own, strict=True)
             if isinstance(value, str)
         ]
-    return made
+    return instructions
 
 
 def _packed(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     """Two operations of 32 bits that one of 64 bits is (PTX ISA, "add.f32x2")."""
-    name, made, results = facts.opcode.replace(".f32x2", ".f32"), list[Instruction](), ("_low", "_high")
+    name, instructions, results = (
+        facts.opcode.replace(".f32x2", ".f32"),
+        list[Instruction](),
+        ("_low", "_high"),
+    )
     for half, result in enumerate(results):
         parts = []
         for n, operand in enumerate(operands[1:]):
             parts.append(f"_part{n}.{half}")
-            made.append(instruction("mov", (parts[-1],), operand.values, ("piece", half * PIECES + 2)))
-        made += _pure(_facts(name), [_PtxOperand((result,)), *(_PtxOperand((part,)) for part in parts)])
-    return [*made, instruction("mov", operands[0].registers, results, ("pack", 64))]
+            instructions.append(
+                instruction("mov", (parts[-1],), operand.values, ("piece", half * PIECES + 2))
+            )
+        instructions += _pure(
+            _facts(name), [_PtxOperand((result,)), *(_PtxOperand((part,)) for part in parts)]
+        )
+    return [*instructions, instruction("mov", operands[0].registers, results, ("pack", 64))]
 
 
 def _without_leading_stride(
     opcode: str, operands: list[_PtxOperand]
 ) -> tuple[list[_PtxOperand], list[Instruction]]:
     """Of `wgmma`: D, A, B, scale and signs; for 16 bits, whether A (in memory) and B are not K-major."""
-    kept, made = list(operands), []
+    kept, added = list(operands), []
     matrices = [place for place in (1, 2) if not operands[place].is_vector]
     majors = [each.values for each in operands[6:]] or [(0,)] * len(matrices)
     if len(majors) == len(matrices):
@@ -450,8 +469,8 @@ def _without_leading_stride(
             rows = int(re.findall(r"\.m(\d+)n(\d+)k", opcode)[0][place - 1])
             kept[place] = _PtxOperand((f"_descriptor{place}",))
             compute = "descriptor", 2 * rows if major else 0
-            made.append(instruction("descriptor", kept[place].registers, operands[place].values, compute))
-    return kept, made
+            added.append(instruction("descriptor", kept[place].registers, operands[place].values, compute))
+    return kept, added
 
 
 def _with_offset(operand: _PtxOperand) -> tuple[Operand, ...]:
@@ -467,8 +486,8 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
         return _packed(facts, operands)
     if opcode in ("ld.param.s32", "ld.param.u32") and results[0].startswith("%rd"):  # into 64 bits
         narrow, kind = _PtxOperand(("_narrow",)), "sext" if "s32" in opcode else "zext"
-        made = _pure(_facts("ld.param.u32"), [narrow, *operands[1:]])
-        return [*made, instruction(opcode, results, narrow.values, (kind, 32_064))]
+        instructions = _pure(_facts("ld.param.u32"), [narrow, *operands[1:]])
+        return [*instructions, instruction(opcode, results, narrow.values, (kind, 32_064))]
     values = tuple(value for each in operands[1:] for value in _with_offset(each))
     values += tuple(value for each in operands[1:] for part in each.address for value in _with_offset(part))
     if opcode.startswith("mov") and operands[0].is_vector:
@@ -482,9 +501,9 @@ def _pure(facts: _Facts, operands: list[_PtxOperand]) -> list[Instruction]:
     short = _CVT.match(opcode) or _CVT_FLOAT.match(opcode)
     wide = _WIDTHS.get(results[0].rstrip("0123456789"), 0)
     if short and len(results) == 1 and int(short[2]) < wide:  # a destination that is wider is extended
-        made = _pure(facts, [_PtxOperand(("_narrow",)), *operands[1:]])
+        instructions = _pure(facts, [_PtxOperand(("_narrow",)), *operands[1:]])
         extend = ("sext" if short[1] == "s" else "zext"), int(short[2]) * 1000 + wide
-        return [*made, instruction(opcode, results, ("_narrow",), extend)]
+        return [*instructions, instruction(opcode, results, ("_narrow",), extend)]
     if compute == COPY and isinstance(values[0], int) and (width := _MOVED.fullmatch(opcode)):
         compute = "trunc", int(width[1])  # -1 and 0xffffffff are the same 32 bits
     is_plain = not any(each.is_negated or each.offset for each in operands)
@@ -505,8 +524,8 @@ def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, 
     """The function of `Values` that an instruction is, and its name without types that do not count."""
     if opcode.startswith("mov"):
         return ("pack", int(re.findall(r"\d+", opcode)[-1])) if is_vector else COPY, "mov"
-    if found := _INTEGER.match(opcode):
-        name, kind, digits = found.groups()
+    if match := _INTEGER.match(opcode):
+        name, kind, digits = match.groups()
         width = 1 if kind == "pred" else int(digits or 0)
         if name == "selp":
             return ("select", width), opcode
@@ -523,15 +542,15 @@ def _computed(opcode: str, *, is_vector: bool) -> tuple[tuple[str, int] | None, 
             "shr": "sar" if kind == "s" else "shr",
         }.get(name, name)
         return (name, width), opcode
-    if found := _CVT.match(opcode):
-        width, sign, source = int(found.group(2)), found.group(3), int(found.group(4))
+    if match := _CVT.match(opcode):
+        width, sign, source = int(match.group(2)), match.group(3), int(match.group(4))
         if width > source:
             return ("sext" if sign == "s" else "zext", source * 1000 + width), opcode
         return ("trunc" if width < source else "copy", width if width < source else 0), opcode
-    if found := _SETP.match(opcode):
-        order = _UNSIGNED.get(found.group(1), found.group(1))
-        sign = "" if order in ("eq", "ne") else "s" if found.group(2) == "s" else "u"
-        return (f"{sign}{order}", int(found.group(3))), opcode
+    if match := _SETP.match(opcode):
+        order = _UNSIGNED.get(match.group(1), match.group(1))
+        sign = "" if order in ("eq", "ne") else "s" if match.group(2) == "s" else "u"
+        return (f"{sign}{order}", int(match.group(3))), opcode
     return None, opcode
 
 
@@ -541,8 +560,10 @@ def _operand(text: str) -> _PtxOperand:
         return _PtxOperand(address=tuple(_operand(part) for part in split(text[1:-1])))
     if text[0] in "{(" or "|" in text:
         parts = text.split("|") if "|" in text else split(text[1:-1])
-        found = [_operand(part.strip()) for part in parts]
-        return _PtxOperand(tuple(value for each in found for value in each.values), is_vector=text[0] == "{")
+        operands = [_operand(part.strip()) for part in parts]
+        return _PtxOperand(
+            tuple(value for each in operands for value in each.values), is_vector=text[0] == "{"
+        )
     atom = _ATOM.match(text)
     if not atom:
         raise ReadError(f"PTX: the operand {text[:40]}")

@@ -57,8 +57,8 @@ def facts(stage: str, text: str) -> dict[str, int]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def parse(line: str) -> ParsedLine:
-    found = _OPCODE.match(line)
-    opcode = found[1] if found else ""
+    match = _OPCODE.match(line)
+    opcode = match[1] if match else ""
     return ParsedLine(
         text=line,
         kind=LineKind.INSTRUCTION,

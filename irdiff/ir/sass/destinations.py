@@ -30,8 +30,8 @@ def _split(ins: InstructionForm) -> tuple[Operand, list[Operand], list[Operand],
     outs: list[Operand] = []
     while rest and is_flag(rest[0]):
         outs.append(rest.pop(0))
-    sources = [row for row in rest if not is_flag(row)]
-    return ins.operands[0], outs, sources, [row for row in rest if is_flag(row)]
+    sources = [operand for operand in rest if not is_flag(operand)]
+    return ins.operands[0], outs, sources, [operand for operand in rest if is_flag(operand)]
 
 
 _WIDTHS = {"64": 2, "128": 4, "U8": 1, "S8": 1, "U16": 1, "S16": 1}
@@ -152,13 +152,13 @@ def _written(ins: InstructionForm) -> tuple[Operand, ...]:
         targets = ins.operands[:2]
     else:
         targets = ins.operands[:1]
-    found: list[Operand] = []
+    destinations: list[Operand] = []
     for target in targets:
         if target.number == ZERO or target.kind not in ("R", "UR", "P", "UP"):
             continue
         count = 1 if is_flag(target) else _count(ins)
-        found += [Operand(target.kind, target.number + n) for n in range(count)]
-    return tuple(found)
+        destinations += [Operand(target.kind, target.number + n) for n in range(count)]
+    return tuple(destinations)
 
 
 def written(ins: SassInstruction | InstructionForm) -> list[Operand]:

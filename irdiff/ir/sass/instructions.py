@@ -114,7 +114,9 @@ def read(name: str, lines: Iterable[tuple[str, int]]) -> SassFunction:
     for ins in instructions:
         if ins.target is not None and not 0 <= ins.target < len(instructions):
             raise NormalizeError(f"{ins.text} at {ins.address:#x} leads out of {name}")
-    return SassFunction(name, tuple(instructions), {row.address: row.place for row in instructions})
+    return SassFunction(
+        name, tuple(instructions), {instruction.address: instruction.place for instruction in instructions}
+    )
 
 
 @lru_cache(maxsize=1 << 17)
@@ -127,7 +129,7 @@ def form_of(text: str) -> InstructionForm:
     has_place = opcode not in _INDIRECT and (".+0x" in rest or ".-0x" in rest)
     target = _TARGET.search(rest) if has_place else None
     operands = tuple(operand(word.strip()) for word in _words(rest)) if rest else ()
-    has_flag = predicate is not None or any(row.kind in ("P", "UP") for row in operands)
+    has_flag = predicate is not None or any(each.kind in ("P", "UP") for each in operands)
     return InstructionForm(
         predicate=operand(predicate) if predicate else None,
         opcode=opcode,
@@ -184,10 +186,10 @@ def operand(text: str) -> Operand:
 
 
 def _constant(word: str, negated: bool, inverted: bool, absolute: bool) -> Operand:
-    found = re.match(r"c\[(0x[0-9a-f]+|U?R\d+)\]\[(.*?)\]", word)
-    if found is None or found.group(1).startswith(("R", "UR")):
+    match = re.match(r"c\[(0x[0-9a-f]+|U?R\d+)\]\[(.*?)\]", word)
+    if match is None or match.group(1).startswith(("R", "UR")):
         return Operand("text", text=word)
-    registers, offset = _parts(found.group(2))
+    registers, offset = _parts(match.group(2))
     return Operand(
         "const",
         offset,
@@ -195,7 +197,7 @@ def _constant(word: str, negated: bool, inverted: bool, absolute: bool) -> Opera
         inverted,
         absolute,
         registers=registers,
-        bank=int(found.group(1), 16),
+        bank=int(match.group(1), 16),
         text=word,
     )
 
@@ -213,10 +215,10 @@ def _parts(text: str) -> tuple[tuple[tuple[str, int, bool], ...], int]:
     registers: list[tuple[str, int, bool]] = []
     offset = 0
     for part in text.replace("+-", "+ -").split("+"):
-        found = _MEMORY_PART.match(part.strip())
-        if found is None:
+        match = _MEMORY_PART.match(part.strip())
+        if match is None:
             raise NormalizeError(f"an address that cannot be read: {text!r}")
-        sign, kind, number, suffix, literal = found.groups()
+        sign, kind, number, suffix, literal = match.groups()
         if literal:
             offset += int(literal, 16) * (-1 if sign else 1)
         elif number != "Z":

@@ -65,4 +65,4 @@ def loaded_registers(form: InstructionForm) -> int:
 
 
 def _times(form: InstructionForm) -> int:
-    return next((int(found[1]) for word in form.modifiers if (found := _REPEATED.match(word))), 1)
+    return next((int(match[1]) for word in form.modifiers if (match := _REPEATED.match(word))), 1)
