@@ -74,12 +74,12 @@ def _anchors(left: Sequence[int], right: Sequence[int], gap: Gap) -> list[tuple[
         before.append(where[place - 1] if place else -1)
         tails[place : place + 1] = [position]
         where[place : place + 1] = [index]
-    found = []
+    anchors = []
     index = where[-1] if where else -1
     while index >= 0:
-        found.append(common[index])
+        anchors.append(common[index])
         index = before[index]
-    return found[::-1]
+    return anchors[::-1]
 
 
 def _unique(lines: Sequence[int], start: int, end: int) -> dict[int, int]:

@@ -69,10 +69,10 @@ class ArtifactComparator:
     def text(self, stage: str, digest: str) -> CanonicalText:
         """Raises NormalizeError where the artifact is no text of its stage, and DamagedArtifactError."""
         with self._lock:
-            known = self._texts.get((stage, digest))
-            if known is not None:
+            cached = self._texts.get((stage, digest))
+            if cached is not None:
                 self._texts.move_to_end((stage, digest))
-                return known
+                return cached
         content = self.content(digest)
         if not _is_text(content):
             raise NormalizeError(f"{stage}: this is binary, not text")
@@ -80,14 +80,14 @@ class ArtifactComparator:
         if len(raw) > _LARGE:
             with LARGE_TEXT:
                 return texts.canonicalize(stage, raw)
-        made = texts.canonicalize(stage, raw)
+        canonical = texts.canonicalize(stage, raw)
         with self._lock:
             if (stage, digest) not in self._texts:  # another thread may have made it
-                self._texts[stage, digest] = made
-                self._kept_characters += len(made.raw)
+                self._texts[stage, digest] = canonical
+                self._kept_characters += len(canonical.raw)
             while self._kept_characters > _KEPT_CHARACTERS:
                 self._kept_characters -= len(self._texts.popitem(last=False)[1].raw)
-        return made
+        return canonical
 
     # answers
 
@@ -104,19 +104,19 @@ class ArtifactComparator:
         if base == head:
             return TextEquality(equal=True, header_equal=True, findings=())
         question = ("compare", stage, base, head)
-        found = self._once(question, lambda: self._compared(stage, base, head))
-        if may_be_cured(found.findings):
+        equality = self._once(question, lambda: self._compared(stage, base, head))
+        if may_be_cured(equality.findings):
             self._answers.pop(question, None)
-        return found
+        return equality
 
     def _once(self, question: tuple[str, ...], answer: Callable[[], T]) -> T:
         """Launches of one input, and the steps of one case, ask the same questions."""
-        found: T | None = self._answers.get(question)
-        if found is None:
+        cached: T | None = self._answers.get(question)
+        if cached is None:
             if len(self._answers) >= _KEPT_ANSWERS:
                 self._answers.clear()
-            found = self._answers[question] = answer()
-        return found
+            cached = self._answers[question] = answer()
+        return cached
 
     def _compared(self, stage: str, base: str, head: str) -> TextEquality:
         try:
@@ -155,5 +155,6 @@ def _is_text(content: bytes) -> bool:
 def may_be_cured(findings: Iterable[Finding]) -> bool:
     """Whether another attempt to read LLVM IR may find more, so that this answer must not be kept."""
     return any(
-        row.kind is FindingKind.LEXICAL_LLIR and row.detail in llvm_process.TRANSIENT for row in findings
+        finding.kind is FindingKind.LEXICAL_LLIR and finding.detail in llvm_process.TRANSIENT
+        for finding in findings
     )

@@ -201,7 +201,7 @@ def not_compared(case: ComparedCase) -> bool:
 
 def unseen_launch(case: ComparedCase) -> str:
     """What irdiff cannot read of its launch, as a clause; empty where it reads all."""
-    clauses = [found.detail for found in case.findings if found.kind is FindingKind.LAUNCH_NOT_COMPARED]
+    clauses = [finding.detail for finding in case.findings if finding.kind is FindingKind.LAUNCH_NOT_COMPARED]
     return ", and ".join(clauses)
 
 
@@ -246,15 +246,15 @@ def reason(failure: Failure) -> str:
     counts. At most MAX_REASON characters, on one line; never empty where the message is not.
     """
     message = failure.message.removeprefix(ENDED_EARLY)
-    found = _PLACE.match(message)
-    if failure.kind is not FailureKind.ERROR or found is None or not found["place"]:
+    place_match = _PLACE.match(message)
+    if failure.kind is not FailureKind.ERROR or place_match is None or not place_match["place"]:
         return message[:MAX_REASON]
-    quoted = _innermost(failure.stderr, found["type"])
-    words = quoted.behind if quoted else _QUOTED.sub("", found["rest"]).strip()
+    quoted = _innermost(failure.stderr, place_match["type"])
+    words = quoted.behind if quoted else _QUOTED.sub("", place_match["rest"]).strip()
     if not words:
         return message[:MAX_REASON]
-    place = quoted.place if quoted else found["place"]
-    return f"{found['type']}: {words} (at {place})"[:MAX_REASON]
+    place = quoted.place if quoted else place_match["place"]
+    return f"{place_match['type']}: {words} (at {place})"[:MAX_REASON]
 
 
 class _Quoted(NamedTuple):

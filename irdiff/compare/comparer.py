@@ -57,7 +57,9 @@ class ComparedPair(NamedTuple):
 
 def compare(compilations: Stream[Compilation], comparer: CaseComparer) -> Stream[ComparedPair]:
     """Compares the code of all cases."""
-    return compilations.then(lambda made: ComparedPair(made.pair, comparer.compare(made)))
+    return compilations.then(
+        lambda compilation: ComparedPair(compilation.pair, comparer.compare(compilation))
+    )
 
 
 class CaseComparer:
@@ -77,10 +79,10 @@ class CaseComparer:
         memo = self._memo(pair, outcomes)
         kept = memo.get() if memo else None
         if kept is None:
-            found = self._compared(compilation, outcomes)
-            made = cases.made(pair, outcomes, found.verdict)
-            kept = KeptComparison(found, edit_digest.of_case(found, made, pair, self.comparator))
-            if memo and not may_be_cured(found.findings):
+            comparison = self._compared(compilation, outcomes)
+            outputs = cases.made(pair, outcomes, comparison.verdict)
+            kept = KeptComparison(comparison, edit_digest.of_case(comparison, outputs, pair, self.comparator))
+            if memo and not may_be_cured(comparison.findings):
                 memo.keep(kept)
         return cases.compared(pair, kept.found, cases.made(pair, outcomes, kept.found.verdict), kept.edit)
 
@@ -96,12 +98,12 @@ class CaseComparer:
 
     def _memo(self, pair: Pair, outcomes: Sides[Outcome | None]) -> Memo[KeptComparison] | None:
         """None where there are no two compilations to compare."""
-        made = [_made_of(side) for side in outcomes if isinstance(side, Compiled)]
-        if not self.options.use_cache or len(made) < len(("base", "head")):
+        digests = [_made_of(side) for side in outcomes if isinstance(side, Compiled)]
+        if not self.options.use_cache or len(digests) < len(("base", "head")):
             return None
         launches = [launch.key for launch in _launches(pair)]
         toolchains = [side.toolchain.digest for side in self.sides]
-        inputs = [toolchains, llvm_process.version(), pair.target, launches, pair.moved, made]
+        inputs = [toolchains, llvm_process.version(), pair.target, launches, pair.moved, digests]
         return self.comparator.store.memo(STEP, inputs)
 
     def _compared(self, compilation: Compilation, outcomes: Sides[Outcome | None]) -> CodeComparison:
@@ -223,5 +225,5 @@ def _specialization_findings(pair: Pair) -> tuple[Finding, ...]:
 
 
 def _made_of(side: Compiled) -> list[object]:
-    digests = {stage: row.digest for stage, row in side.artifacts.items()}
+    digests = {stage: artifact.digest for stage, artifact in side.artifacts.items()}
     return [digests, side.metadata, side.launcher_args, side.assembler, side.assembler_log, side.notes]

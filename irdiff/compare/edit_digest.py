@@ -35,29 +35,31 @@ _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
 """An address, or the folders of a path, which differ in every process."""
 
 
-def of_case(found: CodeComparison, made: Made, pair: Pair, comparator: ArtifactComparator) -> str | None:
+def of_case(
+    comparison: CodeComparison, outputs: Made, pair: Pair, comparator: ArtifactComparator
+) -> str | None:
     """None for a case that no change group takes."""
-    if found.verdict not in GROUPED_VERDICTS:
+    if comparison.verdict not in GROUPED_VERDICTS:
         return None
     # The machine code of both sides where it differs; where it is the same it may never have been made.
     code = {
-        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in made.artifacts]
+        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in outputs.artifacts]
         for binary in BINARIES
-        if found.stages.get(reported(binary)) is StageStatus.CHANGED
-        and all(binary in side for side in made.artifacts)
+        if comparison.stages.get(reported(binary)) is StageStatus.CHANGED
+        and all(binary in side for side in outputs.artifacts)
     }
-    texts = [] if code else [_texts(side, comparator) for side in made.artifacts]
+    texts = [] if code else [_texts(side, comparator) for side in outputs.artifacts]
     launcher = {
-        name: [side.get(name) for side in made.metadata]
-        for finding in found.findings
+        name: [side.get(name) for side in outputs.metadata]
+        for finding in comparison.findings
         if finding.kind is FindingKind.LAUNCH_DIFFERS
         for name in finding.details
     }
     failures = [
         failure and [failure.kind, failure.stage, failure.signal or "", _PLACE.sub("…", failure.message)]
-        for failure in found.failures
+        for failure in comparison.failures
     ]
-    return key_of("edit/2", found.verdict, texts, code, _launches(pair), launcher, failures)
+    return key_of("edit/2", comparison.verdict, texts, code, _launches(pair), launcher, failures)
 
 
 def _texts(artifacts: Mapping[str, Artifact], comparator: ArtifactComparator) -> dict[str, str]:

@@ -82,11 +82,11 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     )
     rows = line_alignment.without_partners(stage, base, head)
 
-    def is_edit(row: DiffRow) -> bool:
-        return row.kind in (Kind.REMOVED, Kind.ADDED)
+    def is_edit(diff_row: DiffRow) -> bool:
+        return diff_row.kind in (Kind.REMOVED, Kind.ADDED)
 
-    def differs(row: DiffRow) -> bool:
-        return row.base is None or row.head is None or base[row.base] != head[row.head]
+    def differs(diff_row: DiffRow) -> bool:
+        return diff_row.base is None or diff_row.head is None or base[diff_row.base] != head[diff_row.head]
 
     is_shown = is_edit if any(map(is_edit, rows)) else differs
     hunks = (list(hunk) for shown, hunk in groupby(rows, key=is_shown) if shown)
@@ -95,8 +95,8 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
 
 def _hunk(ir: Ir, sides: Sides[_SideLines], rows: Sequence[DiffRow]) -> Iterator[EditLine]:
     """The lines of one place, each with the next one of the other side that has the same operation."""
-    removed = [row.base for row in rows if row.base is not None]
-    added = [row.head for row in rows if row.head is not None]
+    removed = [diff_row.base for diff_row in rows if diff_row.base is not None]
+    added = [diff_row.head for diff_row in rows if diff_row.head is not None]
     waiting: dict[str, list[int]] = {}
     for j in added:
         waiting.setdefault(ir.parse(sides.head.lines[j]).operation, []).append(j)

@@ -81,7 +81,7 @@ def in_numbering_of_head(stage: str, line: str, names: Mapping[str, str]) -> str
     """A line of base as head numbers values. One that head has not keeps base's number, and a `'` behind it:
     the same number without it is another value.
     """
-    return ir_of(stage).NAMES.sub(lambda found: names.get(found[0], f"{found[0]}'"), line)
+    return ir_of(stage).NAMES.sub(lambda match: names.get(match[0], f"{match[0]}'"), line)
 
 
 class _Text:
@@ -159,8 +159,8 @@ def _match(rounds: Sequence[_Keys]) -> list[tuple[int, int]]:
     matched: list[tuple[int, int]] = []
     for base, head in rounds:
         for i, n, j, m in gaps:
-            found = alignment.matching(base[i:n], head[j:m])
-            matched += [(i + a, j + b) for a, b in found]
+            pairs = alignment.matching(base[i:n], head[j:m])
+            matched += [(i + a, j + b) for a, b in pairs]
         matched.sort()
         gaps = list(_gaps(matched, len(base), len(head)))
     return matched
@@ -214,16 +214,22 @@ def _partnered(run: Sequence[DiffRow], left: _Text, right: _Text) -> list[DiffRo
         pairs = [(index, index) for index in range(len(removed))]
     elif len(removed) * len(added) <= _MOST_PAIRS:
         pairs = _alike(
-            [left.words(row.base) for row in removed if row.base is not None],
-            [right.words(row.head) for row in added if row.head is not None],
+            [left.words(diff_row.base) for diff_row in removed if diff_row.base is not None],
+            [right.words(diff_row.head) for diff_row in added if diff_row.head is not None],
         )
     else:
         pairs = []
     became = {i: added[j].head for i, j in pairs}
     was = {j: removed[i].base for i, j in pairs}
     return [
-        *(DiffRow(row.kind, row.base, None, became.get(index)) for index, row in enumerate(removed)),
-        *(DiffRow(row.kind, None, row.head, was.get(index)) for index, row in enumerate(added)),
+        *(
+            DiffRow(diff_row.kind, diff_row.base, None, became.get(index))
+            for index, diff_row in enumerate(removed)
+        ),
+        *(
+            DiffRow(diff_row.kind, None, diff_row.head, was.get(index))
+            for index, diff_row in enumerate(added)
+        ),
     ]
 
 

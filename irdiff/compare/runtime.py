@@ -57,9 +57,9 @@ def _lines(file: RuntimeFile | None) -> list[str]:
     return content.decode("utf-8", errors="replace").splitlines()
 
 
-def notes(found: Sequence[RuntimeEdit]) -> Iterator[str]:
+def notes(edits: Sequence[RuntimeEdit]) -> Iterator[str]:
     """Says that the runtime differs."""
-    if names := first_few([edit.path for edit in found], _SHOWN):
+    if names := first_few([edit.path for edit in edits], _SHOWN):
         yield (
             "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "
             f"descriptors (files that differ: {names}); `irdiff diff RUN` shows how"

@@ -29,14 +29,16 @@ NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
 
 def of_backend(backend: str) -> tuple[Statistic, ...]:
     """The statistics of a backend's targets; of one that is not known, those whose facts are of any."""
-    return backends.of(backend).STATISTICS or tuple({row.facts: row for row in STATISTICS}.values())
+    return backends.of(backend).STATISTICS or tuple(
+        {statistic.facts: statistic for statistic in STATISTICS}.values()
+    )
 
 
 def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
     """What a kernel without a base may have of a fact at most: nothing of what it is meant to do without
     (spills, scratch memory), and else what the target has; None where there is no such bound.
     """
-    if any(fact in row.facts and row.should_be_none for row in STATISTICS):
+    if any(fact in statistic.facts and statistic.should_be_none for statistic in STATISTICS):
         return 0.0
     limit = target.get(_LIMITS_OF_A_LAUNCH.get(fact, ""))
     return float(limit) if isinstance(limit, (int, float)) else None
@@ -44,14 +46,14 @@ def bound_alone(fact: str, target: Mapping[str, Fact]) -> float | None:
 
 def blocks(facts: Mapping[str, Fact]) -> float | None:
     """How many blocks of a kernel a multiprocessor holds: 0 where the driver refuses the launch."""
-    counts = [row.of(facts) for row in STATISTICS if row.resource is Resource.BLOCKS]
+    counts = [statistic.of(facts) for statistic in STATISTICS if statistic.resource is Resource.BLOCKS]
     return next((count for count in counts if count is not None), None)
 
 
 def facts_of(*names: str) -> tuple[str, ...]:
     """The facts of the statistics with these names, on every backend, in the table's order."""
-    rows = [row for row in STATISTICS if row.name in names]
-    return tuple(dict.fromkeys(fact for row in rows for fact in row.facts))
+    rows = [statistic for statistic in STATISTICS if statistic.name in names]
+    return tuple(dict.fromkeys(fact for statistic in rows for fact in statistic.facts))
 
 
 FACTS = facts_of(*NAMES)
@@ -61,6 +63,8 @@ SPILLS = tuple(row for row in STATISTICS if row.should_be_none)
 
 def named(name: str) -> tuple[Statistic, ...]:
     """One for each fact of the statistics with this name, or of the fact with this name."""
-    rows = [row for row in STATISTICS if row.name == name]
-    found = {fact: replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts}
-    return tuple(found.values()) or (Statistic(Resource.CODE, name, "", (name,), "a fact"),)
+    rows = [statistic for statistic in STATISTICS if statistic.name == name]
+    by_fact = {
+        fact: replace(statistic, name=fact, facts=(fact,)) for statistic in rows for fact in statistic.facts
+    }
+    return tuple(by_fact.values()) or (Statistic(Resource.CODE, name, "", (name,), "a fact"),)

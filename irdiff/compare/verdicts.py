@@ -57,7 +57,9 @@ def compare_texts(
 def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Compiled:
     """A side with the stages that a user wants to see and those that the verdict rests on."""
     kept = {*wanted, *BINARIES, *MACHINE_CODE, *ASSEMBLIES, _ends_in(side), _ends_in(other)}
-    return replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
+    return replace(
+        side, artifacts={name: artifact for name, artifact in side.artifacts.items() if name in kept}
+    )
 
 
 # evidence
@@ -119,12 +121,12 @@ def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
     """Stages that follow the binary on a side: they are loaded in its place, or launch it, so equal machine
     code does not absorb what differs there.
     """
-    found: dict[str, None] = {}
+    programs: dict[str, None] = {}
     for side in (base, head):
         names = list(side.artifacts)
         last = max((place for place, name in enumerate(names) if name in BINARIES), default=len(names))
-        found.update(dict.fromkeys(names[last + 1 :]))
-    return tuple(found)
+        programs.update(dict.fromkeys(names[last + 1 :]))
+    return tuple(programs)
 
 
 def judge(

@@ -80,8 +80,8 @@ Counting = Callable[[LaunchToCount], CountedSide | NotCountedWork]
 
 def disassembler_of(sides: Sides[Side]) -> Path | None:
     """Head's, else base's; None where none has one."""
-    found = machine_code_text.programs(side.toolchain.root for side in sides)
-    return found[-1] if found else None
+    programs = machine_code_text.programs(side.toolchain.root for side in sides)
+    return programs[-1] if programs else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,12 +47,12 @@ def loops(code: Sequence[CodeInstruction], executed: Any) -> TracedLoop:
             and executed[ins.place] > 0
         ):
             tails[ins.target] = max(ins.place, tails.get(ins.target, 0))
-    found = [
+    loops_of_code = [
         TracedLoop(head=head, tail=tail, runs=float(executed[head]))
         for head, tail in tails.items()
         if executed[head] > 0
     ]
-    for loop in sorted(found, key=lambda loop: (loop.head, -loop.tail)):
+    for loop in sorted(loops_of_code, key=lambda loop: (loop.head, -loop.tail)):
         _place(whole, loop)
     return whole
 

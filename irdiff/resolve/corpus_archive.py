@@ -92,16 +92,16 @@ def entry_of(launch: Launch) -> Entry:
 def distinct(launches: Iterable[Launch]) -> set[Entry]:
     """The entries of which a launch has an input digest that no earlier entry has for that target."""
     digests: dict[Entry, set[Entry]] = {}
-    for row in launches:
+    for launch in launches:
         # a launch without a digest is equal to no other
-        digests.setdefault(entry_of(row), set()).add((row.target, row.digest or row.id))
+        digests.setdefault(entry_of(launch), set()).add((launch.target, launch.digest or launch.id))
     seen: set[Entry] = set()
-    found = set()
+    kept = set()
     for entry, mine in digests.items():
         if mine - seen:
-            found.add(entry)
+            kept.add(entry)
         seen |= mine
-    return found
+    return kept
 
 
 def drop(root: Path, entries: Iterable[Entry]) -> None:

@@ -61,12 +61,14 @@ def added_to(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str],
     """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
     if not requirements:
         return kernels
-    made = _installed(requirements, toolchain, config)
-    digest = str(made.state["digest"])
-    found = Packages(site=made.site, imports=("torch",), kernels=(), torch_compile=True, digest=digest)
+    environment = _installed(requirements, toolchain, config)
+    digest = str(environment.state["digest"])
+    packages = Packages(
+        site=environment.site, imports=("torch",), kernels=(), torch_compile=True, digest=digest
+    )
     families = {name.partition("/")[0] for name in kernels.workloads} - kernels.packages.keys()
-    digest = key_of("packages/2", kernels.digest, found.digest)
-    return replace(kernels, packages={**kernels.packages, **dict.fromkeys(families, found)}, digest=digest)
+    digest = key_of("packages/2", kernels.digest, packages.digest)
+    return replace(kernels, packages={**kernels.packages, **dict.fromkeys(families, packages)}, digest=digest)
 
 
 def note(requirements: Sequence[str]) -> str:

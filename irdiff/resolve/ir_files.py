@@ -74,7 +74,7 @@ def _toolchain(spec: str | None, config: Config) -> Toolchain:
     """The toolchain that was named, or else the newest release that is installed."""
     if spec is None:
         installed = [environment.state.get("spec", "") for environment in environments.list_all(config)]
-        releases = [found[1] for text in installed if (found := _RELEASE.fullmatch(str(text)))]
+        releases = [release[1] for text in installed if (release := _RELEASE.fullmatch(str(text)))]
         if not releases:
             raise UsageError(
                 "no Triton is installed to compile the files with", hint="--triton triton==3.9.0"

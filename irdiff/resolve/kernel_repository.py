@@ -123,13 +123,13 @@ def plan_above(folder: Path) -> Plan | None:
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
     """The plan of a revision. A revision from before the file uses that of the working tree."""
-    found = _plan_file(snap, config)
-    if found is None:
+    plan_file = _plan_file(snap, config)
+    if plan_file is None:
         raise UsageError(
             f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that names its kernels",
             hint="`irdiff init` writes one; --program 'bench/run.py' needs none; --repo PATH names another",
         )
-    return parse_plan(*found)
+    return parse_plan(*plan_file)
 
 
 def _plan_file(snap: Snapshot, config: Config) -> tuple[bytes, str] | None:
@@ -173,12 +173,14 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
 
 def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
     """What the kernels of a revision need in addition to Triton, at the versions that it pins."""
-    found = {extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
-    for name, requirement in found.items():
+    requirements = {
+        extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)
+    }
+    for name, requirement in requirements.items():
         is_open = extra_packages.is_open(requirement)
         if pinned := _pinned(name, snap, plan, config) if is_open else None:
-            found[name] = f"{requirement.strip()}=={pinned[0]}"
-    return tuple(found.values())
+            requirements[name] = f"{requirement.strip()}=={pinned[0]}"
+    return tuple(requirements.values())
 
 
 def _pinned(package: str, snap: Snapshot, plan: Plan, config: Config) -> tuple[str, str] | None:
@@ -199,7 +201,7 @@ def unfollowed_pins(
     neither the compiler nor the packages of a side were chosen by. followed: names of these, of each side.
     """
     read = snaps.map(lambda snap: _reader(snap, config))
-    found: dict[str, list[str]] = {}
+    pins_by_file: dict[str, list[str]] = {}
     for name in dict.fromkeys([*filter(None, (plan.pin for plan in plans)), *pins.FILES, pins.PROJECT]):
         base, head = (pins.requirements(name, side(name) or b"", side) for side in read)
         for package in sorted(base.keys() | head.keys()):
@@ -208,14 +210,14 @@ def unfollowed_pins(
                 for rows, names in zip((base, head), followed, strict=True)
             )
             if base.get(package) != head.get(package) and not is_followed:
-                found.setdefault(name, []).append(package)
-    return tuple(f"{first_few(names, _MAX_PINS)} in {file}" for file, names in found.items())
+                pins_by_file.setdefault(name, []).append(package)
+    return tuple(f"{first_few(names, _MAX_PINS)} in {file}" for file, names in pins_by_file.items())
 
 
 def followed_pins(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> frozenset[str]:
     """The packages, Triton among them unless it was chosen, whose versions were taken from a pin."""
-    required = {extra_packages.name_of(row): row for row in (*plan.packages, *chosen)}
-    names = [name for name, row in required.items() if extra_packages.is_open(row)]
+    required = {extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
+    names = [name for name, requirement in required.items() if extra_packages.is_open(requirement)]
     return frozenset(name for name in ("triton", *names) if _pinned(name, snap, plan, config))
 
 
@@ -275,7 +277,9 @@ def contents(snap: Snapshot, config: Config) -> dict[str, str]:
     """Git's name of the content of each file, but for those that choose the compiler."""
     read_for_the_sides = {FILE, *pins.FILES}
     rows = repository.entries(snap, config)
-    return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}
+    return {
+        entry.path: f"{entry.mode} {entry.blob}" for entry in rows if entry.path not in read_for_the_sides
+    }
 
 
 def exported(snap: Snapshot, config: Config) -> Path:
@@ -302,8 +306,8 @@ def pointers(tree: Path) -> dict[str, str]:
         texts = {str(path.relative_to(tree)): path.read_bytes() for path in small}
         rows = {path: text.decode() for path, text in texts.items() if text.startswith(_POINTER)}
         write_whole(names, json.dumps(rows).encode())
-    found: dict[str, str] = json.loads(names.read_bytes())
-    return found
+    pointers_by_path: dict[str, str] = json.loads(names.read_bytes())
+    return pointers_by_path
 
 
 def absent_submodules(snap: Snapshot, config: Config) -> dict[str, str]:

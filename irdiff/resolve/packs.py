@@ -74,15 +74,15 @@ def read(folder: Path) -> Pack:
     """Raises CorpusError where the file is not that of a pack."""
     path = folder / PACK_FILE
     try:
-        found = toml_file.checked(_file, toml_file.read(path), str(path), "a pack file")
+        checked = toml_file.checked(_file, toml_file.read(path), str(path), "a pack file")
     except UsageError as error:
         raise CorpusError(error.what, hint="compare it with a pack that irdiff ships") from error
-    for pin in found.packages:
+    for pin in checked.packages:
         if not _PIN.fullmatch(pin):
             raise CorpusError(f"{path}: {pin!r} is no pin", hint="write it as in liger-kernel==0.8.5")
-    if any(pin.startswith("triton==") for pin in found.packages):
+    if any(pin.startswith("triton==") for pin in checked.packages):
         raise CorpusError(f"{path}: Triton comes from the toolchain", hint="leave it out of `packages`")
-    return found
+    return checked
 
 
 def names(root: Path) -> list[str]:
@@ -98,10 +98,10 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
     if not chosen:
         return corpora.load(root)
     root = root.expanduser().absolute()
-    known = names(root)
-    chosen = known if ALL in chosen and known else chosen
-    for name in sorted({*chosen} - {*known}):
-        raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(known)}")
+    pack_names = names(root)
+    chosen = pack_names if ALL in chosen and pack_names else chosen
+    for name in sorted({*chosen} - {*pack_names}):
+        raise CorpusError(f"there is no pack {name!r} in {root}", hint=f"packs: {', '.join(pack_names)}")
     folder = root / PACKS
     own = (path for name in {*chosen} for path in (folder / name).rglob("*"))
     return corpora.of_files(folder, (*folder.glob("_*.py"), *own), tuple(sorted({*chosen})))
@@ -118,16 +118,16 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
     if not corpus.packs:
         return corpus
     version = extra_packages.python_version(toolchain.python, config)
-    found = {name: _installed(corpus.root / name, toolchain, version, config) for name in corpus.packs}
-    digest = key_of("packs/1", corpus.digest, {name: beside.digest for name, beside in found.items()})
-    return replace(corpus, packages=found, digest=digest)
+    installed = {name: _installed(corpus.root / name, toolchain, version, config) for name in corpus.packs}
+    digest = key_of("packs/1", corpus.digest, {name: beside.digest for name, beside in installed.items()})
+    return replace(corpus, packages=installed, digest=digest)
 
 
 def note(corpus: Corpus) -> str:
     """The packs of a side, each with its project, and what else is installed, as a run notes them."""
     pins = {name: read(corpus.root / name).packages for name in corpus.packs}
-    rest = {pin: None for found in pins.values() for pin in found[1:]}
-    own = ", ".join(f"{name} ({found[0]})" for name, found in pins.items())
+    rest = {pin: None for requirements in pins.values() for pin in requirements[1:]}
+    own = ", ".join(f"{name} ({requirements[0]})" for name, requirements in pins.items())
     return f"packs {own}{' with ' if rest else ''}{' '.join(rest)}" if pins else ""
 
 
@@ -154,14 +154,14 @@ def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], con
         }
 
     key = f"pack-{name}-cp{''.join(map(str, version))}-{key_of(sorted(pack.packages))[:12]}"
-    made = environments.make(key, config, fill, python=toolchain.python)
-    own = [(name, _digest_of_folder(made.site / name)) for name in pack.kernels]
+    environment = environments.make(key, config, fill, python=toolchain.python)
+    own = [(name, _digest_of_folder(environment.site / name)) for name in pack.kernels]
     return Packages(
-        site=made.site,
+        site=environment.site,
         imports=pack.imports,
         kernels=pack.kernels,
         torch_compile=pack.torch_compile,
-        digest=key_of("packages/1", made.state["digest"], own),
+        digest=key_of("packages/1", environment.state["digest"], own),
     )
 
 

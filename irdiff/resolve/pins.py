@@ -42,8 +42,8 @@ def version(name: str, content: bytes, package: str = "triton", read: Read = lam
     if table is not None and "project" in table:
         text, table = "\n".join(_dependencies(table["project"])), None
     rows = _required(name, text, wanted, read) if table is None else _locked(table, wanted)
-    found = set(rows)
-    return found.pop() if len(found) == 1 else None
+    versions = set(rows)
+    return versions.pop() if len(versions) == 1 else None
 
 
 def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict[str, set[str]]:
@@ -51,7 +51,7 @@ def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict
     stands for itself.
     """
     text = content.decode(errors="replace")
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     table: Mapping[str, Any] = {}
     if name.endswith((".lock", ".toml")):
         with contextlib.suppress(tomllib.TOMLDecodeError):
@@ -63,34 +63,34 @@ def requirements(name: str, content: bytes, read: Read = lambda _: None) -> dict
         lines = iter(())
     else:
         lines = _lines(name, text, read, {name})
-    for row in _packages(table):
-        key: str = canonicalize_name(str(row.get("name")))
-        found.setdefault(key, set()).add(json.dumps(row, sort_keys=True, default=str))
+    for package in _packages(table):
+        key: str = canonicalize_name(str(package.get("name")))
+        versions.setdefault(key, set()).add(json.dumps(package, sort_keys=True, default=str))
     for line in lines:
         try:
             key = canonicalize_name(Requirement(line).name)
         except InvalidRequirement:
             key = line
-        found.setdefault(key, set()).add(line)
-    return found
+        versions.setdefault(key, set()).add(line)
+    return versions
 
 
 def _packages(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     rows = table.get("package") or table.get("packages")
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [package for package in rows if isinstance(package, dict)] if isinstance(rows, list) else []
 
 
 def _lines(name: str, text: str, read: Read, seen: set[str]) -> Iterator[str]:
     """The lines of a requirements file and of those that it includes."""
-    for row in text.replace("\\\n", " ").splitlines():
-        if included := _INCLUDED.match(row.strip()):
+    for raw_line in text.replace("\\\n", " ").splitlines():
+        if included := _INCLUDED.match(raw_line.strip()):
             other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
             content = read(other) if other not in seen and len(seen) < _MAX_INCLUDED else None
             seen.add(other)
             if content is not None:
                 yield from _lines(other, content.decode(errors="replace"), read, seen)
             continue
-        line = _OPTIONS.sub("", row.strip()) or row.strip().partition(" #")[0]
+        line = _OPTIONS.sub("", raw_line.strip()) or raw_line.strip().partition(" #")[0]
         if line and not line.startswith("#"):
             yield line
 
@@ -103,12 +103,12 @@ def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
 
 def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
     """`[[package]]` of uv, poetry and pdm, `[[packages]]` of pylock.toml (PEP 751)."""
-    for row in _packages(table):
-        if canonicalize_name(str(row.get("name"))) != wanted:
+    for package in _packages(table):
+        if canonicalize_name(str(package.get("name"))) != wanted:
             continue
-        markers = [row.get(key) for key in ("marker", "markers", "resolution-markers")]
-        if isinstance(row.get("version"), str) and all(map(_holds, filter(None, markers))):
-            yield row["version"]
+        markers = [package.get(key) for key in ("marker", "markers", "resolution-markers")]
+        if isinstance(package.get("version"), str) and all(map(_holds, filter(None, markers))):
+            yield package["version"]
 
 
 def _holds(marker: object) -> bool:
@@ -126,11 +126,13 @@ def _holds(marker: object) -> bool:
 def _required(name: str, text: str, wanted: str, read: Read) -> Iterator[str]:
     for line in _lines(name, text, read, {name}):
         try:
-            found = Requirement(line)
+            requirement = Requirement(line)
         except InvalidRequirement:
             continue
-        if canonicalize_name(found.name) == wanted and (found.marker is None or found.marker.evaluate()):
-            yield from _exact(found.specifier)
+        if canonicalize_name(requirement.name) == wanted and (
+            requirement.marker is None or requirement.marker.evaluate()
+        ):
+            yield from _exact(requirement.specifier)
 
 
 def _exact(specifiers: Iterable[Any]) -> Iterator[str]:
@@ -148,5 +150,5 @@ def interpreter(root: Path | None) -> Path | None:
 def installed(root: Path, package: str) -> str | None:
     """The version of a package in that environment."""
     spelled = package.replace("-", "_")
-    found = sorted((root / ENVIRONMENT).glob(f"lib/python*/site-packages/{spelled}-*.dist-info"))
-    return found[0].name.removesuffix(".dist-info").rpartition("-")[2] if found else None
+    folders = sorted((root / ENVIRONMENT).glob(f"lib/python*/site-packages/{spelled}-*.dist-info"))
+    return folders[0].name.removesuffix(".dist-info").rpartition("-")[2] if folders else None

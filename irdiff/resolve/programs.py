@@ -50,22 +50,22 @@ def corpus_of(
     every = [words_of(command) for command in commands]
     for words in every:
         if words[0] != "-m" and not (root / words[0]).is_file():
-            found = next((other / words[0] for other in others if (other / words[0]).is_file()), None)
-            if found is None:
+            program = next((other / words[0] for other in others if (other / words[0]).is_file()), None)
+            if program is None:
                 raise UsageError(
                     f"{snap.label} has no file {words[0]}",
                     hint="name a program of the repository by its path from the root, or as -m MODULE",
                 )
             (root / words[0]).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(found, root / words[0])
-            borrowed[words[0]] = sha256(found.read_bytes())
+            shutil.copy(program, root / words[0])
+            borrowed[words[0]] = sha256(program.read_bytes())
     rows = named(every)
-    made = root.parent / "workloads" / FAMILY
-    made.mkdir(parents=True)
+    workloads = root.parent / "workloads" / FAMILY
+    workloads.mkdir(parents=True)
     for name, labels in rows.items():
         calls = {label: ", ".join(map(repr, words)) for label, words in labels.items()}
         entries = "".join(f"    {label!r}: program({call}),\n" for label, call in calls.items())
-        (made / f"{name}.py").write_text(_WORKLOAD.format(entries=entries), encoding="utf-8")
+        (workloads / f"{name}.py").write_text(_WORKLOAD.format(entries=entries), encoding="utf-8")
     return Corpus(
         root=root,
         workloads=tuple(f"{FAMILY}/{name}" for name in sorted(rows)),
@@ -121,8 +121,8 @@ def named(commands: Iterable[list[str]]) -> dict[str, dict[str, list[str]]]:
     """
     every = list(commands)
     programs = dict.fromkeys(map(_place_of, every))
-    found: dict[str, dict[str, list[str]]] = {}
-    names = {place: _shortest(place, [row for row in programs if row != place]) for place in programs}
+    places: dict[str, dict[str, list[str]]] = {}
+    names = {place: _shortest(place, [other for other in programs if other != place]) for place in programs}
     if twice := {name for name, count in Counter(names.values()).items() if count > 1}:
         paths = ["/".join(place) for place, name in names.items() if name in twice]
         raise UsageError(
@@ -134,8 +134,8 @@ def named(commands: Iterable[list[str]]) -> dict[str, dict[str, list[str]]]:
         place, label = _label_of(words)
         if labels[place, label] > 1:
             label = f"{label}-{sha256(shlex.join(words).encode())[:8]}"
-        found.setdefault(names[place], {})[label] = words
-    return found
+        places.setdefault(names[place], {})[label] = words
+    return places
 
 
 def _place_of(words: Sequence[str]) -> tuple[str, ...]:

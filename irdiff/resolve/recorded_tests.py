@@ -49,17 +49,17 @@ class TestSession:
     """What pytest is given: files, folders or tests."""
 
     def words(self, target: Target) -> list[str]:
-        row = asdict(target)
+        target_fields = asdict(target)
         packages = self.site and {
             "site": str(self.site),
             "imports": ["torch"],
             "kernels": [],
             "torch_compile": True,
-            "target": row,
+            "target": target_fields,
         }
-        found = ["--root", str(self.tree), "--target", json.dumps(row)]
-        found += ["--packages", json.dumps(packages)] if packages else []
-        return found + [word for name in self.imports for word in ("--import", name)]
+        words = ["--root", str(self.tree), "--target", json.dumps(target_fields)]
+        words += ["--packages", json.dumps(packages)] if packages else []
+        return words + [word for name in self.imports for word in ("--import", name)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +146,8 @@ def collected(session: TestSession, target: Target, config: Config) -> Collectio
         _run(session, target, ["--jobs", str(config.jobs), *session.paths], folder, config)
         (folder / _DONE).touch()
     rows = list(_lines(folder / _COLLECTED))
-    errors = {row["file"]: row["error"] for row in rows if "error" in row}
-    names = _by_identity({row["test"]: row["identity"] for row in rows if "test" in row})
+    errors = {record["file"]: record["error"] for record in rows if "error" in record}
+    names = _by_identity({record["test"]: record["identity"] for record in rows if "test" in record})
     return Collection(names=names, errors=errors)
 
 
@@ -219,7 +219,9 @@ def sample(names: Iterable[str], count: int | None) -> list[str]:
     for name in sorted(names, key=lambda name: sha256(name.encode())):
         of_function[name.partition("[")[0]].append(name)
     ranked = (
-        (rank, sha256(name.encode()), name) for row in of_function.values() for rank, name in enumerate(row)
+        (rank, sha256(name.encode()), name)
+        for tests in of_function.values()
+        for rank, name in enumerate(tests)
     )
     return sorted(name for _, _, name in sorted(ranked)[:count])
 
@@ -265,7 +267,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read(folder: Path, tree: Path, chosen: Collection) -> Recording:
-    rows = {row["test"]: row for path in folder.glob("tests-*.jsonl") for row in _lines(path)}
+    rows = {record["test"]: record for path in folder.glob("tests-*.jsonl") for record in _lines(path)}
     tests = {
         identity: _test(rows[name]) if name in rows else _lost(name)
         for identity, name in chosen.names.items()
@@ -279,16 +281,16 @@ def _lost(name: str) -> RecordedTest:
     return RecordedTest(name=name, outcome="died", reason=why, calls=0, seconds=0.0, **nothing)
 
 
-def _test(row: Mapping[str, Any]) -> RecordedTest:
+def _test(record: Mapping[str, Any]) -> RecordedTest:
     return RecordedTest(
-        name=row["test"],
-        outcome=row["outcome"],
-        reason=row["reason"],
-        calls=row["calls"],
-        launches=tuple(TestLaunch(recording=a, kernel=b, text=c) for a, b, c in row["launches"]),
-        errors=tuple(row["errors"]),
-        reads=tuple((recording, stage, text) for recording, stage, text in row["reads"]),
-        doubts=tuple(row["doubts"]),
-        read=tuple(row["read"]),
-        seconds=row["seconds"],
+        name=record["test"],
+        outcome=record["outcome"],
+        reason=record["reason"],
+        calls=record["calls"],
+        launches=tuple(TestLaunch(recording=a, kernel=b, text=c) for a, b, c in record["launches"]),
+        errors=tuple(record["errors"]),
+        reads=tuple((recording, stage, text) for recording, stage, text in record["reads"]),
+        doubts=tuple(record["doubts"]),
+        read=tuple(record["read"]),
+        seconds=record["seconds"],
     )

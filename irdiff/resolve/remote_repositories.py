@@ -36,10 +36,10 @@ class Remote:
 
 def parse(spec: str) -> Remote | None:
     """None for a spec that means a revision of the checkout at hand."""
-    if found := _URL.fullmatch(spec):
-        return Remote(url=found["where"], revision=found["revision"])
-    if found := _OWNER.fullmatch(spec):
-        return Remote(url=f"https://github.com/{found['where']}", revision=found["revision"])
+    if match := _URL.fullmatch(spec):
+        return Remote(url=match["where"], revision=match["revision"])
+    if match := _OWNER.fullmatch(spec):
+        return Remote(url=f"https://github.com/{match['where']}", revision=match["revision"])
     return None
 
 
@@ -54,8 +54,8 @@ def snapshot(spec: str, store: GitStore, config: Config) -> repository.Snapshot:
     try:
         repository.commit_of(store, spec)
     except UsageError:
-        found = repository.snapshot(fetched(remote, config), remote.revision, config)
-        return replace(found, spec=spec)
+        snap = repository.snapshot(fetched(remote, config), remote.revision, config)
+        return replace(snap, spec=spec)
     return repository.snapshot(store, spec, config)
 
 
@@ -64,7 +64,7 @@ def open_any(specs: Iterable[str | None], path: Path, config: Config) -> GitStor
     try:
         return repository.open_store(path, config)
     except UsageError:
-        remote = next((found for spec in specs if spec and (found := parse(spec))), None)
+        remote = next((parsed for spec in specs if spec and (parsed := parse(spec))), None)
         if remote is None:
             raise
         return fetched(remote, config)

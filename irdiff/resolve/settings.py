@@ -73,9 +73,9 @@ def suffix(settings: Mapping[str, str]) -> str:
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
     """The variables that bring the settings to a worker."""
-    found = {name: value for name, value in settings.items() if name.isupper()}
+    variables = {name: value for name, value in settings.items() if name.isupper()}
     options = {name: value_of(value) for name, value in settings.items() if name.islower()}
-    return {**found, **({_LAUNCH_OPTIONS: json.dumps(options)} if options else {})}
+    return {**variables, **({_LAUNCH_OPTIONS: json.dumps(options)} if options else {})}
 
 
 def value_of(value: str) -> bool | int | float | str:
@@ -143,8 +143,8 @@ def _check_value(spec: str, name: str, value: str, kind: str) -> None:
         raise UsageError(f"{spec}: {name} takes {words}, not {value!r}", hint=f"+{name}={example}")
 
 
-def _unknown(spec: str, name: str, why: str, known: Iterable[str]) -> UsageError:
-    names = sorted(known)
+def _unknown(spec: str, name: str, why: str, candidates: Iterable[str]) -> UsageError:
+    names = sorted(candidates)
     close = difflib.get_close_matches(name, names, _SHOWN, 0.5) or names[:_SHOWN]
     return UsageError(f"{spec}: {name} is {why}", hint=f"it knows {', '.join(close)}")
 

@@ -110,8 +110,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         store = _folder(options, config)
     if store is None:
         kernels = load_corpus(options, config)
-        found = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(specs)}
-        return specs.map(lambda spec: _side(found[spec], kernels, options.packages, config))
+        by_spec = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(specs)}
+        return specs.map(lambda spec: _side(by_spec[spec], kernels, options.packages, config))
     resolver = Resolver(store, options, config)
     if any(map(is_revision, specs)):
         sides = Sides(base=resolver.side(specs.base, specs.head), head=resolver.side(specs.head, specs.base))
@@ -187,8 +187,8 @@ def _plan(snap: Snapshot, options: SideOptions, config: Config) -> Plan:
 
 def load_corpus(options: SideOptions, config: Config) -> Corpus:
     shipped = config.shipped / "corpus"
-    found = packs.load(options.corpus or shipped, options.packs)
-    return replace(found, self_contained=found.root.is_relative_to(shipped.absolute()))
+    corpus = packs.load(options.corpus or shipped, options.packs)
+    return replace(corpus, self_contained=corpus.root.is_relative_to(shipped.absolute()))
 
 
 def _side(
@@ -240,8 +240,8 @@ class Resolver:
         pins = {spec: checkout.llvm for spec, checkout in self._checkouts.items()}
         if len(set(pins.values())) < 2:
             return sides
-        found = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
-        warning = f"ATTENTION: the sides pin different LLVMs ({found}): changes may be those of LLVM"
+        shown = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
+        warning = f"ATTENTION: the sides pin different LLVMs ({shown}): changes may be those of LLVM"
         environments.show_progress(warning)
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
@@ -260,8 +260,8 @@ class Resolver:
         snaps = specs.map(lambda spec: remote_repositories.snapshot(spec, self.store, self.config))
         plans = specs.map(self._plans.__getitem__)
         followed = snaps.zip(plans).map(self._followed)
-        found = kernel_repository.unfollowed_pins(snaps, plans, followed, self.config)
-        return replace(sides, head=replace(sides.head, unfollowed_pins=found))
+        unfollowed = kernel_repository.unfollowed_pins(snaps, plans, followed, self.config)
+        return replace(sides, head=replace(sides.head, unfollowed_pins=unfollowed))
 
     def _followed(self, side: tuple[Snapshot, Plan]) -> frozenset[str]:
         """Names of the packages whose pins made a side."""
@@ -341,11 +341,11 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
     if store is None or has_settings or not all(map(is_revision, specs)):
         return None
     snapshots = specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
-    found = tree_edits.between(snapshots, config)
+    edits = tree_edits.between(snapshots, config)
     is_chosen = bool(options.packs or options.programs)
-    if found is None or (found.of_kernels and is_chosen):
+    if edits is None or (edits.of_kernels and is_chosen):
         return None
-    return Preflight(snapshots=snapshots, edited=found)
+    return Preflight(snapshots=snapshots, edited=edits)
 
 
 def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
@@ -366,5 +366,5 @@ def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: C
     if checkouts.is_triton(snap, config):
         return native.key_of_build(checkouts.read(snap, config), config).name
     wanted = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
-    rows = {row.path: row.content for row in repository.entries(snap, config) if row.path in wanted}
+    rows = {entry.path: entry.content for entry in repository.entries(snap, config) if entry.path in wanted}
     return [options.triton, rows]

@@ -33,12 +33,12 @@ class RecordedSide:
     @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
         """By launch id and target, the cases that this side launches."""
-        found = {}
+        cases = {}
         for case in self.run.cases:
             launch = self.launch(case)
             if launch is not None:
-                found[launch.id, case.target] = case
-        return found
+                cases[launch.id, case.target] = case
+        return cases
 
     def launch(self, case: Case) -> Launch | None:
         key = case.launches.of(self.side)
@@ -90,12 +90,12 @@ class Substitute:
         """The release that makes the texts, or what stands for the run that has recorded them."""
         if isinstance(self.origin, Toolchain):
             return self.origin
-        made = self.origin.revision
+        revision = self.origin.revision
         assembler = {str(self.assembler.path): self.assembler.digest} if self.assembler else {}
         return Toolchain(
-            spec=made.spec,
-            version=made.version,
-            digest=key_of("recorded/1", made.digest, assembler),
+            spec=revision.spec,
+            version=revision.version,
+            digest=key_of("recorded/1", revision.digest, assembler),
             path="",
             python="",
             root="",

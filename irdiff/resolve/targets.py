@@ -45,20 +45,20 @@ def load_all(folders: Sequence[Path]) -> dict[str, Target]:
 
 def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
     """The targets of these names. Where no name is given, the four default ones."""
-    known = load_all(folders)
+    by_name = load_all(folders)
     wanted = list(dict.fromkeys(part for name in names for part in name.split(",") if part)) or list(DEFAULT)
     if "all" in wanted:
-        return tuple(known.values())
-    unknown = [name for name in wanted if name not in known]
+        return tuple(by_name.values())
+    unknown = [name for name in wanted if name not in by_name]
     if unknown:
         raise UsageError(
-            f"no target {', '.join(unknown)}; known are {', '.join(known)}", hint=_hint(unknown[0], known)
+            f"no target {', '.join(unknown)}; known are {', '.join(by_name)}", hint=_hint(unknown[0], by_name)
         )
-    return tuple(known[name] for name in wanted)
+    return tuple(by_name[name] for name in wanted)
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1)
+def _hint(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, list(names), n=1)
     return f"did you mean {near[0]}?" if near else "a file NAME.toml in the folder of --targets-dir adds one"
 
 
@@ -69,14 +69,14 @@ def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Pa
     patterns match none.
     """
     chosen = select(names, folders)
-    found = [target for target in chosen if case_ids.may_select(patterns, target.name)]
-    if not found and not names:
-        found = [t for t in load_all(folders).values() if case_ids.may_select(patterns, t.name)]
-    if not found:
+    targets = [target for target in chosen if case_ids.may_select(patterns, target.name)]
+    if not targets and not names:
+        targets = [t for t in load_all(folders).values() if case_ids.may_select(patterns, t.name)]
+    if not targets:
         wanted = case_ids.parse(patterns[0]).target
         hint = "--target leaves out what --case names" if names else _hint(wanted, load_all(folders))
         raise UsageError(f"no target of this comparison is {wanted!r}, as in --case {patterns[0]}", hint=hint)
-    return tuple(found)
+    return tuple(targets)
 
 
 def load(path: Path) -> Target:

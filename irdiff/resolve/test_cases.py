@@ -57,15 +57,15 @@ def paired(recordings: Sides[Recording], target: Target, collected: int) -> Test
         rows = list(_aligned(base[name].launches, head[name].launches))
         cases[name] = tuple(_id(name, place, pair, ids) for place, pair in enumerate(rows))
     for side, (tests, others) in enumerate(((base, head), (head, base))):
-        known = {pair[side]: launch_id for pair, launch_id in reversed(ids.items()) if pair[side]}
+        ids_of_side = {pair[side]: launch_id for pair, launch_id in reversed(ids.items()) if pair[side]}
         on_other_side = {launch.recording for test in others.values() for launch in test.launches}
         for name in sorted(tests.keys() - cases.keys()):
-            found = []
+            launch_ids = []
             for place, launch in enumerate(tests[name].launches):
                 other = launch if launch.recording in on_other_side else None
                 pair = (launch, other) if side == 0 else (other, launch)
-                found.append(known.get(launch.recording) or _id(name, place, pair, ids))
-            cases[name] = tuple(found)
+                launch_ids.append(ids_of_side.get(launch.recording) or _id(name, place, pair, ids))
+            cases[name] = tuple(launch_ids)
     pairs = {launch_id: pair for pair, launch_id in ids.items()}
     return TestCases(target=target, recordings=recordings, collected=collected, cases=cases, pairs=pairs)
 
@@ -102,23 +102,23 @@ def _module(file: str) -> str:
 def corpus(cases: Sequence[TestCases], side: str, root: Path, *, copied: bool = False) -> Corpus:
     """Writes the corpus of one side: its workloads, and copies of what was recorded, or links to it."""
     rows: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-    for found in cases:
-        recording = found.recordings.of(side)
-        (root / found.target.name).parent.mkdir(parents=True, exist_ok=True)
+    for target_cases in cases:
+        recording = target_cases.recordings.of(side)
+        (root / target_cases.target.name).parent.mkdir(parents=True, exist_ok=True)
         if copied:
-            names = [name for pair in found.pairs.values() for name in pair if name is not None]
+            names = [name for pair in target_cases.pairs.values() for name in pair if name is not None]
             launches = [path for name in dict.fromkeys(names) for path in recording.folder.glob(f"{name}.*")]
-            (root / found.target.name).mkdir()
+            (root / target_cases.target.name).mkdir()
             for path in launches:
-                shutil.copy(path, root / found.target.name)
+                shutil.copy(path, root / target_cases.target.name)
         else:
-            (root / found.target.name).symlink_to(recording.folder)
-        for launch_id, pair in found.pairs.items():
+            (root / target_cases.target.name).symlink_to(recording.folder)
+        for launch_id, pair in target_cases.pairs.items():
             name = pair[0] if side == "base" else pair[1]
             workload, _, label = launch_id.partition(":")
             rows[workload]
             if name is not None:
-                rows[workload][label][found.target.name] = f"{found.target.name}/{name}.json"
+                rows[workload][label][target_cases.target.name] = f"{target_cases.target.name}/{name}.json"
     (root / FAMILY).mkdir(parents=True, exist_ok=True)
     for workload, labels in rows.items():
         lines = "".join(f"    {label!r}: recorded(**{paths!r}),\n" for label, paths in sorted(labels.items()))

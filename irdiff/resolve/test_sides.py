@@ -71,15 +71,15 @@ def resolve(
 ) -> TestSides:
     """Runs the tests of both sides, and pairs what they launch. Raises UsageError, ToolchainError."""
     plain, sessions = _sessions(base, head, wanted, options, config)
-    found = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
+    cases = [_cases(sessions, target, wanted.sample, config, say) for target in wanted.targets]
     root = Path(tempfile.mkdtemp(prefix="irdiff-tests-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
-    made = {name: test_cases.corpus(found, name, root / name) for name, _ in plain.items()}
+    corpora = {name: test_cases.corpus(cases, name, root / name) for name, _ in plain.items()}
     return TestSides(
         sides=Sides(
-            base=replace(plain.base, corpus=made["base"]), head=replace(plain.head, corpus=made["head"])
+            base=replace(plain.base, corpus=corpora["base"]), head=replace(plain.head, corpus=corpora["head"])
         ),
-        cases=tuple(found),
+        cases=tuple(cases),
     )
 
 

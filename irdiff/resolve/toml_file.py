@@ -44,21 +44,21 @@ def checked(schema: TypeAdapter[Read], rows: object, where: str, what: str, *, h
     try:
         return schema.validate_python(rows)
     except ValidationError as error:
-        mistakes = [_mistake(row, schema) for row in error.errors(include_url=False)[:_MAX_MISTAKES]]
+        mistakes = [_mistake(problem, schema) for problem in error.errors(include_url=False)[:_MAX_MISTAKES]]
         raise UsageError(f"{where} is not {what}:\n  " + "\n  ".join(mistakes), hint=hint) from error
 
 
-def _mistake(row: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:
-    place = ".".join(map(_word, row["loc"]))
-    if row["type"] in _MISSING:
+def _mistake(problem: Mapping[str, Any], schema: TypeAdapter[Any]) -> str:
+    place = ".".join(map(_word, problem["loc"]))
+    if problem["type"] in _MISSING:
         return f"{place}: is missing"
-    if row["type"] in _UNKNOWN:
-        word, known = _word(row["loc"][-1]), _keys(schema.json_schema())
-        if word in known:
+    if problem["type"] in _UNKNOWN:
+        word, keys = _word(problem["loc"][-1]), _keys(schema.json_schema())
+        if word in keys:
             return f"{place}: it stands in the wrong table"
-        near = difflib.get_close_matches(word, known, n=1)
+        near = difflib.get_close_matches(word, keys, n=1)
         return f"{place}: there is no such key" + (f"; did you mean {near[0]!r}?" if near else "")
-    message = str(row["msg"]).removeprefix("Value error, ")
+    message = str(problem["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
 
 

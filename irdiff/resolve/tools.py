@@ -179,28 +179,28 @@ def _programs_at(path: Path) -> dict[str, Path] | None:
     suffix = llc.name.removeprefix("llc")
     if not llc.is_file() or not llc.name.startswith("llc"):
         return None
-    found = {"llc": llc}
+    programs = {"llc": llc}
     for name in ("opt", "llvm-mc"):
         if (folder / f"{name}{suffix}").is_file():
-            found[name] = folder / f"{name}{suffix}"
+            programs[name] = folder / f"{name}{suffix}"
     linker = folder / "ld.lld"
-    return {**found, **({"ld.lld": linker} if linker.is_file() else _any_linker())}
+    return {**programs, **({"ld.lld": linker} if linker.is_file() else _any_linker())}
 
 
 def _any_linker() -> dict[str, Path]:
     """`ld.lld`, or the newest `ld.lld-N` and `/usr/lib/llvm-N/bin/ld.lld` of this machine."""
-    if found := shutil.which("ld.lld"):
-        return {"ld.lld": Path(found)}
+    if linker := shutil.which("ld.lld"):
+        return {"ld.lld": Path(linker)}
     numbered = [*Path("/usr/bin").glob("ld.lld-*"), *Path("/usr/lib").glob("llvm-*/bin/ld.lld")]
     newest = max(numbered, key=lambda path: list(map(int, re.findall(r"-(\d+)", str(path)))), default=None)
     return {"ld.lld": newest} if newest else {}
 
 
 def _version(spec: str, said: str) -> str:
-    found = _VERSION.search(said)
-    if not found:
+    match = _VERSION.search(said)
+    if not match:
         raise ToolchainError(f"{spec} prints no version of LLVM", hint="name an llc")
-    return found[1]
+    return match[1]
 
 
 def _backends(said: str) -> frozenset[str]:
@@ -224,8 +224,8 @@ def _notes(spec: str, programs: Mapping[str, Path], listed: frozenset[str]) -> l
 def _llvmlite_at(path: Path) -> Path | None:
     """The folder of the package: of itself, of what holds it, or of its library."""
     candidates = [path, path / "llvmlite", *path.parents[:2]]
-    found = (place for place in candidates if place.name == "llvmlite" and (place / "binding").is_dir())
-    return next(found, None)
+    places = (place for place in candidates if place.name == "llvmlite" and (place / "binding").is_dir())
+    return next(places, None)
 
 
 def _llvmlite(spec: str, package: Path) -> Tool:

@@ -69,7 +69,7 @@ def _fed_by(path: str, sides: Sides[Checkout]) -> set[str]:
 def _of_kernels(sides: Sides[Snapshot], config: Config) -> Edited:
     for snap in sides:
         kernel_repository.plan_of(snap, config)  # a mistake in it is said before anything is installed
-    trees = sides.map(lambda snap: {row.path: row.content for row in repository.entries(snap, config)})
+    trees = sides.map(lambda snap: {entry.path: entry.content for entry in repository.entries(snap, config)})
     files = tuple(
         EditedFile(
             path=path,

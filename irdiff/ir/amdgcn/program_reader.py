@@ -113,7 +113,8 @@ v_mov_b32 s_mov_b32 s_movk_i32 v_accvgpr_write_b32 v_accvgpr_read_b32 v_accvgpr_
 s_mov_b64 v_mov_b64: copy 0 0; v_add3_u32: add 32 0 1, add 32 -1 2; v_or3_b32: or 32 0 1, or 32 -1 2
 v_lshl_add_u32: shl 32 0 1, add 32 -1 2; v_lshl_add_u64: shl 64 0 1, add 64 -1 2
 v_lshl_or_b32: shl 32 0 1, or 32 -1 2; v_and_or_b32: and 32 0 1, or 32 -1 2
-v_bfe_u32 s_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2; v_add_lshl_u32: add 32 0 1, shl 32 -1 2
+v_bfe_u32 s_bfe_u32: field 32 0 1 2; v_xad_u32: xor 32 0 1, add 32 -1 2
+v_add_lshl_u32: add 32 0 1, shl 32 -1 2
 """
 """Instructions that are functions of `Values`, in a row: name, width, which sources; -1: the last result."""
 _COMPUTED = {

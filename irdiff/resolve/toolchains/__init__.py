@@ -57,14 +57,14 @@ def _of_wheel(spec: str, wheel: Path, config: Config, chosen: Mapping[str, str])
 
 
 def _of_interpreter(spec: str, path: str, config: Config, chosen: Mapping[str, str]) -> Toolchain:
-    found = shutil.which(str(Path(path).expanduser()))
-    if found is None:
+    program = shutil.which(str(Path(path).expanduser()))
+    if program is None:
         raise ToolchainError(
             f"{spec}: {path} is not an executable file",
             hint="give the path of an interpreter, as in python:/opt/venv/bin/python",
         )
     # not resolved: a virtual environment's interpreter is a link, and is known by where it lies
-    python = Path(found).absolute()
+    python = Path(program).absolute()
     return identity.identify(spec, str(python), python.parent.parent, config, chosen)
 
 

@@ -92,6 +92,6 @@ def what_to_try(lines: Sequence[str], revision: str) -> str:
     """The likely cure."""
     text = "\n".join(lines[-1500:])
     for pattern, hint in _CAUSES:
-        if found := re.search(pattern, text, re.MULTILINE):
-            return hint.format(**found.groupdict())
+        if match := re.search(pattern, text, re.MULTILINE):
+            return hint.format(**match.groupdict())
     return f"`irdiff toolchain doctor {revision}` checks what a build needs; the log has all of it"

@@ -97,7 +97,7 @@ def read(snap: Snapshot, config: Config) -> Checkout:
         snapshot=snap,
         tree=tree,
         files=files,
-        native={path: row for path, row in {**tree, **files}.items() if is_native(path, named)},
+        native={path: tree_entry for path, tree_entry in {**tree, **files}.items() if is_native(path, named)},
         llvm=_llvm_pin(tree),
     )
 
@@ -110,18 +110,18 @@ def followed(tree: Mapping[str, TreeEntry], links: Mapping[str, str]) -> dict[st
     """
     files = {path: entry for path, entry in tree.items() if entry.is_file}
     for _ in range(_MAX_STEPS if links else 0):
-        found: dict[str, TreeEntry] = {}
+        entries: dict[str, TreeEntry] = {}
         for path, text in links.items():
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
             if target in files:
-                found[path] = files[target]
+                entries[path] = files[target]
             elif not path.startswith(f"{target}/") and target != ".":
                 inside = f"{target}/"
                 behind = ((name, entry) for name, entry in files.items() if name.startswith(inside))
-                found.update((f"{path}/{name[len(inside) :]}", entry) for name, entry in behind)
-        if found.items() <= files.items():
+                entries.update((f"{path}/{name[len(inside) :]}", entry) for name, entry in behind)
+        if entries.items() <= files.items():
             break
-        files.update(found)
+        files.update(entries)
     return files
 
 
@@ -130,8 +130,8 @@ def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
     if path is None:
         return None
     text = texts(tree, [path])[path].strip()
-    found = re.search(r"[0-9a-f]{8,40}", text)
-    return found[0] if found else text[:80]
+    match = re.search(r"[0-9a-f]{8,40}", text)
+    return match[0] if match else text[:80]
 
 
 def build_requirements(checkout: Checkout) -> list[str]:

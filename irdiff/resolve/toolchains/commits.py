@@ -188,12 +188,12 @@ def adopt(
     installed = checkouts.installed_files(site)
     part = checkout.python_part(installed)
     only_installed = {name for name in installed - part.keys() if name.endswith(".py") and "/_C/" not in name}
-    found = {
+    adopted = {
         "differs": {name for name in part.keys() & installed if _blob(site / name) != part[name].blob},
         "only in the revision": {name for name in part.keys() - installed if name.endswith(".py")},
         "only in the package": only_installed,
     }
-    lines = [f"{what}: {name}" for what, names in found.items() for name in sorted(names)]
+    lines = [f"{what}: {name}" for what, names in adopted.items() for name in sorted(names)]
     if lines and not anyway:
         more = [f"… and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
         raise ToolchainError(

@@ -33,7 +33,7 @@ class CxxCompiler:
 def cmake_arguments(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables that `TRITON_APPEND_CMAKE_ARGS` sets."""
     words = shlex.split(environment.get("TRITON_APPEND_CMAKE_ARGS", ""))
-    return {found[1]: found[2] for word in words if (found := _DEFINED.fullmatch(word))}
+    return {match[1]: match[2] for word in words if (match := _DEFINED.fullmatch(word))}
 
 
 def chosen(environment: Mapping[str, str]) -> CxxCompiler:
@@ -71,8 +71,8 @@ def llvm_title(folder: Path) -> str:
         text = (folder / "lib/cmake/llvm/LLVMConfig.cmake").read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    found = _VERSION_OF_LLVM.search(text)
-    return f"LLVM {found[1] if found else 'of unknown version'}"
+    match = _VERSION_OF_LLVM.search(text)
+    return f"LLVM {match[1] if match else 'of unknown version'}"
 
 
 def llvm_identity(folder: Path) -> str:

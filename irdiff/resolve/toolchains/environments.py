@@ -185,9 +185,9 @@ def make(
     `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep.
     Whatever it raises, nothing half-made stays.
     """
-    if found := find(name, config):
-        touch(found)
-        return found
+    if environment := find(name, config):
+        touch(environment)
+        return environment
     path, log = config.toolchains / name, config.toolchains / f"{name}.log"
     if path.exists() and not _is_torn(name, config) and not find(name, config):
         raise ToolchainError(
@@ -195,8 +195,8 @@ def make(
             hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
         )
     with lock(name, config):
-        if found := find(name, config):
-            return found
+        if environment := find(name, config):
+            return environment
         _remove(name, config)
         show_progress(f"installing {name}, once: this can download a gigabyte")
         try:

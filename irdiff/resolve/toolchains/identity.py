@@ -123,10 +123,10 @@ def _defaults(reply: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in rows if value is not None}
 
 
-def own_variables(environment: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+def own_variables(environment: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
     """What a worker finds in its environment and was not given; empty values where something is gone."""
-    names = sorted({*environment, *given} - _OF_SHELLS)
-    return {name: environment.get(name, "") for name in names if environment.get(name) != given.get(name)}
+    names = sorted({*environment, *variables} - _OF_SHELLS)
+    return {name: environment.get(name, "") for name in names if environment.get(name) != variables.get(name)}
 
 
 def made(
@@ -143,8 +143,8 @@ def made(
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         more = fill(path, log)
-        found = identify(spec, environments.python_of(path), path, config)
-        return {"spec": spec, "version": found.version, "digest": found.digest, **more}
+        identity = identify(spec, environments.python_of(path), path, config)
+        return {"spec": spec, "version": identity.version, "digest": identity.digest, **more}
 
     environment = environments.make(name, config, install)
     return identify(spec, environment.python, environment.path, config, chosen)
@@ -178,14 +178,14 @@ def hash_files(paths: Sequence[Path], config: Config) -> dict[Path, str]:
     """SHA-256 of the content of files, `absent` for one that cannot be read."""
     store = Store(config.cache / "digests")
     states = {path: _state_of(path) for path in paths}
-    known = {path: store.get_record("file", state) for path, state in states.items()}
-    missing = [path for path, digest in known.items() if digest is None]
+    cached = {path: store.get_record("file", state) for path, state in states.items()}
+    missing = [path for path, digest in cached.items() if digest is None]
     with ThreadPoolExecutor(config.jobs) as pool:
         hashed = dict(zip(missing, pool.map(_hash_file, missing), strict=True))
     rows = {("file", states[path]): json.dumps(digest) for path, digest in hashed.items() if digest != _GONE}
     if rows:
         store.add(rows, {}, replace=True)
-    return {path: known[path] or hashed[path] for path in states}
+    return {path: cached[path] or hashed[path] for path in states}
 
 
 def _hash_file(path: Path) -> str:
@@ -198,7 +198,7 @@ def _hash_file(path: Path) -> str:
 def _state_of(path: Path) -> str:
     """Changes whenever the content of a file does."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - asked some thousand times
+        status = os.stat(path)  # noqa: PTH116 - asked some thousand times
     except OSError:
         return _GONE
-    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"

@@ -127,9 +127,9 @@ def build(checkout: Checkout, config: Config, counted: Units = ()) -> Environmen
                 ) from None
             raise
 
-    made = environments.make(key.name, config, install)
+    environment = environments.make(key.name, config, install)
     remove_tree(key.name, config)
-    return made
+    return environment
 
 
 def kept_trees(config: Config) -> list[str]:
@@ -190,8 +190,8 @@ class _Build:
             cwd=project,
             on_line=output.on_line,
         )
-        made = sorted(wheels.glob("*.whl"))
-        if code or not made:
+        built = sorted(wheels.glob("*.whl"))
+        if code or not built:
             raise ToolchainError(
                 f"{self.checkout.label}: its native build failed:\n"
                 + "\n".join(build_output.first_errors(output.lines))
@@ -199,7 +199,7 @@ class _Build:
                 hint=build_output.what_to_try(output.lines, self.checkout.snapshot.spec),
                 log_path=str(self.log),
             )
-        return made[0]
+        return built[0]
 
     def install_wheel(self, wheel: Path, path: Path) -> dict[str, Any]:
         """Installs it in the environment at `path`, and returns what is to be kept of it."""
@@ -274,8 +274,8 @@ def examine(checkout: Checkout, config: Config) -> list[Prerequisite]:
     ]
 
 
-def works(found: list[Prerequisite]) -> bool:
-    return all(row.is_met or not row.is_required for row in found)
+def works(prerequisites: list[Prerequisite]) -> bool:
+    return all(prerequisite.is_met or not prerequisite.is_required for prerequisite in prerequisites)
 
 
 def _examined(checkout: Checkout, config: Config) -> Iterator[tuple[str, bool, str]]:
@@ -287,8 +287,8 @@ def _examined(checkout: Checkout, config: Config) -> Iterator[tuple[str, bool, s
         path = own or shutil.which(name, path=caller.get("PATH"))
         yield name, path is not None, path or f"not found: install {name}"
     run = cxx_compiler.chosen(caller)
-    found = f"{run.version} ({run.path})" if run.path else "not found: install one, or set CXX"
-    yield "C++ compiler", run.path is not None, found
+    words = f"{run.version} ({run.path})" if run.path else "not found: install one, or set CXX"
+    yield "C++ compiler", run.path is not None, words
     pin = (checkout.llvm or "none")[:12]
     if "LLVM_SYSPATH" in caller:
         folder = Path(caller["LLVM_SYSPATH"])

@@ -266,8 +266,8 @@ def merge_base(store: GitStore, first: str, second: str) -> str:
 
 def default_base(store: GitStore, head: str) -> str:
     """The merge base of `head` and the main branch. Raises UsageError where there is none."""
-    known = store.git("for-each-ref", "--format=%(refname)", *_MAIN_BRANCHES).decode().splitlines()
-    main = next((name for name in _MAIN_BRANCHES if name in known), None)
+    branches = store.git("for-each-ref", "--format=%(refname)", *_MAIN_BRANCHES).decode().splitlines()
+    main = next((name for name in _MAIN_BRANCHES if name in branches), None)
     if main is None:
         raise UsageError(
             "there is no main branch to compare with (looked for main and master, here and at the remotes "
@@ -287,20 +287,23 @@ def default_base(store: GitStore, head: str) -> str:
 
 def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
     """Every file of the tree, those of submodules under their full path."""
-    found = []
+    all_entries = []
     for entry in _own_entries(snap):
         if inner := _submodule(snap, entry, config):
-            found += [replace(row, path=f"{entry.path}/{row.path}") for row in entries(inner, config)]
+            all_entries += [
+                replace(inner_entry, path=f"{entry.path}/{inner_entry.path}")
+                for inner_entry in entries(inner, config)
+            ]
         else:
-            found.append(entry)
-    return found
+            all_entries.append(entry)
+    return all_entries
 
 
 def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
     """Those of one repository: a submodule is one entry."""
     listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
-    for row in filter(None, listing.split(b"\0")):
-        head, _, name = row.partition(b"\t")
+    for line in filter(None, listing.split(b"\0")):
+        head, _, name = line.partition(b"\t")
         mode, _, blob = head.decode().split(" ")
         yield TreeEntry(path=os.fsdecode(name), mode=mode, blob=blob, store=snap.store)
 
@@ -435,7 +438,7 @@ def _look_at_all(worktree: Path, git: Callable[..., bytes]) -> None:
     `assume-unchanged` goes everywhere. `skip-worktree` goes where the file lies there all the same: what a
     sparse checkout left out is as in the index, not deleted.
     """
-    rows = [row.split(b" ", 1) for row in git("ls-files", "-v", "-z").split(b"\0") if row]
+    rows = [line.split(b" ", 1) for line in git("ls-files", "-v", "-z").split(b"\0") if line]
     assumed = [name for tag, name in rows if tag.islower()]
     skipped = [name for tag, name in rows if tag in b"sS" and os.path.lexists(worktree / os.fsdecode(name))]
     git("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=b"\0".join(assumed))

@@ -141,7 +141,7 @@ class _Pipes:
 
 
 def _last_number(ins: SassInstruction) -> int:
-    numbers = [row.number for row in ins.operands if row.kind == "imm"]
+    numbers = [operand.number for operand in ins.operands if operand.kind == "imm"]
     return numbers[-1] if numbers else 0
 
 
