@@ -115,10 +115,12 @@ def symbols(elf: Elf) -> list[Symbol]:
     tables = [section for kind in (SYMTAB, DYNSYM) for section in elf.sections if section.type == kind]
     if not tables:
         return []
-    found = rows("<IBBHQQ", tables[0].content)
+    table = rows("<IBBHQQ", tables[0].content)
     texts = elf.sections[tables[0].link].content
-    names = _names(texts, [row[0] for row in found], sum(len(section.content) for section in elf.sections))
-    return [Symbol(name, *row[1:]) for name, row in zip(names, found, strict=True)]
+    names = _names(
+        texts, [fields[0] for fields in table], sum(len(section.content) for section in elf.sections)
+    )
+    return [Symbol(name, *fields[1:]) for name, fields in zip(names, table, strict=True)]
 
 
 def rows(layout: str, content: bytes) -> list[tuple[int, ...]]:
@@ -131,11 +133,11 @@ def rows(layout: str, content: bytes) -> list[tuple[int, ...]]:
 
 def by_name(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
     """None is lost where two have one name."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for name, content in parts:
-        number = sum(other.partition("\0")[0] == name for other in found)
-        found[f"{name}\0{number}" if number else name] = content
-    return found
+        number = sum(other.partition("\0")[0] == name for other in contents)
+        contents[f"{name}\0{number}" if number else name] = content
+    return contents
 
 
 def _file_size(header: tuple[int, ...]) -> int:
@@ -151,11 +153,11 @@ def _content(binary: bytes, header: tuple[int, ...], what: str) -> bytes:
 
 def _names(texts: bytes, offsets: Sequence[int], budget: int) -> list[str]:
     """The strings at some offsets of a string table, together no longer than `budget`."""
-    found = []
+    names = []
     for offset in offsets:
         end = texts.index(b"\0", offset)
         budget -= end - offset
         if budget < 0:
             raise ValueError("the names are longer than the file")
-        found.append(texts[offset:end].decode("utf-8", "replace"))
-    return found
+        names.append(texts[offset:end].decode("utf-8", "replace"))
+    return names

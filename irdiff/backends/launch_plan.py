@@ -153,21 +153,21 @@ def _passed(
         raise AbiError(f"no argument was captured for {', '.join(sorted(missing))}")
     described = metadata.get("tensordesc_meta") or ()
     rows = iter(described if isinstance(described, (list, tuple)) else ())
-    found: list[Parameter] = []
+    parameters: list[Parameter] = []
     # The order is that of the arguments: a run's JSON keeps mappings sorted by name.
     for argument in launch.arguments:
         name, type_ = argument.name, launch.signature.get(argument.name, "constexpr")
         if type_ == "constexpr" or name in launch.constexprs:
             continue
         if type_.startswith("tensordesc"):
-            found += _descriptor(argument, next(rows, None), flags, backend)
+            parameters += _descriptor(argument, next(rows, None), flags, backend)
         elif type_.startswith("*"):
-            found.append(_pointer(argument))
+            parameters.append(_pointer(argument))
         elif type_ in _SCALARS:
-            found.append(_scalar(argument, type_, argument.value))
+            parameters.append(_scalar(argument, type_, argument.value))
         else:
             raise AbiError(f"parameter {name!r} of type {type_} cannot be passed by this irdiff")
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _pointer(argument: Argument) -> Parameter:
@@ -202,7 +202,7 @@ def pack_scalar(type_: str, value: object) -> bytes:
     )
 
 
-def _descriptor(argument: Argument, row: object, flags: int, backend: str) -> list[Parameter]:
+def _descriptor(argument: Argument, settings: object, flags: int, backend: str) -> list[Parameter]:
     shape, strides = argument.shape, argument.strides
     if shape is None or strides is None:
         raise AbiError(f"descriptor {argument.name!r} has no shape")
@@ -212,25 +212,30 @@ def _descriptor(argument: Argument, row: object, flags: int, backend: str) -> li
 
     again = [*scalars("i32", shape), *scalars("i64", strides)]
     first = Parameter(name=argument.name, size_bytes=_POINTER_BYTES, argument=argument)
-    if row is None:
+    if settings is None:
         return [first, *scalars("i64", shape), *scalars("i64", strides), *scalars("i1", [0] * flags), *again]
-    if not backends.of(backend).HAS_TENSOR_MAPS or not isinstance(row, Mapping):
+    if not backends.of(backend).HAS_TENSOR_MAPS or not isinstance(settings, Mapping):
         raise AbiError(f"descriptor {argument.name!r} is of a kind this irdiff cannot make")
-    return [replace(first, size_bytes=_TENSOR_MAP_BYTES, tensor_map=_tensor_map(shape, strides, row)), *again]
+    return [
+        replace(first, size_bytes=_TENSOR_MAP_BYTES, tensor_map=_tensor_map(shape, strides, settings)),
+        *again,
+    ]
 
 
-def _tensor_map(shape: tuple[int, ...], strides: tuple[int, ...], row: Mapping[str, object]) -> TensorMap:
-    if row.get("is_im2col"):
+def _tensor_map(
+    shape: tuple[int, ...], strides: tuple[int, ...], settings: Mapping[str, object]
+) -> TensorMap:
+    if settings.get("is_im2col"):
         raise AbiError("im2col descriptors are not captured with their window")
-    if row.get("fp4_padded"):
+    if settings.get("fp4_padded"):
         shape = (*shape[:-1], shape[-1] * 2)
-    block = row["block_size"]
+    block = settings["block_size"]
     assert isinstance(block, (list, tuple))
-    element_type = _integer(row, "elem_type", 0)
+    element_type = _integer(settings, "elem_type", 0)
     return TensorMap(
         element_type=_ELEMENT_TYPES.get(element_type, element_type),
-        element_bytes=_integer(row, "elem_size", 0),
-        swizzle=_integer(row, "swizzle", 0),
+        element_bytes=_integer(settings, "elem_size", 0),
+        swizzle=_integer(settings, "swizzle", 0),
         block_shape=tuple(int(n) for n in block),
         shape=shape,
         strides=strides,
@@ -244,9 +249,9 @@ def _placed(passed: Sequence[Parameter], entry: KernelEntry) -> tuple[Parameter,
         return None
     scratch = [Parameter(name=name, size_bytes=_POINTER_BYTES) for name in _SCRATCH[:extra]]
     rows = list(zip(entry.parameters, (*passed, *scratch), strict=True))
-    if any(slot.size_bytes != given.size_bytes for slot, given in rows):
+    if any(slot.size_bytes != parameter.size_bytes for slot, parameter in rows):
         return None
-    return tuple(replace(given, offset_bytes=slot.offset_bytes) for slot, given in rows)
+    return tuple(replace(parameter, offset_bytes=slot.offset_bytes) for slot, parameter in rows)
 
 
 def _cluster(metadata: Mapping[str, object]) -> int:

@@ -43,8 +43,8 @@ def symbols(stage: str, binary: bytes) -> frozenset[str]:
     binary.
     """
     with _damage_of(stage):
-        found = elf.symbols(elf.read(binary, stage))
-        return frozenset(symbol.name for symbol in found if symbol.is_found_by_name)
+        symbol_list = elf.symbols(elf.read(binary, stage))
+        return frozenset(symbol.name for symbol in symbol_list if symbol.is_found_by_name)
 
 
 @contextmanager

@@ -69,15 +69,15 @@ def check_compared(names: Iterable[str], backends: Iterable[str]) -> None:
     """
     if not set(backends) <= COMPARED.keys():
         return
-    known = sorted({stage for stages in COMPARED.values() for stage in stages} | {Stage.GLIR})
+    stages_known = sorted({stage for stages in COMPARED.values() for stage in stages} | {Stage.GLIR})
     for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"the stages are {', '.join(known)}"
+        if name not in stages_known:
+            near = get_close_matches(name, stages_known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the stages are {', '.join(stages_known)}"
             raise UsageError(f"no stage is called {name!r}", hint=hint)
 
 
 def in_stage_order(rows: Mapping[str, T]) -> list[tuple[str, T]]:
     """By stage, in the order they are made, those that are not known behind them."""
     places = {name: place for place, name in enumerate(ORDER)}
-    return sorted(rows.items(), key=lambda row: (places.get(row[0], len(places)), row[0]))
+    return sorted(rows.items(), key=lambda item: (places.get(item[0], len(places)), item[0]))

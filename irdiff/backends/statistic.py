@@ -58,8 +58,8 @@ class Statistic:
 
     def of(self, facts: Mapping[str, Fact]) -> float | None:
         """Its value on one side; None where the facts do not say."""
-        found = [value for name in self.facts if isinstance(value := value_of(name, facts), (int, float))]
-        return float(sum(found)) if found else None
+        values = [value for name in self.facts if isinstance(value := value_of(name, facts), (int, float))]
+        return float(sum(values)) if values else None
 
     def is_denied(self, base: float, head: float) -> bool:
         return head > base if self.denied is Direction.UP else head < base

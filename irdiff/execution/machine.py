@@ -38,7 +38,7 @@ class RunnableLaunch(Protocol):
     ) -> Executed:
         """`most_steps`: where programs differ, and where they do the same. Raises NotCounted, EndlessLoop."""
 
-    def work(self, found: WholeGrid, notes: tuple[str, ...], shapes: Mapping[int, str]) -> Work:
+    def work(self, counted_grid: WholeGrid, notes: tuple[str, ...], shapes: Mapping[int, str]) -> Work:
         """`shapes`: by place, those of matrix instructions whose registers name them."""
 
 

@@ -67,15 +67,15 @@ def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]
     contract["symbols"] = "\n".join(sorted(_places(file, symbols))).encode()
     contract["notes"] = "\n".join(_canonical_note(*note) for note in _notes(file)).encode()
     facts: dict[str, int | float | str] = {"code_bytes": code.size}
-    for row in kernels(file)[:1]:
-        facts |= {fact: row[key] for key, fact in FACTS.items() if isinstance(row.get(key), int)}
+    for kernel in kernels(file)[:1]:
+        facts |= {fact: kernel[key] for key, fact in FACTS.items() if isinstance(kernel.get(key), int)}
     return contract, facts
 
 
 def kernels(file: Elf) -> list[dict[str, Any]]:
     """What the metadata says of each kernel. Raises ValueError where it is damaged."""
-    found = [msgpack.unpackb(content) for _, kind, content in _notes(file) if kind == _NOTE_METADATA]
-    return [row for metadata in found for row in _kernels(metadata)]
+    metadata_notes = [msgpack.unpackb(content) for _, kind, content in _notes(file) if kind == _NOTE_METADATA]
+    return [kernel for metadata in metadata_notes for kernel in _kernels(metadata)]
 
 
 def entry(binary: bytes, name: str) -> KernelEntry:
@@ -83,16 +83,16 @@ def entry(binary: bytes, name: str) -> KernelEntry:
     "User Guide for AMDGPU Backend", Code Object V3 Metadata).
     """
     file = elf.read(binary, name)
-    row = next((row for row in kernels(file) if row.get(".name") == name), None)
-    if row is None:
+    kernel = next((kernel for kernel in kernels(file) if kernel.get(".name") == name), None)
+    if kernel is None:
         raise EntryError(f"the code object has no kernel {name!r}")
     parameters = [
         EntryParameter(offset_bytes=int(arg[".offset"]), size_bytes=int(arg[".size"]))
-        for arg in row.get(".args", ())
+        for arg in kernel.get(".args", ())
         if not str(arg.get(".value_kind", "")).startswith("hidden_")
     ]
     # Triton states the work-group size as the limit, so the limit is taken as exact.
-    threads = int(row.get(".max_flat_workgroup_size") or 0) or None
+    threads = int(kernel.get(".max_flat_workgroup_size") or 0) or None
     ordered = tuple(sorted(parameters, key=lambda p: p.offset_bytes))
     return KernelEntry(name=name, parameters=ordered, required_threads=threads)
 
@@ -164,7 +164,7 @@ def _canonical_note(owner: bytes, kind: int, content: bytes) -> str:
         target = str(metadata.get("amdhsa.target", "")).rpartition("-gfx")
         metadata = {
             **metadata,
-            "amdhsa.kernels": [_without_names(row) if len(rows) == 1 else row for row in rows],
+            "amdhsa.kernels": [_without_names(kernel) if len(rows) == 1 else kernel for kernel in rows],
             "amdhsa.target": target[2] if target[1] else target,
         }
     return json.dumps(metadata, sort_keys=True, default=repr)
@@ -172,7 +172,7 @@ def _canonical_note(owner: bytes, kind: int, content: bytes) -> str:
 
 def _kernels(metadata: object) -> list[dict[str, Any]]:
     rows = metadata.get("amdhsa.kernels") if isinstance(metadata, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [kernel for kernel in rows if isinstance(kernel, dict)] if isinstance(rows, list) else []
 
 
 def _without_names(kernel: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,9 +180,9 @@ def _without_names(kernel: Mapping[str, Any]) -> dict[str, Any]:
     arguments = kernel.get(".args")
     if isinstance(arguments, list):
         kept[".args"] = [
-            {name: value for name, value in row.items() if name not in (".name", ".type_name")}
-            if isinstance(row, dict)
-            else row
-            for row in arguments
+            {name: value for name, value in argument.items() if name not in (".name", ".type_name")}
+            if isinstance(argument, dict)
+            else argument
+            for argument in arguments
         ]
     return kept

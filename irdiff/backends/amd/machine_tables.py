@@ -47,8 +47,8 @@ def access_of(opcode: str) -> MachineAccess | None:
     if "atomic" in rest:
         return MachineAccess(space, "atomic", 8 if rest.endswith(("_x2", "_f64")) else 4)
     for pattern, width in _WIDTHS:
-        if found := pattern.search(f"_{rest}"):
-            count = int(found[1]) if found.groups() and found[1] else 1
+        if match := pattern.search(f"_{rest}"):
+            count = int(match[1]) if match.groups() and match[1] else 1
             return MachineAccess(space, "store" if "store" in rest else "load", width * count)
     return None
 
@@ -65,11 +65,11 @@ def _shared(rest: str) -> MachineAccess | None:
 @functools.lru_cache(maxsize=1 << 10)
 def matrix_operations(opcode: str) -> int:
     """Of one wave, two for each multiply-add; 0 for what is no matrix instruction."""
-    found = _MATRIX.match(opcode)
-    if not found:
+    match = _MATRIX.match(opcode)
+    if not match:
         return 0
-    rows, columns, depth = int(found[1]), int(found[2]), int(found[3])
-    return 2 * rows * columns * depth * int(found[4] or 1)
+    rows, columns, depth = int(match[1]), int(match[2]), int(match[3])
+    return 2 * rows * columns * depth * int(match[4] or 1)
 
 
 _CLASSES = (

@@ -113,8 +113,10 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
 
 def log_facts(log: str) -> dict[str, Fact]:
     """What `ptxas -v` prints of each function, added up."""
-    found = _SPILLS.findall(log)
-    if not found:
+    spills = _SPILLS.findall(log)
+    if not spills:
         return {}
-    stack, stores, loads = (sum(int(row[column]) for row in found) for column in range(3))
+    stack, stores, loads = (
+        sum(int(kernel_spills[column]) for kernel_spills in spills) for column in range(3)
+    )
     return {"stack_bytes": stack, "spill_store_bytes": stores, "spill_load_bytes": loads}

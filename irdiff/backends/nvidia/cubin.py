@@ -112,17 +112,17 @@ def entry(binary: bytes, name: str) -> KernelEntry:
     content = next((s.content for s in file.sections if s.name == f".nv.info.{name}"), None)
     if content is None:
         raise EntryError(f"the cubin has no kernel {name!r}")
-    found: dict[int, EntryParameter] = {}
+    by_ordinal: dict[int, EntryParameter] = {}
     threads = bank_bytes = None
     for number, value in attributes(content):
         if number == _PARAM_INFO and len(value) == 12:
             _, ordinal, offset, word = struct.unpack("<IHHI", value)
-            found[ordinal] = EntryParameter(offset_bytes=offset, size_bytes=word >> 18)
+            by_ordinal[ordinal] = EntryParameter(offset_bytes=offset, size_bytes=word >> 18)
         elif number == _REQNTID and len(value) == 12:
             threads = math.prod(struct.unpack("<III", value))
         elif number == _PARAM_CBANK and len(value) == 8:
             bank_bytes = struct.unpack("<IHH", value)[2]
-    parameters = tuple(found[key] for key in sorted(found))
+    parameters = tuple(by_ordinal[key] for key in sorted(by_ordinal))
     kernel = KernelEntry(name=name, parameters=parameters, required_threads=threads)
     if bank_bytes is not None and bank_bytes != kernel.size_bytes:
         listed = f"the listed parameters {kernel.size_bytes}"
@@ -154,19 +154,19 @@ def _header(name: str, section: Section, barriers: int) -> str:
 def _barriers(file: Elf) -> dict[str, int]:
     """By the name of each section of code."""
     codes = [section for section in file.sections if section.name.startswith(".text.")]
-    found = {section.name: (section.flags & _BARRIER_BITS) >> 20 for section in codes}
+    barriers = {section.name: (section.flags & _BARRIER_BITS) >> 20 for section in codes}
     for section in file.sections:
         code = section.name.replace(".nv.info.", ".text.", 1)
-        if code in found and code != section.name:
+        if code in barriers and code != section.name:
             said = [value[0] for number, value in attributes(section.content) if number == _NUM_BARRIERS]
-            found[code] = max(found[code], *said, 0)
-    return found
+            barriers[code] = max(barriers[code], *said, 0)
+    return barriers
 
 
 def _content(section: Section, names: _AnonymousNames) -> bytes:
     if section.name.startswith(".nv.info"):
-        rows = (row for row in attributes(section.content) if _counts(*row))
-        return "\n".join(_attribute(*row, names) for row in rows).encode()
+        rows = (attribute for attribute in attributes(section.content) if _counts(*attribute))
+        return "\n".join(_attribute(*attribute, names) for attribute in rows).encode()
     if section.type in elf.RELOCATIONS:
         places = elf.rows(elf.RELOCATIONS[section.type], section.content)
         return "\n".join(f"{at} {names.symbol(n)} {kind} {add}" for at, kind, n, *add in places).encode()

@@ -44,7 +44,7 @@ class WaveInstruction:
 def instructions(kernel: MachineKernel) -> tuple[WaveInstruction, ...]:
     """Raises NormalizeError for a branch to a label that does not stand in the kernel."""
     labels = {place: label for label, place in kernel.places.items() if not label.startswith(_OF_LINES)}
-    found: list[WaveInstruction] = []
+    listed: list[WaveInstruction] = []
     begin, label = 0, kernel.name
     for place, line in enumerate(kernel.lines):
         if place in labels:
@@ -55,8 +55,8 @@ def instructions(kernel: MachineKernel) -> tuple[WaveInstruction, ...]:
             if target is None:
                 raise NormalizeError(f"{line.text} leads out of {kernel.name}")
         shown = f"{label}+{place - begin}" if place != begin else label
-        found.append(WaveInstruction(place, target, _form(line.opcode), line, shown))
-    return tuple(found)
+        listed.append(WaveInstruction(place, target, _form(line.opcode), line, shown))
+    return tuple(listed)
 
 
 _JUMP = WaveForm(Leads(is_branch=True, to_target=True, on=False, ends=False))

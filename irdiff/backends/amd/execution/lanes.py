@@ -107,8 +107,8 @@ class MaskRelations:
         for a, b, whole in self._halves:
             if (a is one and b is other) or (a is other and b is one):
                 return whole
-        found = self.without(one, other)
-        return found[1] if found else None
+        remainder = self.without(one, other)
+        return remainder[1] if remainder else None
 
     def are_apart(self, one: Value, other: Value) -> bool:
         return any((a is one and b is other) or (a is other and b is one) for a, b, _ in self._halves)

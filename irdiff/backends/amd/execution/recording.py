@@ -85,11 +85,11 @@ def _matrix(ins: WaveInstruction) -> str | None:
 
 
 def _operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
-    found = {}
+    operations = {}
     for opcode, amount in instructions.items():
         each = machine_tables.matrix_operations(opcode)
-        found[opcode] = Amount(amount.low * each, amount.high * each)
-    return found
+        operations[opcode] = Amount(amount.low * each, amount.high * each)
+    return operations
 
 
 def _loops(table: Counts[WaveInstruction]) -> tuple[LoopWork, ...]:

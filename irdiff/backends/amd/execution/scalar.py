@@ -117,9 +117,9 @@ def _extreme(function: Callable[[Any, Any], Any], is_signed: bool) -> Action:
             registers.write_scc(UNKNOWN)
             return
         known = both(known_a, known_b)
-        found = function(signed(a), signed(b)).view(U32) if is_signed else function(a, b)
-        registers.write(target, (found, known))
-        registers.write_scc((found == a, known))
+        bits = function(signed(a), signed(b)).view(U32) if is_signed else function(a, b)
+        registers.write(target, (bits, known))
+        registers.write_scc((bits == a, known))
 
     return action
 
@@ -266,13 +266,13 @@ def sides(registers: WaveRegisters, ins: WaveInstruction) -> tuple[Value, Value]
     """Both sides of a comparison, as int64."""
     left, right = ins.operands[-2:]
     kind = ins.opcode.rsplit("_", 1)[1]
-    found = []
+    values = []
     for operand in (left, right):
         bits, known = registers.fetch64(operand) if kind.endswith("64") else registers.fetch(operand)
         if bits is not None:
             bits = (bits.view(I32) if kind == "i32" else bits).astype(I64)
-        found.append((bits, known))
-    return found[0], found[1]
+        values.append((bits, known))
+    return values[0], values[1]
 
 
 def _test_bit(registers: WaveRegisters, ins: WaveInstruction) -> None:
@@ -289,10 +289,10 @@ def _shifted_add(amount: int) -> Callable[[Any, Any], Any]:
 
 
 def reversed_bits(value: Array) -> Array:
-    found = np.zeros_like(value)
+    mirrored = np.zeros_like(value)
     for bit in range(32):
-        found = found | (value >> U32(bit) & U32(1)) << U32(31 - bit)
-    return found
+        mirrored = mirrored | (value >> U32(bit) & U32(1)) << U32(31 - bit)
+    return mirrored
 
 
 ACTIONS: dict[str, Action] = {

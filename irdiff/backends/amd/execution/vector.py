@@ -50,8 +50,8 @@ def _computed(function: Callable[..., Any]) -> Action:
         if any(bits is None for bits, _ in values):
             registers.write(target, UNKNOWN)
             return
-        found = function(*(bits for bits, _ in values)).astype(U32)
-        registers.write(target, (found, both(*(known for _, known in values))))
+        result = function(*(bits for bits, _ in values)).astype(U32)
+        registers.write(target, (result, both(*(known for _, known in values))))
 
     return action
 
@@ -210,7 +210,7 @@ def sides(registers: WaveRegisters, ins: WaveInstruction) -> tuple[Value, Value]
     """Both sides of a comparison, as int64."""
     _, left, right = ins.operands
     kind = ins.opcode.rsplit("_", 1)[1]
-    found = []
+    values = []
     for operand in (left, right):
         bits, known = registers.fetch64(operand) if kind.endswith("64") else registers.fetch(operand)
         if bits is not None:
@@ -218,8 +218,8 @@ def sides(registers: WaveRegisters, ins: WaveInstruction) -> tuple[Value, Value]
                 bits = bits.astype(np.uint16)
             signs = {"i32": I32, "i64": I64, "i16": np.int16}.get(kind)
             bits = (bits.view(signs) if signs else bits).astype(I64)
-        found.append((bits, known))
-    return found[0], found[1]
+        values.append((bits, known))
+    return values[0], values[1]
 
 
 def _lanes_before(registers: WaveRegisters, ins: WaveInstruction) -> None:
@@ -269,10 +269,10 @@ def _high_product(a: Any, b: Any) -> Any:
 
 
 def _count_bits(a: Any, b: Any) -> Any:
-    found = np.zeros_like(a)
+    count = np.zeros_like(a)
     for bit in range(32):
-        found = found + (a >> U32(bit) & U32(1))
-    return found + b
+        count = count + (a >> U32(bit) & U32(1))
+    return count + b
 
 
 def _sign24(a: Any) -> Any:

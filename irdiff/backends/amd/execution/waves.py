@@ -43,8 +43,10 @@ class Waves:
             self.code, self.kernel.settings, self.facts, places, patterns, most_steps=most_steps
         )
 
-    def work(self, found: WholeGrid, notes: tuple[str, ...], _shapes: Mapping[int, str]) -> Work:
-        return recording.work(Counts(self.code, self.lanes, *found.total), self.facts, found.executed, notes)
+    def work(self, counted_grid: WholeGrid, notes: tuple[str, ...], _shapes: Mapping[int, str]) -> Work:
+        return recording.work(
+            Counts(self.code, self.lanes, *counted_grid.total), self.facts, counted_grid.executed, notes
+        )
 
 
 class WaveReader:

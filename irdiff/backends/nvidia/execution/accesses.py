@@ -50,7 +50,9 @@ class Memory(MemoryCosts):
         total: Any = np.array([[operand.number]], dtype=np.int64)
         known = None
         for kind, number, pair in operand.registers:
-            is_wide = pair or (wide and kind == "R" and not any(row[2] for row in operand.registers))
+            is_wide = pair or (
+                wide and kind == "R" and not any(register[2] for register in operand.registers)
+            )
             value, mask = self.state.pair(kind, number) if is_wide else self.state.word(kind, number)
             if value is None:
                 return UNKNOWN
@@ -71,7 +73,7 @@ class Memory(MemoryCosts):
 
         `needed`: whether what is read or written is.
         """
-        operands = [row for row in ins.operands if row.kind == "mem"]
+        operands = [operand for operand in ins.operands if operand.kind == "mem"]
         width = next((_BYTES[word] for word in ins.modifiers if word in _BYTES), 4)
         if ins.opcode in LOCAL:
             self._count_local(ins, active, maybe, width, sure)
@@ -115,8 +117,8 @@ class Memory(MemoryCosts):
                 self.overwrite(self.address(operands[0], wide=True)[0])
         if not needed:
             return
-        for row in written(ins):
-            self.state.forget(row.kind, row.number, write)
+        for operand in written(ins):
+            self.state.forget(operand.kind, operand.number, write)
 
     # global
 
@@ -149,8 +151,8 @@ class Memory(MemoryCosts):
         target = ins.operands[0] if ins.operands[0].kind == "R" else ins.operands[1]
         words = max(1, width // 4)
         if not self.regions or target.number == ZERO:
-            for row in written(ins):
-                self.state.forget(row.kind, row.number, write)
+            for register in written(ins):
+                self.state.forget(register.kind, register.number, write)
             return
         addresses, known = self.address(operand, wide=True)
         signed_bits = 8 if "S8" in ins.modifiers else 16 if "S16" in ins.modifiers else 0

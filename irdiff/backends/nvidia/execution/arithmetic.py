@@ -34,7 +34,7 @@ def load_constant(state: WarpState, ins: SassInstruction) -> list[tuple[Operand,
     target, source = ins.operands[0], ins.operands[1]
     sizes = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
     size = next((sizes[word] for word in ins.modifiers if word in sizes), 4)
-    found: list[tuple[Operand, Value]] = []
+    results: list[tuple[Operand, Value]] = []
     for word in range(0, max(size, 4), 4):
         number = (
             None
@@ -45,8 +45,8 @@ def load_constant(state: WarpState, ins: SassInstruction) -> list[tuple[Operand,
             number -= 1 << (8 * size)
         value: Value = UNKNOWN if number is None else (np.array([[number & 0xFFFFFFFF]], dtype=U32), None)
         register = Operand(target.kind, target.number + word // 4) if target.number != ZERO else target
-        found.append((register, value))
-    return found
+        results.append((register, value))
+    return results
 
 
 def special(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
@@ -93,7 +93,7 @@ def add3(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
             return unknown(target, *outs)
         total, known = total + flag, both(known, mask)
     high: Any = total >> U64(32)
-    return [(target, (low_word(total), known)), *((row, (high > n, known)) for n, row in enumerate(outs))]
+    return [(target, (low_word(total), known)), *((out, (high > n, known)) for n, out in enumerate(outs))]
 
 
 def _add64(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
@@ -127,7 +127,7 @@ def multiply_add(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, 
             (target, (low_word((product + wide_c) >> U64(32)), both(known_a, known_b, known_c))),
             *unknown(*outs),
         ]
-    zero = any(row.number == ZERO and row.kind in ("R", "UR") for row in sources[:2])
+    zero = any(operand.number == ZERO and operand.kind in ("R", "UR") for operand in sources[:2])
     if c is None or (not zero and (a is None or b is None)):
         return unknown(target, *outs)
     total, known = c, known_c
@@ -158,7 +158,7 @@ def _wide_multiply(state: WarpState, ins: SassInstruction) -> list[tuple[Operand
         if flag is None:
             return [*unknown(target, next_register(target)), *unknown(*outs)]
         total, known = total + flag.astype(U64), both(known, mask)
-    return [*pair_of(target, total, known), *((row, (carry_out, known)) for row in outs)]
+    return [*pair_of(target, total, known), *((out, (carry_out, known)) for out in outs)]
 
 
 def shift_add(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
@@ -188,13 +188,13 @@ def shift_add(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Val
         if flag is None:
             return unknown(target, *outs)
         total, known = total + flag, both(known, mask)
-    return [(target, (low_word(total), known)), *((row, ((total >> U64(32)) > 0, known)) for row in outs)]
+    return [(target, (low_word(total), known)), *((out, ((total >> U64(32)) > 0, known)) for out in outs)]
 
 
 def shift(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """A funnel shift of the pair (c : a); `.HI` gives its upper word."""
     target, sources, words = ins.operands[0], ins.operands[1:4], ins.modifiers
-    (a, known_a), (count, known_n), (c, known_c) = (state.fetch(row) for row in sources)
+    (a, known_a), (count, known_n), (c, known_c) = (state.fetch(operand) for operand in sources)
     upper_only = "R" in words and "HI" in words
     if count is None or c is None or (a is None and not upper_only):
         return unknown(target)
@@ -220,13 +220,13 @@ def extreme(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value
     """`VIMNMX R, [P, P,] a, b, P`: the smaller where P holds; `VIADDMNMX R, a, b, c, P` adds a and b."""
     target, outs, sources, flags = split(ins)
     least, mask = state.flag(flags[-1])
-    values = [state.fetch(row) for row in sources]
+    values = [state.fetch(operand) for operand in sources]
     if least is None or any(value is None for value, _ in values) or {"U16x2", "S16x2"} & set(ins.modifiers):
         return unknown(target, *outs)
-    known = both(mask, *(row for _, row in values))
+    known = both(mask, *(each for _, each in values))
     arrays: list[Any] = [value for value, _ in values]
     if ins.opcode == "VIADDMNMX":
         arrays = [arrays[0] + arrays[1], arrays[2]]
-    a, b = arrays if "U32" in ins.modifiers else (row.view(I32) for row in arrays)
+    a, b = arrays if "U32" in ins.modifiers else (array.view(I32) for array in arrays)
     value = np.where(least, np.minimum(a, b), np.maximum(a, b)).view(U32)
     return [(target, (value, known)), *unknown(*outs)]

@@ -29,27 +29,27 @@ def truth_table(lut: int) -> Callable[[Any, Any, Any], Any]:
         return short[lut]
 
     def general(a: Any, b: Any, c: Any) -> Any:
-        found = None
+        result = None
         for index in range(8):
             if lut >> index & 1:
                 term = (a if index & 4 else ~a) & (b if index & 2 else ~b) & (c if index & 1 else ~c)
-                found = term if found is None else found | term
-        return (a & ~a) | (b & ~b) if found is None else found
+                result = term if result is None else result | term
+        return (a & ~a) | (b & ~b) if result is None else result
 
     return general
 
 
 def _reads(lut: int) -> tuple[bool, bool, bool]:
     """Which of its three inputs a truth table depends on."""
-    found = [any((lut >> i & 1) != (lut >> (i ^ bit) & 1) for i in range(8)) for bit in (4, 2, 1)]
-    return found[0], found[1], found[2]
+    reads = [any((lut >> i & 1) != (lut >> (i ^ bit) & 1) for i in range(8)) for bit in (4, 2, 1)]
+    return reads[0], reads[1], reads[2]
 
 
 def logic(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     operands = list(ins.operands)
     outs = [operands.pop(0)] if is_flag(operands[0]) else []
     target, lut = operands[0], operands[4].number
-    fetched = [state.fetch(row) for row in operands[1:4]]
+    fetched = [state.fetch(operand) for operand in operands[1:4]]
     read = _reads(lut)
     if any(used and value is None for used, (value, _) in zip(read, fetched, strict=True)):
         return unknown(target, *outs)
@@ -59,16 +59,16 @@ def logic(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]
     )
     value = truth_table(lut)(a, b, c)
     known = both(*(mask for used, (_, mask) in zip(read, fetched, strict=True) if used))
-    found: list[tuple[Operand, Value]] = [(target, (value, known))]
-    for row in outs:
+    results: list[tuple[Operand, Value]] = [(target, (value, known))]
+    for operand in outs:
         flag, mask = state.flag(operands[5])
-        found.append((row, UNKNOWN if flag is None else ((value != 0) | flag, both(known, mask))))
-    return found
+        results.append((operand, UNKNOWN if flag is None else ((value != 0) | flag, both(known, mask))))
+    return results
 
 
 def logic_of_flags(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     first, second, *sources = ins.operands
-    flags = [state.flag(row) for row in sources[:3]]
+    flags = [state.flag(flag) for flag in sources[:3]]
     tables = sources[3].number, sources[4].number if len(sources) > 4 else 0
     pairs = zip((first, second), tables, strict=True)
     return [(target, _of_flags(lut, flags)) for target, lut in pairs if target.number != ZERO]
@@ -102,8 +102,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 @functools.lru_cache(maxsize=1 << 10)
 def _comparison(words: tuple[str, ...]) -> tuple[str | None, str]:
-    word = next((row for row in words if row in _COMPARE), None)
-    return word, next((row for row in words if row in ("AND", "OR", "XOR")), "AND")
+    word = next((modifier for modifier in words if modifier in _COMPARE), None)
+    return word, next((modifier for modifier in words if modifier in ("AND", "OR", "XOR")), "AND")
 
 
 def compare(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
@@ -199,10 +199,10 @@ def sign_extended(a: Any, n: Any, ins: SassInstruction) -> Any:
 
 def bit_count(a: Any, _ins: SassInstruction) -> Any:
     value = a.astype(U64)
-    found = np.zeros_like(value)
+    count = np.zeros_like(value)
     for bit in range(32):
-        found = found + (value >> U64(bit) & U64(1))
-    return low_word(found)
+        count = count + (value >> U64(bit) & U64(1))
+    return low_word(count)
 
 
 def leading_bit(a: Any, ins: SassInstruction) -> Any:
@@ -215,10 +215,10 @@ def leading_bit(a: Any, ins: SassInstruction) -> Any:
 
 
 def reversed_bits(a: Any, _ins: SassInstruction) -> Any:
-    found = np.zeros_like(a)
+    mirrored = np.zeros_like(a)
     for bit in range(32):
-        found = found | (a >> U32(bit) & U32(1)) << U32(31 - bit)
-    return found
+        mirrored = mirrored | (a >> U32(bit) & U32(1)) << U32(31 - bit)
+    return mirrored
 
 
 def flags_to_register(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:

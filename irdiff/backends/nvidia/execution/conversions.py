@@ -57,14 +57,14 @@ def reciprocal(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Va
 def half_constant(_state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
     """`HFMA2.MMA R, -RZ, RZ, x, y` moves two halves: ptxas writes constants so."""
     target, a, b, *rest = ins.operands
-    literal = all(row.kind in ("float", "imm") or "INF" in row.text for row in rest)
+    literal = all(operand.kind in ("float", "imm") or "INF" in operand.text for operand in rest)
     if not (a.number == b.number == ZERO and a.kind == b.kind == "R" and literal and len(rest) == 2):
         return unknown(target)
     if "BF16_V2" in ins.modifiers:
-        halves = [int(np.float32(_number(row)).view(U32)) >> 16 for row in rest]
+        halves = [int(np.float32(_number(operand)).view(U32)) >> 16 for operand in rest]
     else:
         with np.errstate(over="ignore"):
-            halves = [int(np.float16(_number(row)).view(np.uint16)) for row in rest]
+            halves = [int(np.float16(_number(operand)).view(np.uint16)) for operand in rest]
     return [(target, (np.array([[halves[0] << 16 | halves[1]]], dtype=U32), None))]
 
 

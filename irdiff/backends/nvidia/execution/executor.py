@@ -178,9 +178,9 @@ class Executor(ControlFlow[SassInstruction]):
             self.state.write(target.kind, target.number, value, known, where)
 
     def _doubt(self, ins: SassInstruction, unsure: Array | None, lane_mask: Array | None) -> None:
-        for row in written(ins):
+        for target in written(ins):
             where = unsure if lane_mask is None else lane_mask & unsure
-            self.state.forget(row.kind, row.number, where)
+            self.state.forget(target.kind, target.number, where)
 
     def _other(self, ins: SassInstruction, mask: Array, sure: bool) -> list[tuple[Any, Value]]:
         """Instructions that move values between lanes, or that wait."""
@@ -199,7 +199,7 @@ class Executor(ControlFlow[SassInstruction]):
         if opcode == "SYNCS":
             return self._synchronize(ins, mask, sure)
         if opcode == "USETMAXREG":
-            return [(row, (np.ones((1, 1), dtype=bool), None)) for row in written(ins)]
+            return [(target, (np.ones((1, 1), dtype=bool), None)) for target in written(ins)]
         if opcode == "FCHK":  # a division takes the slow way only for the smallest and largest numbers
             return [(ins.operands[0], (np.zeros((1, 1), dtype=bool), None))]
         if opcode == "LEPC" and ins.target is not None:
@@ -208,20 +208,20 @@ class Executor(ControlFlow[SassInstruction]):
             return [(ins.operands[0], (low, None)), (written(ins)[-1], UNKNOWN)]
         if opcode in MATRIX_FROM_SHARED:
             self.memory.matrix_operands(ins, mask.any(axis=1, keepdims=True), sure)
-            return [(row, UNKNOWN) for row in written(ins)]
+            return [(target, UNKNOWN) for target in written(ins)]
         if opcode in TENSOR_MATRIX:
             self._matrix_shape(ins, mask, sure)
             return []
         if opcode in TENSOR_MEMORY:
             self._tensor_memory(ins, mask, sure)
-            return [(row, UNKNOWN) for row in written(ins)]
+            return [(target, UNKNOWN) for target in written(ins)]
         if opcode == "UTCATOMSWS" and "FIND_AND_SET" in ins.modifiers:  # there is room in tensor memory
             first, *others = written(ins)
-            return [(first, (TRUE, None)), *((row, UNKNOWN) for row in others)]
+            return [(first, (TRUE, None)), *((target, UNKNOWN) for target in others)]
         if opcode == "UTMASTG":
             self._bulk_store(ins, mask, sure)
             return []
-        return [(row, UNKNOWN) for row in written(ins)]
+        return [(target, UNKNOWN) for target in written(ins)]
 
     def _guarded(self, ins: SassInstruction, mask: Array) -> tuple[Array, Array]:
         """Lanes whose predicate holds, and those where data decide it."""
@@ -237,7 +237,7 @@ class Executor(ControlFlow[SassInstruction]):
     def _matrix_shape(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
         """One thread of a warp issues it."""
         holds, maybe = (lanes.any(axis=1) for lanes in self._guarded(ins, mask))
-        kind, number, _ = next(row.registers[0] for row in ins.operands if row.text == "idesc")
+        kind, number, _ = next(operand.registers[0] for operand in ins.operands if operand.text == "idesc")
         value, known = self.state.word(kind, number)
         descriptors = set()
         if value is not None:
@@ -301,7 +301,7 @@ class Executor(ControlFlow[SassInstruction]):
         target, source = ins.operands[0], ins.operands[-1]
         value, known = self.state.flag(source)
         if value is None:
-            return [(row, UNKNOWN) for row in written(ins)]
+            return [(out, UNKNOWN) for out in written(ins)]
         lanes = np.broadcast_to(value, mask.shape)
         all_known = (
             None if known is None else (np.broadcast_to(known, mask.shape) | ~mask).all(axis=1, keepdims=True)
@@ -312,14 +312,14 @@ class Executor(ControlFlow[SassInstruction]):
             )
             return [
                 (target, (bits.astype(np.uint32), all_known)),
-                *((row, UNKNOWN) for row in written(ins)[1:]),
+                *((out, UNKNOWN) for out in written(ins)[1:]),
             ]
         if "ANY" in ins.modifiers:
             result = (lanes & mask).any(axis=1, keepdims=True)
         elif "ALL" in ins.modifiers:
             result = (lanes | ~mask).all(axis=1, keepdims=True)
         else:
-            return [(row, UNKNOWN) for row in written(ins)]
+            return [(out, UNKNOWN) for out in written(ins)]
         return [(target, (result, all_known))]
 
     def _shuffle(self, ins: SassInstruction) -> list[tuple[Any, Value]]:
@@ -329,7 +329,7 @@ class Executor(ControlFlow[SassInstruction]):
         word = ins.modifiers[0]
         plain = bounds.kind == "imm" and bounds.number == 0x1F and word in ("IDX", "BFLY")
         if value is None or index is None or not plain:
-            return [(row, UNKNOWN) for row in written(ins)]
+            return [(out, UNKNOWN) for out in written(ins)]
         if value.shape[1] == 1:
             return [(target, (value, known)), (flag, (np.ones((1, 1), dtype=bool), None))]
         lanes = np.arange(32, dtype=np.int64)[None, :]
@@ -348,7 +348,7 @@ class Executor(ControlFlow[SassInstruction]):
             return [(ins.operands[0], (np.ones((1, 1), dtype=bool), None))]
         if words == ("ARRIVE", "TRANS64") and ins.operands[-1].kind == "R":
             self._expected_bytes(ins, mask, sure)
-        return [(row, UNKNOWN) for row in written(ins)]
+        return [(target, UNKNOWN) for target in written(ins)]
 
     def _expected_bytes(self, ins: SassInstruction, mask: Array, sure: bool) -> None:
         """Counts what an arrival says; where that is not known, all that shared memory holds at most."""
@@ -417,7 +417,7 @@ class Executor(ControlFlow[SassInstruction]):
             value, _ = self.state.word("R", ins.operands[0].number)
             if value is None:
                 raise NotCounted(f"a return at {ins.address:#x} to an address that is not known")
-            found: list[tuple[int | None, Array]] = []
+            targets: list[tuple[int | None, Array]] = []
             addresses = np.broadcast_to(value, taken.shape)
             for address in np.unique(addresses[taken]):
                 target = self.function.place_of.get(int(address))
@@ -425,6 +425,6 @@ class Executor(ControlFlow[SassInstruction]):
                     raise NotCounted(
                         f"a return at {ins.address:#x} to {int(address):#x}, where no instruction is"
                     )
-                found.append((target, taken & (addresses == address)))
-            return found
+                targets.append((target, taken & (addresses == address)))
+            return targets
         raise NotCounted(f"{ins.opcode} at {ins.address:#x}: its targets are not read")

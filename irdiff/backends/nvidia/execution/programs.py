@@ -47,9 +47,9 @@ def execute(
     rank = of_program([x % facts.cluster for x, _, _ in places])
     special = {
         "SR_TID.X": warp * _U32(32) + lane, "SR_TID.Y": zero, "SR_TID.Z": zero, "SR_LANEID": lane,
-        "SR_CTAID.X": of_program([row[0] for row in places]),
-        "SR_CTAID.Y": of_program([row[1] for row in places]),
-        "SR_CTAID.Z": of_program([row[2] for row in places]), "SR_CgaCtaId": rank, "SR_VIRTID": zero,
+        "SR_CTAID.X": of_program([place[0] for place in places]),
+        "SR_CTAID.Y": of_program([place[1] for place in places]),
+        "SR_CTAID.Z": of_program([place[2] for place in places]), "SR_CgaCtaId": rank, "SR_VIRTID": zero,
         "SR_CgaSize": zero + _U32(facts.cluster), "SR_NTID.X": zero + _U32(warps * 32),
         "SR_CLUSTER_CTARANK": rank, "SR_CLUSTERID.X": of_program([x // facts.cluster for x, _, _ in places]),
     }  # fmt: skip

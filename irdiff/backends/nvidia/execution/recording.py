@@ -26,12 +26,12 @@ _SPACE_OF_OPCODE = {"LDGSTS": "global to shared", "ATOMS": "shared atomic", "RED
 def work(
     function: SassFunction,
     facts: LaunchFacts,
-    found: WholeGrid,
+    counted_grid: WholeGrid,
     notes: tuple[str, ...],
     shapes: Mapping[int, str],
 ) -> Work:
     """`shapes`: by place, those of matrix instructions whose registers name them."""
-    table = Counts(function.instructions, LANES_OF_A_WARP, *found.total)
+    table = Counts(function.instructions, LANES_OF_A_WARP, *counted_grid.total)
     programs = math.prod(facts.grid)
 
     def executed(opcodes: Collection[str]) -> Amount:
@@ -63,7 +63,7 @@ def work(
         waits=executed(classes.WAITS),
         atomics=executed(classes.ATOMICS),
         loops=_loops(table),
-        programs_executed=found.executed,
+        programs_executed=counted_grid.executed,
         notes=notes,
     )
 
@@ -91,7 +91,7 @@ def _named_shape(ins: SassInstruction, shapes: Mapping[int, str]) -> str | None:
 
 def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
     """Two operations for each multiply-add; a warp group of four executes one HGMMA together."""
-    found = {}
+    by_name = {}
     for name, amount in instructions.items():
         opcode, *words = name.split()
         shape = next((word for word in words if word[0].isdigit()), "")
@@ -103,8 +103,8 @@ def _matrix_operations(instructions: Mapping[str, Amount]) -> dict[str, Amount]:
             operations = 2 * m * n * k
         else:
             continue
-        found[" ".join([opcode, *words])] = Amount(amount.low * operations, amount.high * operations)
-    return found
+        by_name[" ".join([opcode, *words])] = Amount(amount.low * operations, amount.high * operations)
+    return by_name
 
 
 def _loops(table: Counts[SassInstruction]) -> tuple[LoopWork, ...]:

@@ -132,7 +132,7 @@ def _destinations(form: InstructionForm) -> list[Operand]:
     words = _words(form.modifiers)
     if "WIDE" in form.modifiers or (form.opcode == "CS2R" and "32" not in form.modifiers):
         words = 2
-    first = next(row for row in targets if row.kind in ("R", "UR")) if words > 1 else None
+    first = next(target for target in targets if target.kind in ("R", "UR")) if words > 1 else None
     if first is not None and first.number != ZERO:
         targets += [Operand(first.kind, first.number + n) for n in range(1, words)]
     return targets
@@ -143,24 +143,24 @@ def _sources(form: InstructionForm) -> int:
     if form.opcode not in COMPUTED and form.opcode not in _MOVES_LANES:
         return 0
     count = 2 if _PAIRS & set(form.modifiers) else 1
-    found = 0
+    bits = 0
     if form.opcode == "P2R":
-        found = (form.operands[-1].number & _FLAGS) << _FIRST_BIT["P"]
+        bits = (form.operands[-1].number & _FLAGS) << _FIRST_BIT["P"]
     for operand in form.operands:
-        found |= _bits(operand, count if operand.kind in ("R", "UR") else 1)
-    return found
+        bits |= _bits(operand, count if operand.kind in ("R", "UR") else 1)
+    return bits
 
 
 def _deciding(form: InstructionForm) -> int:
-    found = 0
+    bits = 0
     if form.opcode in MATRIX_FROM_SHARED or form.opcode in TENSOR_MEMORY:
         return 0
     if form.opcode in TENSOR_MATRIX:
         shape = [operand.registers for operand in form.operands if operand.text == "idesc"]
         return sum(1 << (_FIRST_BIT[kind] + number) for rows in shape for kind, number, _ in rows)
     for operand in form.operands:
-        found |= _bits(operand, 2 if operand.kind in ("R", "UR") else 1)
+        bits |= _bits(operand, 2 if operand.kind in ("R", "UR") else 1)
         if form.opcode == "UTMASTG":
             for kind, number, _ in operand.registers:
-                found |= 3 << (_FIRST_BIT[kind] + number)
-    return found
+                bits |= 3 << (_FIRST_BIT[kind] + number)
+    return bits

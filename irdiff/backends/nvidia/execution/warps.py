@@ -54,8 +54,8 @@ class Warps:
             self.function, self._deciding, self.facts, places, patterns, most_steps=most_steps
         )
 
-    def work(self, found: WholeGrid, notes: tuple[str, ...], shapes: Mapping[int, str]) -> Work:
-        return recording.work(self.function, self.facts, found, notes, shapes)
+    def work(self, counted_grid: WholeGrid, notes: tuple[str, ...], shapes: Mapping[int, str]) -> Work:
+        return recording.work(self.function, self.facts, counted_grid, notes, shapes)
 
 
 def _is_known(opcode: str) -> bool:

@@ -33,7 +33,7 @@ def signed64(value: Array) -> Array:
 
 
 def unknown(*operands: Operand) -> list[tuple[Operand, Value]]:
-    return [(row, UNKNOWN) for row in operands]
+    return [(operand, UNKNOWN) for operand in operands]
 
 
 def pair_of(target: Operand, value: Array | None, known: Array | None) -> list[tuple[Operand, Value]]:
@@ -59,9 +59,12 @@ def binary(function: Callable[[Any, Any, SassInstruction], Any]) -> Compute:
 
 def unary(function: Callable[[Any, SassInstruction], Any]) -> Compute:
     def compute(state: WarpState, ins: SassInstruction) -> list[tuple[Operand, Value]]:
-        target, source = ins.operands[0], next(row for row in ins.operands[1:] if not is_flag(row))
+        target, source = (
+            ins.operands[0],
+            next(operand for operand in ins.operands[1:] if not is_flag(operand)),
+        )
         a, known = state.fetch(source)
-        outs = [row for row in ins.operands[1:] if is_flag(row) and row.number != ZERO]
+        outs = [operand for operand in ins.operands[1:] if is_flag(operand) and operand.number != ZERO]
         if a is None:
             return unknown(target, *outs)
         return [(target, (function(a, ins), known)), *unknown(*outs)]
