@@ -661,13 +661,26 @@ class Case(ComparedCase):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a user chose of one comparison."""
+class Selection:
+    """Which launches of all workloads count."""
 
     cases: tuple[str, ...]
     """Patterns `family/workload:label@target`; none means all."""
     tiers: tuple[str, ...]
     """None means all."""
+    configs: int | None
+    """The most configs of an autotuner that count, from the first; None: all."""
+    shard: tuple[int, int]
+    """(k, n): the k-th of n parts of the cases, from 1."""
+
+
+EVERY_LAUNCH = Selection(cases=(), tiers=(), configs=None, shard=(1, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Selection):
+    """What a user chose of one comparison: the launches, and how much is done with them."""
+
     stages: tuple[str, ...]
     """Stages to compare; none means all that the backend has."""
     use_cache: bool
@@ -677,15 +690,9 @@ class Options:
     attribute: bool
     """Whether the pass and the components behind each change are looked for: about one more compilation
     of the changed cases."""
-    shard: tuple[int, int]
-    """(k, n): the k-th of n parts of the cases, from 1."""
-    configs: int | None
-    """The most configs of an autotuner that count, from the first; None: all."""
 
 
-DEFAULT_OPTIONS = Options(
-    cases=(), tiers=(), stages=(), use_cache=True, recheck=True, attribute=True, shard=(1, 1), configs=None
-)
+DEFAULT_OPTIONS = Options(**vars(EVERY_LAUNCH), stages=(), use_cache=True, recheck=True, attribute=True)
 """What is compared where a user chose nothing."""
 
 

@@ -35,7 +35,6 @@ from irdiff.capture import (
     unexamined,
 )
 from irdiff.capture.pairing import CapturedWorkload
-from irdiff.capture.selection import Selection
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import radius, runtime
 from irdiff.compare.artifact_comparator import ArtifactComparator, intact
@@ -412,12 +411,11 @@ def opened(
     """What a comparison and its parts work with; with processes that stay, where they are given."""
     store = Store(config.store)
     chosen = asked.options
-    wanted = Selection(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     processes = nullcontext(warm) if warm else closing(Workers(config))
     with processes as workers, llvm_process.opened(config) as llvm:
         comparator = ArtifactComparator(store, llvm.reprint)
         reuse = chosen.use_cache
-        inner = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
+        inner = WorkerCompiler(Requests(config, workers), store, chosen, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
         compiler = ToolCompiler(inner, tools, store, config, reuse=reuse) if tools else inner
         replayer, reader = Replayer(compiler), EditReader(comparator)

@@ -1,11 +1,11 @@
-"""Which launches count: of one workload, and of all."""
+"""Which launches of one workload count."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from irdiff import case_ids
-from irdiff.model import Target
+from irdiff.model import Selection, Target
 from irdiff.worker import protocol
 
 
@@ -32,21 +32,10 @@ class WorkloadSelection:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """Which launches of all workloads count."""
-
-    tiers: tuple[str, ...] = ()
-    """None means all."""
-    cases: tuple[str, ...] = ()
-    """Patterns `family/workload:label@target`; none means all."""
-    frontend: bool = True
-    """As of `WorkloadSelection`."""
-    configs: int | None = None
-    """As of `WorkloadSelection`."""
-
-    def selection(self, workload: str, target: Target) -> WorkloadSelection:
-        labels = case_ids.labels(self.cases, workload, target.name)
-        return WorkloadSelection(
-            tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs
-        )
+def of_workload(chosen: Selection, workload: str, target: Target, *, frontend: bool) -> WorkloadSelection:
+    return WorkloadSelection(
+        tiers=chosen.tiers,
+        labels=case_ids.labels(chosen.cases, workload, target.name),
+        frontend=frontend,
+        configs=chosen.configs,
+    )

@@ -15,14 +15,13 @@ import click
 from rich.text import Text
 
 from irdiff import case_ids, process
-from irdiff.capture.selection import Selection
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.cli.store_commands import parse_size
 from irdiff.compile import corpus_check, selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import CaptureFailure, Launch, Target
+from irdiff.model import EVERY_LAUNCH, CaptureFailure, Launch, Target
 from irdiff.parallel import Report
 from irdiff.report.tables import Column
 from irdiff.resolve import corpus_archive, packs, targets
@@ -59,8 +58,8 @@ def _chosen(
 
 def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: bool = False) -> list[Launch]:
     with _chosen(spec, selection, config) as (side, targets, cases, report):
-        wanted = Selection(cases=cases, frontend=frontend)
-        with corpus_check.opened(side, targets, wanted, config, report) as corpus:
+        wanted = replace(EVERY_LAUNCH, cases=cases)
+        with corpus_check.opened(side, targets, wanted, config, report, frontend=frontend) as corpus:
             launches = [launch for _, launch in corpus.captured]
     for launch in launches:
         if isinstance(launch, CaptureFailure) and launch.expected:

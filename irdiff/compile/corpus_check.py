@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irdiff import case_ids
-from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.model import CaptureFailure, Compiled, Launch, Target
+from irdiff.model import EVERY_LAUNCH, CaptureFailure, Compiled, Launch, Selection, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
@@ -55,11 +54,16 @@ def opened(
     config: Config,
     report: Report,
     *,
+    frontend: bool = True,
     warm: Workers | None = None,
 ) -> Iterator[OpenCorpus]:
-    """Workers stop with the block, unless they are given (`warm`)."""
+    """Workers stop with the block, unless they are given (`warm`). Without the frontend launches have no
+    input digest.
+    """
     with nullcontext(warm) if warm else closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True)
+        compiler = WorkerCompiler(
+            Requests(config, workers), Store(config.store), wanted, reuse=True, frontend=frontend
+        )
 
         def captured(job: tuple[str, Target]) -> list[tuple[Target, Row]]:
             workload, target = job
@@ -87,8 +91,8 @@ def launches(
     *,
     warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every launch that is wanted, for every target."""
-    with opened(side, targets, wanted, config, report, warm=warm) as found:
+    """Every launch that is wanted, for every target; without input digests."""
+    with opened(side, targets, wanted, config, report, frontend=False, warm=warm) as found:
         return [launch for _, launch in found.captured if isinstance(launch, Launch)]
 
 
@@ -96,7 +100,7 @@ def check(
     side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
     """Each of these launches compiled, in the order of their ids."""
-    with opened(side, targets, Selection(cases=tuple(cases)), config, report) as found:
+    with opened(side, targets, replace(EVERY_LAUNCH, cases=tuple(cases)), config, report) as found:
 
         def checked(row: tuple[Target, Row]) -> Checked:
             target, launch = row

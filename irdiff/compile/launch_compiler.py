@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter
 
 from irdiff.capture import opened_files
-from irdiff.capture.selection import Selection
 from irdiff.compile.launch_requests import LaunchRequests
 from irdiff.model import (
     Artifact,
@@ -31,6 +30,7 @@ from irdiff.model import (
     FailureKind,
     Launch,
     Outcome,
+    Selection,
     Target,
     Toolchain,
 )
@@ -49,8 +49,10 @@ _compilation = TypeAdapter(Compiled)
 class LaunchCompiler(LaunchRequests):
     """Compiles launches for one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
-        super().__init__(requests, store, wanted, reuse=reuse)
+    def __init__(
+        self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
+    ) -> None:
+        super().__init__(requests, store, wanted, reuse=reuse, frontend=frontend)
         self.taken_from_store = 0
         """How many sides of cases needed no compilation, for progress."""
         self._lock = Lock()

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from irdiff.capture.selection import Selection, WorkloadSelection
-from irdiff.model import Launch, Target
+from irdiff.capture.selection import WorkloadSelection, of_workload
+from irdiff.model import Launch, Selection, Target
 from irdiff.store import Store
 from irdiff.worker.protocol import Assembled, LaunchRequest, LaunchWords, Request
 from irdiff.worker_client.worker_requests import Requests
@@ -21,24 +21,32 @@ if TYPE_CHECKING:
 class LaunchRequests:
     """Of one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
+    def __init__(
+        self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
+    ) -> None:
+        """`frontend`: whether it runs while launches are captured, and gives them an input digest."""
         self.requests = requests
         self.store = store
         self.wanted = wanted
+        self.frontend = frontend
         self.reuse = reuse
         """Whether results of earlier runs are taken from the cache."""
         self._selections: dict[tuple[str, ...], WorkloadSelection] = {}
         """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
         the same."""
 
-    def select(self, side: Side, workload: str, target: Target, selection: WorkloadSelection) -> None:
+    def select(self, side: Side, workload: str, target: Target, captured: WorkloadSelection) -> None:
         """From now on the launches of a workload are those that were captured with this selection."""
-        self._selections[place(side, workload, target)] = selection
+        self._selections[place(side, workload, target)] = captured
 
     def selection(self, side: Side, workload: str, target: Target) -> WorkloadSelection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
         known = self._selections.get(place(side, workload, target))
-        return known or self.wanted.selection(workload, target)
+        return known or self.chosen(workload, target)
+
+    def chosen(self, workload: str, target: Target) -> WorkloadSelection:
+        """The launches of a workload that are wanted."""
+        return of_workload(self.wanted, workload, target, frontend=self.frontend)
 
     def inputs(self, side: Side, launch: Launch, target: Target) -> Sequence[object] | None:
         """What decides what is made of a launch; None for one whose results are not kept."""

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff import case_ids
-from irdiff.capture.selection import Selection
 from irdiff.compile import corpus_check
 from irdiff.config import Config
-from irdiff.model import Target, Toolchain
+from irdiff.model import EVERY_LAUNCH, Target, Toolchain
 from irdiff.parallel import Report
 from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
@@ -41,7 +40,7 @@ def of_sides(
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
                 made = replace(side, toolchain=origin)
-                wanted = Selection(cases=tuple(workloads), frontend=False)
+                wanted = replace(EVERY_LAUNCH, cases=tuple(workloads))
                 rows = corpus_check.launches(made, targets[:1], wanted, config, report, warm=warm)
                 yield from (row.id for row in rows)
             else:

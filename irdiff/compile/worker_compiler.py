@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from irdiff.capture.catalog import Catalog
 from irdiff.capture.catalogs import Capturer
-from irdiff.capture.selection import Selection
 from irdiff.compile.launch_compiler import LaunchCompiler
 from irdiff.compile.launch_requests import place
-from irdiff.model import Launch, Target, Toolchain
+from irdiff.model import Launch, Selection, Target, Toolchain
 from irdiff.store import Store
 from irdiff.worker.protocol import CompileWords
 from irdiff.worker_client.worker_requests import Requests
@@ -24,16 +23,17 @@ if TYPE_CHECKING:
 class WorkerCompiler(LaunchCompiler):
     """Captures and compiles for one comparison. Thread-safe."""
 
-    def __init__(self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool) -> None:
-        super().__init__(requests, store, wanted, reuse=reuse)
+    def __init__(
+        self, requests: Requests, store: Store, wanted: Selection, *, reuse: bool, frontend: bool = True
+    ) -> None:
+        super().__init__(requests, store, wanted, reuse=reuse, frontend=frontend)
         self._capturer = Capturer(requests, store, reuse=reuse)
         self._again: dict[tuple[str, ...], Catalog] = {}
         self._captures: dict[tuple[str, ...], Lock] = {}
 
     def catalog(self, side: Side, workload: str, target: Target) -> Catalog:
         """The launches of a workload that are wanted."""
-        selection = self.wanted.selection(workload, target)
-        found = self._capturer.catalog(side, workload, target, selection)
+        found = self._capturer.catalog(side, workload, target, self.chosen(workload, target))
         self.select(side, workload, target, found.selection)
         return found
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import backends, process
@@ -18,7 +18,6 @@ from irdiff.attribute.llvm_passes import with_llvm_pass
 from irdiff.attribute.replayer import Replayer
 from irdiff.backends.stages import INPUT, TEXTS
 from irdiff.capture import kernel_sources
-from irdiff.capture.selection import Selection
 from irdiff.codegen.tool_runner import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -26,7 +25,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.explain.kernel_lines import Locations
 from irdiff.ir.llir import llvm_process
-from irdiff.model import Case, Launch, Revision, Run, Sides
+from irdiff.model import EVERY_LAUNCH, Case, Launch, Revision, Run, Sides
 from irdiff.resolve import packs, settings, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments
@@ -93,7 +92,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         return None
     subject = to_replay(run, case, sides)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
-        wanted = Selection(cases=tuple(filter(None, (case.id, case.renamed_from))))
+        wanted = replace(EVERY_LAUNCH, cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
         attribution = Attributor(EditReader(ArtifactComparator(store, llvm.reprint)), replayer).attribute(
             subject

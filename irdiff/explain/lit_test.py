@@ -10,19 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import process
 from irdiff.attribute.attribution import CaseToReplay, FirstDivergentPass
-from irdiff.capture.selection import Selection
 from irdiff.compare import abstraction, edits
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.explain import lit_text
 from irdiff.explain.lit_text import Reduction
-from irdiff.model import Sides
+from irdiff.model import EVERY_LAUNCH, Sides
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
@@ -103,7 +102,7 @@ def generate(
     stage = case.origin.stage if case.origin else Stage.TTGIR
     with closing(Workers(config)) as workers:
         launches = tuple(f"{launch.id}@{case.target}" for launch in subject.launches if launch)
-        requests, wanted = Requests(config, workers), Selection(cases=launches)
+        requests, wanted = Requests(config, workers), replace(EVERY_LAUNCH, cases=launches)
         runner = PassRunner(subject, stage, step, WorkerCompiler(requests, store, wanted, reuse=True))
         return written(subject, step, content.decode(), runner, _filecheck(subject.sides, config), report)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import pipeline
-from irdiff.capture.selection import Selection
 from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError
@@ -140,9 +139,8 @@ class Backfill:
         return patterns
 
     def measure(self, side: Side) -> Inventory:
-        wanted = Selection(tiers=self.options.tiers, cases=self.options.cases)
         with self.progress() as report:
-            return inventory.take(side, self.targets, wanted, self.config, report)
+            return inventory.take(side, self.targets, self.options, self.config, report)
 
     def compare(self, sides: Sides[Side], folder: Path) -> Run:
         asked = pipeline.Comparison(

@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.backends.stages import ASSEMBLIES
-from irdiff.capture.selection import Selection
 from irdiff.compare import facts
 from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
-from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target
+from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Selection, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from irdiff import config
-from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Compiled
+from irdiff.model import EVERY_LAUNCH, Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets
 from irdiff.resolve.sides import Side
@@ -96,7 +95,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache, corpus):
     target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
     with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
         compiler = WorkerCompiler(
-            Requests(settings, workers), Store(settings.store), Selection(), reuse=False
+            Requests(settings, workers), Store(settings.store), EVERY_LAUNCH, reuse=False
         )
         launches = compiler.catalog(side, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
@@ -120,7 +119,7 @@ def test_launches_that_come_one_after_another_compile_as_each_does_alone(cache, 
     def outcomes(*, reuse):
         with closing(Workers(settings)) as workers:
             requests = Requests(settings, workers)
-            compiler = WorkerCompiler(requests, Store(settings.store), Selection(), reuse=reuse)
+            compiler = WorkerCompiler(requests, Store(settings.store), EVERY_LAUNCH, reuse=reuse)
             launches = compiler.catalog(side, "faults/stages", target).launches
             made = {row.label: compiler.compile(side, row, target) for row in launches}
             assert compiler.taken_from_store == 0

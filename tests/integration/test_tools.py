@@ -2,15 +2,15 @@
 
 import shutil
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irdiff import backends
 from irdiff.attribute.replayer import Replay, Replayer
-from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Compiled
+from irdiff.model import EVERY_LAUNCH, Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
 from irdiff.resolve.sides import Side
@@ -38,7 +38,9 @@ def test_calls_are_derived_as_the_release_makes_them(config, release, target):
     corpus = corpora.load(ROOT / "corpus")
     side, store = Side(toolchain=toolchain, corpus=corpus, note=""), Store(config.store)
     with closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), store, Selection(cases=(CASE,)), reuse=False)
+        compiler = WorkerCompiler(
+            Requests(config, workers), store, replace(EVERY_LAUNCH, cases=(CASE,)), reuse=False
+        )
         catalog = compiler.catalog(side, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
         made = compiler.compile(side, launch, chosen)

@@ -33,12 +33,11 @@ from irdiff import config as configuration
 from irdiff import texts as stage_texts
 from irdiff.backends.machine_code import machine_code
 from irdiff.backends.stages import BINARIES
-from irdiff.capture.selection import Selection
 from irdiff.compare import launchers, verdicts
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.ir.canonical import TextEquality
-from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
+from irdiff.model import EVERY_LAUNCH, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
@@ -194,7 +193,9 @@ def run(
     sides = (Side(toolchain=toolchain, corpus=corpus, note=""), Side(toolchain=other, corpus=moved, note=""))
     with closing(Workers(ours)) as first, closing(Workers(theirs)) as second:
         compilers = [
-            WorkerCompiler(Requests(config, workers), store, Selection(tiers=tuple(tiers)), reuse=True)
+            WorkerCompiler(
+                Requests(config, workers), store, replace(EVERY_LAUNCH, tiers=tuple(tiers)), reuse=True
+            )
             for config, store, workers in zip(configs, stores, (first, second), strict=True)
         ]
         for number, (compiler, side) in enumerate(zip(compilers, sides, strict=True)):

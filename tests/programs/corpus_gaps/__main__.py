@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.text import Text
 
-from irdiff.capture.selection import Selection
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.compile import corpus_check, selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError
-from irdiff.model import Launch
+from irdiff.model import EVERY_LAUNCH, Launch
 from irdiff.report.tables import Column
 from tests.programs.corpus_gaps import kind_table
 from tests.programs.corpus_gaps import passes as passes_of_cases
@@ -51,7 +50,7 @@ def main(
     side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
         cases = selecting.flat(selecting.of_sides(selection.cases, (side,), targets, config, report))
-        wanted = Selection(tiers=selection.tiers, cases=cases)
+        wanted = replace(EVERY_LAUNCH, tiers=selection.tiers, cases=cases)
         with corpus_check.opened(side, targets, wanted, config, report) as check:
             captured = [(launch, target) for target, launch in check.captured if isinstance(launch, Launch)]
             read = passes_of_cases.of_launches if passes else kind_table.of_launches

@@ -7,8 +7,8 @@ import pytest
 from irdiff.attribute import replayer as module
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump, Replay, Replayer
-from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
+from irdiff.model import EVERY_LAUNCH
 from irdiff.store import Store
 from tests.texts import text_of
 from tests.unit import runs
@@ -28,7 +28,9 @@ class Stage:
     reuse: bool = True
 
     def run(self, **changes):
-        compiler = WorkerCompiler(self.requests, self.store, Selection(tiers=("gate",)), reuse=self.reuse)
+        compiler = WorkerCompiler(
+            self.requests, self.store, replace(EVERY_LAUNCH, tiers=("gate",)), reuse=self.reuse
+        )
         return Replayer(compiler).run(replace(self.replay, **changes))
 
 

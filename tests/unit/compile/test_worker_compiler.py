@@ -12,9 +12,8 @@ from threading import Barrier
 
 import pytest
 
-from irdiff.capture.selection import Selection
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch
+from irdiff.model import EVERY_LAUNCH, Assembler, Compiled, Failed, FailureKind, Launch
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
@@ -35,7 +34,7 @@ class Compilation:
     launch: Launch
 
     def compiler(self, *, reuse=True):
-        return WorkerCompiler(self.requests, self.store, Selection(), reuse=reuse)
+        return WorkerCompiler(self.requests, self.store, EVERY_LAUNCH, reuse=reuse)
 
     def words(self, **changes):
         corpus = Corpus(root=Path("/corpus"), workloads=("a/b",), digest="d")
