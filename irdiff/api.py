@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irdiff import config as configuration
 from irdiff import pipeline
+from irdiff.comparison import Request, resolved
 from irdiff.model import DEFAULT_OPTIONS, Run
 from irdiff.resolve import targets as known_targets
 from irdiff.resolve.sides import SideOptions
@@ -33,7 +34,7 @@ def compare(
         triton=None,
         build=True,
     )
-    words = pipeline.Request(
+    words = Request(
         base=base,
         head=head,
         sides=given,
@@ -41,5 +42,5 @@ def compare(
         options=replace(DEFAULT_OPTIONS, cases=tuple(cases)),
         command=("irdiff.compare", base, head, *(("--corpus", str(corpus)) if corpus else ())),
     )
-    asked = pipeline.resolved(words, config, lambda _: None)
+    asked = resolved(words, config, lambda _: None)
     return pipeline.compare(asked, config, place, lambda _step: None)[0]

@@ -12,6 +12,7 @@ import click
 from irdiff import pipeline
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
+from irdiff.comparison import Request, resolved
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import DEFAULT_OPTIONS, ChangeGroup, Run
@@ -53,7 +54,7 @@ def ab_command(
     compared = []
     for head in heads:
         with screen.status_line():
-            arguments = pipeline.Request(
+            arguments = Request(
                 base=base,
                 head=head,
                 sides=checkout.side_options(selection),
@@ -61,7 +62,7 @@ def ab_command(
                 options=chosen,
                 command=tuple(sys.argv[1:]),
             )
-            comparison = pipeline.resolved(arguments, config, lambda _: None)
+            comparison = resolved(arguments, config, lambda _: None)
         with screen.progress() as report:
             run, folder = pipeline.compare(comparison, config, None, report)
         compared.append(Candidate(name=head, run=run, call=run_list.call_of(folder, config.runs)))

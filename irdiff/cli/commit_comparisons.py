@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import pipeline
+from irdiff.comparison import Comparison
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.model import DEFAULT_OPTIONS, Case, Sides, Target
@@ -30,7 +31,7 @@ class CommitComparisons:
         """None where neither commit has the case. Raises ToolchainError."""
         folder = self.folder_of(base, head)
         if not folder.exists():
-            asked = pipeline.Comparison(
+            asked = Comparison(
                 sides=Sides(base=self.side_of(base), head=self.side_of(head)),
                 targets=(self.target,),
                 options=replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False),

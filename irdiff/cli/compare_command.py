@@ -31,6 +31,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.test_arguments import ComparedTests, TestArguments
 from irdiff.cluster import batches, own_processes
 from irdiff.compare.cases import failed_program
+from irdiff.comparison import Comparison, Request, resolved
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, NothingComparedError, UsageError
 from irdiff.model import BOUNDS, Edited, Options, Run, Sides, Verdict
@@ -179,7 +180,7 @@ def compare_command(**given: Any) -> int:
     earlier = report_command.earlier_of(arguments.baseline, config)
     tests = ComparedTests(arguments.tests, say) if arguments.tests.are_given else None
     with screen.status_line(console):
-        comparison = pipeline.resolved(_of_pipeline(arguments, tests), config, say_edited)
+        comparison = resolved(_of_pipeline(arguments, tests), config, say_edited)
     with screen.progress(console) as progress, _machines(arguments, progress) as fill:
         run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
     try:
@@ -196,7 +197,7 @@ def compare_command(**given: Any) -> int:
         report_command.print_report(part, made, outputs)
     if tests:
         tests.write(run)
-    if isinstance(comparison, pipeline.Comparison):
+    if isinstance(comparison, Comparison):
         _require_whole(run, made)
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
@@ -216,7 +217,7 @@ def _prepare(out: Path | None, config: Config) -> None:
         run_place.prepare(out)
 
 
-def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeline.Request:
+def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> Request:
     base, head, config, checkout = given.base, given.head, given.config, given.checkout
     if checkout.triton and given.python:
         raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
@@ -246,7 +247,7 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
         if together := next((name for name, value in others.items() if value), None):
             raise UsageError(f"--tests and {together} do not go together", hint=f"leave out {together}")
         made = partial(tests.resolve, (base, head), wanted, targets, config)
-    return pipeline.Request(
+    return Request(
         base=base,
         head=head,
         sides=wanted,
@@ -268,9 +269,7 @@ def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> pipeli
 
 
 @contextmanager
-def _machines(
-    given: CompareArguments, progress: Report
-) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]]]:
+def _machines(given: CompareArguments, progress: Report) -> Iterator[Callable[[Comparison], tuple[str, ...]]]:
     """Has other processes make what the comparison needs, those of a cluster where there is one."""
     if not given.cluster:
         yield lambda comparison: own_processes.fill(comparison, given.config, progress)

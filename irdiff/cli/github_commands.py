@@ -24,6 +24,7 @@ from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.cli.runs_commands import merged
 from irdiff.cli.store_commands import parse_size
+from irdiff.comparison import SameCompiler
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.github import actions, api, comment, comment_commands
@@ -275,9 +276,7 @@ def _write_where_nothing_can_change(
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
         targets = CaseArguments(target_names=wanted.targets).targets(config, Path.cwd())
-        same = pipeline.SameCompiler(
-            seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
-        )
+        same = SameCompiler(seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:]))
         pipeline.compare(same, config, out, lambda _step: None)
     return found.edited.identical
 

@@ -24,11 +24,12 @@ from typing import Protocol
 
 from irdiff import case_ids, pipeline
 from irdiff import config as configuration
+from irdiff.comparison import Comparison
 from irdiff.config import Config, Limits, StoreMode
 from irdiff.errors import IrdiffError, NothingComparedError, ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.parallel import Progress, Report
-from irdiff.pipeline import Comparison, ComparisonSteps
+from irdiff.pipeline import ComparisonSteps
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side

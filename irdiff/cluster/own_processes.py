@@ -17,9 +17,9 @@ from dataclasses import replace
 from irdiff import process
 from irdiff.cluster import batches
 from irdiff.cluster.batches import STALLED_S, Batch
+from irdiff.comparison import Comparison
 from irdiff.config import Config
 from irdiff.parallel import Report
-from irdiff.pipeline import Comparison
 
 OWN_JOBS = 2
 """Compilers at a time for each process: one for each side."""

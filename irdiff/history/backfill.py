@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import pipeline
+from irdiff.comparison import Comparison
 from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError
@@ -143,7 +144,7 @@ class Backfill:
             return inventory.take(side, self.targets, self.options, self.config, report)
 
     def compare(self, sides: Sides[Side], folder: Path) -> Run:
-        asked = pipeline.Comparison(
+        asked = Comparison(
             sides=sides,
             targets=self.targets,
             options=self.options,

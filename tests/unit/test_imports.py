@@ -112,6 +112,7 @@ def imports_later_ones(name):
         return not used <= {*GROUND, *STEPS[: STEPS.index(here)]}
     callers = {"api", "cluster", "cli"}
     later = {
+        "comparison": {"pipeline", "history", *callers},
         "pipeline": {"history", *callers},
         "history": callers,
         **dict.fromkeys(["", "__main__", *callers], ()),

@@ -95,7 +95,7 @@ def compared(runs, monkeypatch):
         write(out or runs / NEW, new, 2_000_000_000)
         return new, out or runs / NEW
 
-    monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
+    monkeypatch.setattr("irdiff.cli.compare_command.resolved", lambda *_: None)
     monkeypatch.setattr(pipeline, "compare", made)
     return runs
 

@@ -8,8 +8,8 @@ import pytest
 from irdiff import config as configuration
 from irdiff.cluster import batches
 from irdiff.cluster.batches import Batch, parts
+from irdiff.comparison import Comparison
 from irdiff.model import DEFAULT_OPTIONS, Sides
-from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
 from tests.unit import runs
 

@@ -7,8 +7,8 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.cluster import own_processes
+from irdiff.comparison import Comparison
 from irdiff.model import DEFAULT_OPTIONS, Sides
-from irdiff.pipeline import Comparison
 from irdiff.resolve.corpus import Corpus
 from tests.unit import runs
 

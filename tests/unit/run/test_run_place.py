@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import pipeline
 from irdiff.api import compare as compare_in_python
 from irdiff.cli import compare_command, runs_commands
 from irdiff.errors import StoreError, UsageError
@@ -108,7 +107,7 @@ def unresolved(monkeypatch):
     def never(*_):
         raise AssertionError("a side was resolved")
 
-    monkeypatch.setattr(pipeline, "resolved", never)
+    monkeypatch.setattr("irdiff.cli.compare_command.resolved", never)
 
 
 WORDS = ("triton==3.8.0", "triton==3.9.0")
