@@ -330,9 +330,8 @@ class Differences:
             fixed = [constant >> 46 & 7 for constant in roots[0].constants or ()]
             if fixed and fixed[0] != fixed[1] == 1:
                 return False  # what head has is fixed (PTX ISA, "Shared Memory Descriptor", bits 46 to 48)
-        if self._samples.compare(facet.base, facet.head) is Likeness.OTHER and not rounding.has_floats(
-            self._values, facet.base, facet.head
-        ):
+        is_read = not any(self._roots.is_unwritten(root.base) for root in roots)
+        if is_read and self._samples.compare(facet.base, facet.head) is Likeness.OTHER:
             return True
         root = roots[0]
         if len(roots) > 1 or root.is_guess or root.is_cut:
@@ -340,7 +339,11 @@ class Differences:
         if predicates.are_opposite(self._values, root.base, root.head):
             return True
         is_control = facet.kind is HazardKind.CONTROL  # elsewhere a difference may be lost on the way
-        is_seen = is_control or self._roots.tried(facet.base, facet.head) is not Likeness.EQUAL
+        is_seen = (
+            is_control
+            or self._roots.tried(facet.base, facet.head) is not Likeness.EQUAL
+            or self._samples.differ_at_a_bound(facet.base, facet.head)
+        )
         return is_seen and root.similarity is Likeness.OTHER
 
     def _has_other_lanes(self, event: Event) -> bool:

@@ -101,7 +101,7 @@ class Roots:
         below = self._below(base, head)
         if below is None:
             root = self._root(base, head)
-            if self._is_unwritten(base):
+            if self.is_unwritten(base):
                 return root
             similarity = self._samples.compare(base, head)
             is_constant = root.constants is not None and similarity is Likeness.UNKNOWN
@@ -125,7 +125,7 @@ class Roots:
         """Whether two floats are near, or were equal in every sample."""
         return root.similarity in _CLOSE and bool(self._samples.fields(root.base, root.head))
 
-    def _is_unwritten(self, number: int) -> bool:
+    def is_unwritten(self, number: int) -> bool:
         """Whether nothing wrote a register, and no launch sets it: any value may stand for it."""
         key = self._values.keys[number]
         return key[0] == "undefined" and not _SET_BY_A_LAUNCH.fullmatch(str(key[1]))

@@ -78,6 +78,22 @@ class Samples:
         is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
 
+    def differ_at_a_bound(self, base: int, head: int) -> bool:
+        """Whether two comparisons with one value that a kernel is given differ for some of its values."""
+        keys = [self._values.keys[each] for each in (base, head)]
+        if keys[0][0] == keys[1][0] == "not":
+            keys = [self._values.keys[key[1]] for key in keys]
+        one, other = keys
+        if one[0] != "lt" or one[:2] != other[:2]:
+            return False
+        for place in (2, 3):
+            bound, sides = one[place], [self.of(key[5 - place]) for key in keys]
+            is_given = bound == other[place] and _GIVES_ANY.match(str(self._values.keys[bound][0]))
+            if is_given and None not in sides and self._unsure.isdisjoint(key[5 - place] for key in keys):
+                both = zip(*(side[_SIGNED:] for side in sides if side), strict=True)
+                return any(to_int(a) // _MULTIPLE != to_int(b) // _MULTIPLE for a, b in both)
+        return False
+
     def fields(self, base: int, head: int) -> Fields:
         return nearness.fields(self._values, base, head)
 
@@ -141,7 +157,9 @@ class Samples:
         if number not in self._shared:
             return None
         if _GIVES_ANY.match(str(key[0])):
-            return _aligned(_by_chance(number))
+            tried = _by_chance(number)
+            is_elected = "elect" in key[0]  # a lane, and whether it is this one
+            return tuple((each, to_int(each) & 1) for each in tried) if is_elected else _aligned(tried)
         self._unsure.add(number)
         return _by_chance(number)
 
