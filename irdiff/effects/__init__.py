@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from irdiff.effects import agreement, blocks, buffers, few_operations
-from irdiff.effects.difference import Difference, Differences
+from irdiff.effects.difference import Differences
+from irdiff.effects.doubts import Difference
 from irdiff.effects.numbering import Move, NumberedFunction, number
 from irdiff.effects.values import Values
 from irdiff.effects.witnesses import Witnesses

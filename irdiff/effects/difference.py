@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irdiff.effects import order, pairs, predicates, rounding, separation, synchronization, ways
+from irdiff.effects import order, pairs, predicates, rounding, synchronization, whole_functions
+from irdiff.effects.doubts import Difference, Doubts, writes
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
@@ -22,7 +23,6 @@ from irdiff.effects.witnesses import Witnesses, code, noun
 from irdiff.ir.program import PRIVATE, Act
 from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, RoundingKind
 
-Difference = Hazard | Rounding | NotShown | Harmless
 _MAX_NOT_SHOWN = 8
 """More are not told."""
 _PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
@@ -55,24 +55,8 @@ class Differences:
         self._roots = Roots(base, head, self.shared, {})
         self._samples = Samples(self._values, self.shared, {})
         """Of what both sides have, without any value that is taken for another."""
-        self._moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
-        """The accesses at other addresses: what they do and where, and by which constants."""
-        self._is_place_unclear = False
-        """Whether a predicate, address, condition or number of accesses is not shown."""
-        self._is_copy_unclear = False
-        """Whether where a copy in the background goes is not shown: then other waits may be enough."""
-        self._is_control_unclear = False
-        self._gone: Counter[tuple[Act, str]] = Counter()
-        self._new: Counter[tuple[Act, str]] = Counter()
-        self._writes_moved: set[str] = set()
-        """The spaces in which a write has another place or predicate."""
-        self._are_values_elsewhere = False
-        """Whether all that is stored to shared memory is what base stores, to other places."""
+        self._doubts = Doubts()
         self._used: list[_Facet] = []
-        self._of_waits: set[Difference] = set()
-        """What waits for groups of copies or matrix instructions make differ."""
-        self._lost_writes: set[Difference] = set()
-        """Of global memory, by one side alone: no load makes up for these."""
 
     def similarity(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
@@ -104,15 +88,14 @@ class Differences:
         changed = any(paired) or conditions
         found = list(self._of_all(paired, conditions, {id(each) for row in exchanged for each in row}))
         found += self._of_lanes([event for events in exchanged for event in events])
-        found += self._of_pending()
+        found += whole_functions.pending(*self._sides, self._witnesses)
         if changed and not found:
             found = [NotShown(reason="effects differ, and where is not found")]
         if not any(isinstance(each, Hazard | NotShown) for each in found):
             pairs_ = [pair for own in paired for pair in own]
             is_rounded = any(isinstance(each, Rounding) for each in found)
-            found += [*self._of_order(pairs_), *self._of_alignment()]
-            found += self._of_states(pairs_, is_rounded=is_rounded)
-        return self._settled(found)
+            found += whole_functions.others(*self._sides, self._witnesses, pairs_, is_rounded=is_rounded)
+        return self._doubts.settled(found)
 
     def _of_all(
         self,
@@ -138,10 +121,10 @@ class Differences:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
                 facets.append(_Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
             else:
-                self._is_place_unclear = self._is_control_unclear = True
+                self._doubts.is_place_unclear = self._doubts.is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
         stored = [facet for facet in facets if _is_stored_to_share(facet)]
-        self._are_values_elsewhere = len(stored) > 1 and (
+        self._doubts.are_values_elsewhere = len(stored) > 1 and (
             Counter(facet.base for facet in stored) == Counter(facet.head for facet in stored)
         )
         self._used = facets
@@ -159,7 +142,7 @@ class Differences:
         """Remembers what a wait for groups makes differ."""
         for each in differences:
             if any(map(synchronization.is_group_wait, events)):
-                self._of_waits.add(each)
+                self._doubts.of_waits.add(each)
             yield each
 
     # one pair
@@ -182,8 +165,8 @@ class Differences:
             what = f"makes {_a(noun(one))} of {other.effect.size} bytes, not of {one.effect.size}"
             yield Hazard(kind=HazardKind.ACCESS, what=what, witness=self._witnesses.of(one, other))
         else:
-            self._is_place_unclear |= one.effect.act in _PLAIN
-            self._writes_moved.add(one.effect.space)
+            self._doubts.is_place_unclear |= one.effect.act in _PLAIN
+            self._doubts.writes_moved.add(one.effect.space)
             words = f"{code(ours)} → {code(theirs)}"
             yield NotShown(reason="another operation", detail=words, witness=self._witnesses.of(one, other))
 
@@ -251,7 +234,7 @@ class Differences:
     def _of_facets(self) -> Iterator[Difference]:
         count = 0
         for facet in self._used:
-            is_doubted = facet.kind is HazardKind.VALUE or self._is_place_unclear
+            is_doubted = facet.kind is HazardKind.VALUE or self._doubts.is_place_unclear
             if count >= _MAX_NOT_SHOWN and is_doubted and facet.kind is not HazardKind.ORDER:
                 continue  # whatever it is, it is not shown
             for each in self._noted(self._of_facet(facet), *(facet.events or ())[:1]):
@@ -284,19 +267,19 @@ class Differences:
                 witness = self._witnesses.of_values(root.base, root.head)
                 yield Rounding(kind=kind, base=ours, head=theirs, witness=witness)
             return
-        if is_place and facet.events and _writes(facet.events[0].effect.act):
-            self._writes_moved.add(facet.events[0].effect.space)
+        if is_place and facet.events and writes(facet.events[0].effect.act):
+            self._doubts.writes_moved.add(facet.events[0].effect.space)
         if facet.is_address and facet.events:
             effect = facet.events[0].effect
-            self._moved[effect.act, effect.space] |= {each.constants for each in roots}
+            self._doubts.moved[effect.act, effect.space] |= {each.constants for each in roots}
         root = next((each for each in roots if each.similarity is Likeness.OTHER), roots[0])
         witness = self._witnesses.of_facet(facet.events, root.base, root.head)
         if self._is_shown(facet, roots):
             yield Hazard(kind=facet.kind, what=facet.what, witness=witness, detail=self._detail(root))
             return
-        self._is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
-        self._is_copy_unclear |= is_place and any(map(_is_of_copies, facet.events or ()))
-        self._is_control_unclear |= facet.kind is HazardKind.CONTROL
+        self._doubts.is_place_unclear |= is_place or facet.kind is HazardKind.CONTROL
+        self._doubts.is_copy_unclear |= is_place and any(map(_is_of_copies, facet.events or ()))
+        self._doubts.is_control_unclear |= facet.kind is HazardKind.CONTROL
         is_equal = all(each.similarity is Likeness.EQUAL for each in roots)
         why = "equal in every sample, but not proved equal" if is_equal else "not proved equal"
         yield NotShown(reason=f"another expression computes the {facet.noun}: {why}", witness=witness)
@@ -368,7 +351,7 @@ class Differences:
 
     def _alone(self, event: Event, *, is_gone: bool) -> Difference:
         act, space = event.effect.act, event.effect.space
-        (self._gone if is_gone else self._new)[act, space] += 1
+        (self._doubts.gone if is_gone else self._doubts.new)[act, space] += 1
         name = _a(noun(event))
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
         witness = self._witnesses.alone(event, is_gone=is_gone)
@@ -378,9 +361,9 @@ class Differences:
                 return NotShown(reason=f"{_a(noun(event))} to bytes that are written twice", witness=witness)
             hazard = Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
             if space == "global":
-                self._lost_writes.add(hazard)
+                self._doubts.lost_writes.add(hazard)
             return hazard
-        self._is_place_unclear = True
+        self._doubts.is_place_unclear = True
         return NotShown(reason=f"{_a(noun(event))} is {'gone' if is_gone else 'new'}", witness=witness)
 
     def _of_lanes(self, exchanges: list[Event]) -> Iterator[Difference]:
@@ -402,125 +385,6 @@ class Differences:
             kind = RoundingKind.REDUCTION_ORDER
             yield Rounding(kind=kind, base=made.word, head=made.word, witness=witness)
 
-    # order
-
-    def _of_order(self, paired: Sequence[tuple[Event | None, Event | None]]) -> Iterator[Difference]:
-        partners = {id(other): one for one, other in paired if other}
-        partners |= {id(one): None for one, other in paired if one and not other}
-        sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
-        for base, head in zip(self._base.blocks, self._head.blocks, strict=True):
-            for pair in order.exchanged(self._values, base.events, head.events, partners):
-                yield from sync.exchanged(*pair, is_alone=not paired)
-
-    def _of_states(
-        self, paired: Sequence[tuple[Event | None, Event | None]], *, is_rounded: bool
-    ) -> Iterator[Difference]:
-        """Wait states are needed between an instruction and one that reads what it gives."""
-        made_by = self._values.made_by
-
-        def between(event: Event) -> dict[tuple[object, ...], int]:
-            numbers = {n for pair in event.between for n in pair if is_rounded and n in made_by}
-            named = {n: made_by[n].name for n in numbers}
-            return {tuple(named.get(n, n) for n in pair): count for pair, count in event.between.items()}
-
-        alone = {id(other) for one, other in paired if other and not one}
-        for base, head in zip(self._base.blocks, self._head.blocks, strict=True):
-            ours, theirs = (
-                [each for each in block.events if each.effect.act is Act.STATES and id(each) not in alone]
-                for block in (base, head)
-            )
-            for one, other in zip(ours, theirs, strict=True):
-                states = between(other)
-                if any(states.get(pair, 0) < count for pair, count in between(one).items()):
-                    witness = self._witnesses.of(one, other)
-                    yield NotShown(reason="wait states stand between other instructions", witness=witness)
-                    return
-
-    def _of_pending(self) -> Iterator[Difference]:
-        """Accesses that may still run at a barrier of head, where base waits for them."""
-        barriers = [event for block in self._head.blocks for event in block.events if event.pending]
-        separated = separation.Separation(self._base, self._head)
-        for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
-            lost = separated.lost(barrier)
-            if lost.pair:
-                what = (
-                    f"does not wait for {_a(noun(lost.pair[0]))} at a barrier before {_a(noun(lost.pair[1]))}"
-                )
-                witness = self._witnesses.ordered(*lost.pair, barrier)
-                yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
-            elif not lost.is_complete:
-                yield NotShown(reason="a barrier may wait for fewer accesses")
-
-    def _of_alignment(self) -> Iterator[Difference]:
-        """Accesses that are equal, and that one instruction of head makes where several of base do."""
-        aligned = dict(self._alignments())
-        for event in (event for block in self._head.blocks for event in block.events):
-            wide = event.effect.whole
-            is_less = wide > aligned.get(event.number, wide)
-            if is_less and self._values.bits(event.address[-1]) & wide - 1:
-                reason = f"a {noun(event)} has {wide} bytes at once, and its alignment is not shown"
-                yield NotShown(reason=reason, witness=self._witnesses.of(event, event))
-
-    def _alignments(self) -> Iterator[tuple[int, int]]:
-        """To how many bytes base's accesses are aligned, each as a part of one that several are read as."""
-        line, first, whole = 0, 0, 0
-        for event in (event for block in self._base.blocks for event in block.events):
-            place = self._values.linear(64, event.address[-1])[0] if event.address else 0
-            if event.effect.whole:
-                line, first, whole = event.line, place, event.effect.whole
-            offset = place - first if event.line == line else 0
-            yield event.number, min(whole, offset & -offset or whole) if event.line == line else 0
-
-    # all together
-
-    def _settled(self, found: Iterable[Difference]) -> list[Difference]:
-        """What is no certain hazard beside the others is not shown.
-
-        Where loads and stores both change place, or some are gone and others new, they may be arranged
-        differently. And where an access is not shown, it may make up for what differs in others; a value that
-        is not shown may for other values. A path on which accesses are not ordered may never be taken where a
-        branch is not shown.
-        """
-        own = list(dict.fromkeys(found))
-        is_unclear = self._is_place_unclear or self._is_arranged()
-        is_value_unclear = (
-            is_unclear or self._are_values_elsewhere or any(isinstance(each, NotShown) for each in own)
-        )
-
-        is_lost = not self._is_control_unclear and self._is_write_lost()
-
-        def is_doubted(each: Difference) -> bool:
-            if not isinstance(each, Hazard):
-                return False
-            if each.kind is HazardKind.ORDER:
-                return self._is_control_unclear or (self._is_copy_unclear and each in self._of_waits)
-            if each in self._lost_writes and is_lost:
-                return False
-            return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
-
-        why = "accesses or values may be arranged differently"
-        return [
-            NotShown(reason=why, detail=each.what, witness=each.witness)
-            if isinstance(each, Hazard) and is_doubted(each)
-            else each
-            for each in own
-        ]
-
-    def _is_write_lost(self) -> bool:
-        """Whether one side alone makes writes of global memory, and all others are where they were."""
-        sides = [{act for act, space in side if _is_seen(act, space)} for side in (self._gone, self._new)]
-        return not all(sides) and self._writes_moved.isdisjoint(("global", ""))
-
-    def _is_arranged(self) -> bool:
-        """Whether what differs in one access may be made up for by another of that memory."""
-        if any(space == other for _, space in self._gone for _, other in self._new):
-            return True
-        places = {*map(_in_memory, (*self._moved, *self._gone, *self._new))}
-        both = {space for is_written, space in places if (not is_written, space) in places}
-        one = {pair for pairs_ in self._moved.values() for pair in pairs_}
-        is_shift = both == {"global"} and len(one) == 1 and None not in one  # elements do not change places
-        return bool(both) and not is_shift
-
 
 _SHAPE = re.compile(r"\bm\d+n\d+k\d+\b|_\d+x\d+x\d+_?")
 _TYPES = re.compile(r"\.?(?:tf32|b?f16|f32|f64|e\dm\d|xf32)|bf8|fp8|_1k\b")
@@ -538,21 +402,6 @@ def _is_stored_to_share(facet: _Facet) -> bool:
         and facet.kind is HazardKind.VALUE
         and facet.events[0].effect.space == "shared"
     )
-
-
-def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
-    """Whether it writes, and where: a copy has shared memory at one end, a matrix instruction reads it."""
-    act, space = place
-    return _writes(act) and act is not Act.MATRIX, space or "shared"
-
-
-def _writes(act: Act) -> bool:
-    return act is not Act.LOAD
-
-
-def _is_seen(act: Act, space: str) -> bool:
-    """Whether an access, or what may be one, writes what others read."""
-    return act not in (Act.LOAD, Act.LANES, Act.STATES) and space in ("global", "")
 
 
 def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from irdiff.effects import rounding
-from irdiff.effects.difference import Difference, Differences
+from irdiff.effects.difference import Differences
+from irdiff.effects.doubts import Difference
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.nodes import operands_of
 from irdiff.effects.numbering import NumberedFunction

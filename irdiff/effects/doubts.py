@@ -1,0 +1,97 @@
+"""Which differences are no certain hazards beside the others. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from irdiff.ir.program import Act
+from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding
+
+Difference = Hazard | Rounding | NotShown | Harmless
+
+
+class Doubts:
+    """Remembers what is not shown, or has another place."""
+
+    def __init__(self) -> None:
+        self.moved: dict[tuple[Act, str], set[tuple[int, int] | None]] = defaultdict(set)
+        """The accesses at other addresses: what they do and where, and by which constants."""
+        self.is_place_unclear = False
+        """Whether a predicate, address, condition or number of accesses is not shown."""
+        self.is_copy_unclear = False
+        """Whether where a copy in the background goes is not shown: then other waits may be enough."""
+        self.is_control_unclear = False
+        self.gone: Counter[tuple[Act, str]] = Counter()
+        self.new: Counter[tuple[Act, str]] = Counter()
+        self.writes_moved: set[str] = set()
+        """The spaces in which a write has another place or predicate."""
+        self.are_values_elsewhere = False
+        """Whether all that is stored to shared memory is what base stores, to other places."""
+        self.of_waits: set[Difference] = set()
+        """What waits for groups of copies or matrix instructions make differ."""
+        self.lost_writes: set[Difference] = set()
+        """Of global memory, by one side alone: no load makes up for these."""
+
+    def settled(self, found: Iterable[Difference]) -> list[Difference]:
+        """What is no certain hazard beside the others is not shown.
+
+        Where loads and stores both change place, or some are gone and others new, they may be arranged
+        differently. And where an access is not shown, it may make up for what differs in others; a value that
+        is not shown may for other values. A path on which accesses are not ordered may never be taken where a
+        branch is not shown.
+        """
+        own = list(dict.fromkeys(found))
+        is_unclear = self.is_place_unclear or self._is_arranged()
+        is_value_unclear = (
+            is_unclear or self.are_values_elsewhere or any(isinstance(each, NotShown) for each in own)
+        )
+
+        is_lost = not self.is_control_unclear and self._is_write_lost()
+
+        def is_doubted(each: Difference) -> bool:
+            if not isinstance(each, Hazard):
+                return False
+            if each.kind is HazardKind.ORDER:
+                return self.is_control_unclear or (self.is_copy_unclear and each in self.of_waits)
+            if each in self.lost_writes and is_lost:
+                return False
+            return is_value_unclear if each.kind is HazardKind.VALUE else is_unclear
+
+        why = "accesses or values may be arranged differently"
+        return [
+            NotShown(reason=why, detail=each.what, witness=each.witness)
+            if isinstance(each, Hazard) and is_doubted(each)
+            else each
+            for each in own
+        ]
+
+    def _is_write_lost(self) -> bool:
+        """Whether one side alone makes writes of global memory, and all others are where they were."""
+        sides = [{act for act, space in side if _is_seen(act, space)} for side in (self.gone, self.new)]
+        return not all(sides) and self.writes_moved.isdisjoint(("global", ""))
+
+    def _is_arranged(self) -> bool:
+        """Whether what differs in one access may be made up for by another of that memory."""
+        if any(space == other for _, space in self.gone for _, other in self.new):
+            return True
+        places = {*map(_in_memory, (*self.moved, *self.gone, *self.new))}
+        both = {space for is_written, space in places if (not is_written, space) in places}
+        one = {pair for pairs_ in self.moved.values() for pair in pairs_}
+        is_shift = both == {"global"} and len(one) == 1 and None not in one  # elements do not change places
+        return bool(both) and not is_shift
+
+
+def _in_memory(place: tuple[Act, str]) -> tuple[bool, str]:
+    """Whether it writes, and where: a copy has shared memory at one end, a matrix instruction reads it."""
+    act, space = place
+    return writes(act) and act is not Act.MATRIX, space or "shared"
+
+
+def writes(act: Act) -> bool:
+    return act is not Act.LOAD
+
+
+def _is_seen(act: Act, space: str) -> bool:
+    """Whether an access, or what may be one, writes what others read."""
+    return act not in (Act.LOAD, Act.LANES, Act.STATES) and space in ("global", "")

@@ -1,0 +1,101 @@
+"""What two functions differ in besides the pairs of their effects: order, wait states, alignment. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irdiff.effects import order, separation, synchronization, ways
+from irdiff.effects.doubts import Difference
+from irdiff.effects.numbering import Event, NumberedFunction
+from irdiff.effects.witnesses import Witnesses, noun
+from irdiff.ir.program import Act
+from irdiff.model import Hazard, HazardKind, NotShown
+
+_Pairs = Sequence[tuple[Event | None, Event | None]]
+
+
+def others(
+    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, paired: _Pairs, *, is_rounded: bool
+) -> Iterator[Difference]:
+    """Of two functions that do the same but for effects that one side alone has.
+
+    is_rounded: whether values differ by rounding, so that operations count by their names.
+    """
+    yield from _of_order(base, head, witnesses, paired)
+    yield from _of_alignment(base, head, witnesses)
+    yield from _of_states(base, head, witnesses, paired, is_rounded=is_rounded)
+
+
+def _of_order(
+    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, paired: _Pairs
+) -> Iterator[Difference]:
+    partners = {id(other): one for one, other in paired if other}
+    partners |= {id(one): None for one, other in paired if one and not other}
+    sync = synchronization.Synchronization(base, head, witnesses)
+    for ours, theirs in zip(base.blocks, head.blocks, strict=True):
+        for pair in order.exchanged(base.values, ours.events, theirs.events, partners):
+            yield from sync.exchanged(*pair, is_alone=not paired)
+
+
+def _of_states(
+    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses, paired: _Pairs, *, is_rounded: bool
+) -> Iterator[Difference]:
+    """Wait states are needed between an instruction and one that reads what it gives."""
+    made_by = base.values.made_by
+
+    def between(event: Event) -> dict[tuple[object, ...], int]:
+        numbers = {n for pair in event.between for n in pair if is_rounded and n in made_by}
+        named = {n: made_by[n].name for n in numbers}
+        return {tuple(named.get(n, n) for n in pair): count for pair, count in event.between.items()}
+
+    alone = {id(other) for one, other in paired if other and not one}
+    for blocks in zip(base.blocks, head.blocks, strict=True):
+        ours, theirs = (
+            [each for each in block.events if each.effect.act is Act.STATES and id(each) not in alone]
+            for block in blocks
+        )
+        for one, other in zip(ours, theirs, strict=True):
+            states = between(other)
+            if any(states.get(pair, 0) < count for pair, count in between(one).items()):
+                witness = witnesses.of(one, other)
+                yield NotShown(reason="wait states stand between other instructions", witness=witness)
+                return
+
+
+def pending(base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses) -> Iterator[Difference]:
+    """Accesses that may still run at a barrier of head, where base waits for them."""
+    barriers = [event for block in head.blocks for event in block.events if event.pending]
+    separated = separation.Separation(base, head)
+    for barrier in {ways.kind_of(each): each for each in barriers if not each.operation.early}.values():
+        lost = separated.lost(barrier)
+        if lost.pair:
+            one, other = map(noun, lost.pair)
+            what = f"does not wait for a {one} at a barrier before a {other}"
+            witness = witnesses.ordered(*lost.pair, barrier)
+            yield Hazard(kind=HazardKind.ORDER, what=what, witness=witness)
+        elif not lost.is_complete:
+            yield NotShown(reason="a barrier may wait for fewer accesses")
+
+
+def _of_alignment(
+    base: NumberedFunction, head: NumberedFunction, witnesses: Witnesses
+) -> Iterator[Difference]:
+    """Accesses that are equal, and that one instruction of head makes where several of base do."""
+    aligned = dict(_alignments(base))
+    for event in (event for block in head.blocks for event in block.events):
+        wide = event.effect.whole
+        is_less = wide > aligned.get(event.number, wide)
+        if is_less and base.values.bits(event.address[-1]) & wide - 1:
+            reason = f"a {noun(event)} has {wide} bytes at once, and its alignment is not shown"
+            yield NotShown(reason=reason, witness=witnesses.of(event, event))
+
+
+def _alignments(base: NumberedFunction) -> Iterator[tuple[int, int]]:
+    """To how many bytes base's accesses are aligned, each as a part of one that several are read as."""
+    line, first, whole = 0, 0, 0
+    for event in (event for block in base.blocks for event in block.events):
+        place = base.values.linear(64, event.address[-1])[0] if event.address else 0
+        if event.effect.whole:
+            line, first, whole = event.line, place, event.effect.whole
+        offset = place - first if event.line == line else 0
+        yield event.number, min(whole, offset & -offset or whole) if event.line == line else 0
