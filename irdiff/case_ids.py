@@ -67,8 +67,8 @@ def whole(workload: str) -> str:
 
 def literally(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
     """Patterns that mean the same among these names, where each part that a name has literally is escaped."""
-    known = list(names)
-    return tuple(_literally(pattern, known) for pattern in patterns)
+    all_names = list(names)
+    return tuple(_literally(pattern, all_names) for pattern in patterns)
 
 
 def _literally(pattern: str, names: Iterable[str]) -> str:
@@ -121,8 +121,8 @@ def places(
 def labels(patterns: Sequence[str], workload: str, target: str) -> tuple[str, ...]:
     """Globs of labels by which patterns may mean cases of one of `places`; none where all are meant."""
     rows = [parse(pattern) for pattern in patterns]
-    found = {row.label or "*" for row in rows if _is_place(workload, target, row)}
-    return () if "*" in found else tuple(sorted(found))
+    chosen = {entry.label or "*" for entry in rows if _is_place(workload, target, entry)}
+    return () if "*" in chosen else tuple(sorted(chosen))
 
 
 def _is_place(workload: str, target: str, wanted: CaseId) -> bool:
@@ -215,17 +215,17 @@ def _by_launch(
     pattern: str, known: Sequence[str], launches: Sequence[str], targets: Sequence[str]
 ) -> tuple[str, ...]:
     """What a pattern means by the launches of the workloads that it may mean."""
-    found = meant(pattern, launches)
-    if not found:  # one of the words names a target
-        found = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])
-    if not found:
+    matching = meant(pattern, launches)
+    if not matching:  # one of the words names a target
+        matching = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])
+    if not matching:
         words, listed = near(pattern, [*known, *launches]), "`irdiff corpus list` lists them"
         hint = f"did you mean {', '.join(words)}? {listed}" if words else listed
         raise UsageError(f"--case {pattern!r} matches no case", hint=hint)
     literal = _literally(pattern, [*launches, *(f"{name}@{target}" for name in known for target in targets)])
-    if any(_selects(literal, name) for name in found):
+    if any(_selects(literal, name) for name in matching):
         return (literal,)
-    return tuple(map(_escaped, found))
+    return tuple(map(_escaped, matching))
 
 
 def _escaped(name: str) -> str:

@@ -40,19 +40,19 @@ def _members(session: int) -> Iterator[int]:
     """The processes of a session but for its leader."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            found = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
-            if found == session != int(stat.parent.name):
+            session_of = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
+            if session_of == session != int(stat.parent.name):
                 yield int(stat.parent.name)
 
 
 def _halt(session: int, number: int) -> None:
     """Sends SIGSTOP or SIGKILL. Who has one pending starts no process; those found anew get it, too."""
     signaled: set[int] = set()
-    while found := set(_members(session)) - signaled:
-        for pid in found:
+    while members := set(_members(session)) - signaled:
+        for pid in members:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
-        signaled |= found
+        signaled |= members
 
 
 # Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the

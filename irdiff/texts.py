@@ -69,7 +69,7 @@ def lines(stage: str, text: str) -> Iterator[str]:
         blocks = mlir_rules.blocks(stage, text, header={})
     except UnclearError:
         return iter(text.split("\n"))
-    return (line for block in blocks for row in block if row for line in row.split("\n"))
+    return (line for block in blocks for text_block in block if text_block for line in text_block.split("\n"))
 
 
 def _with_unix_lines(text: str) -> str:
@@ -108,14 +108,14 @@ def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -
     why_not = other.why_not
     if printed.text is not None and other.text is not None:
         try:
-            found = _compare(canonicalize(base.ir, printed.text), canonicalize(base.ir, other.text))
+            equality = _compare(canonicalize(base.ir, printed.text), canonicalize(base.ir, other.text))
         except NormalizeError:
             why_not = "unreadable"
         else:
-            kinds = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if found.equal else found.findings
+            kinds = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if equality.equal else equality.findings
             names = sorted({*printed.opaque, *other.opaque})
             opaque = [Finding(FindingKind.OPAQUE_INTRINSIC, name) for name in names]
-            return replace(found, header_equal=lexical.header_equal, findings=(*kinds, *opaque))
+            return replace(equality, header_equal=lexical.header_equal, findings=(*kinds, *opaque))
     return replace(lexical, findings=(Finding(FindingKind.LEXICAL_LLIR, why_not), *lexical.findings))
 
 

@@ -109,9 +109,9 @@ class CodeBisection:
         That is a parent that is known to be good, one that git knows to be, or a good one that was tried.
         """
         parents = self.history.parents_of(search.bad)
-        known = [parent for parent in parents if parent in search.goods]
+        good_parents = [parent for parent in parents if parent in search.goods]
         implied = [parent for parent in parents if parent not in (*search.goods, *search.skipped)]
-        for before in (*known, *implied, search.goods[-1], search.goods[0]):
+        for before in (*good_parents, *implied, search.goods[-1], search.goods[0]):
             try:
                 case = self.compare(before, search.bad)
             except ToolchainError:  # one that was never tried, since git knew it to be good

@@ -52,9 +52,9 @@ class Machines(Protocol):
         """As of `Batch`."""
 
 
-def fill(asked: Comparison, config: Config, machines: Machines, report: Report) -> tuple[str, ...]:
+def fill(whole: Comparison, config: Config, machines: Machines, report: Report) -> tuple[str, ...]:
     """Has machines make what a comparison needs; returns notes of what they did not make."""
-    if asked.options.shard != (1, 1):
+    if whole.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
     comparison = uuid.uuid4().hex
     config.cache.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def fill(asked: Comparison, config: Config, machines: Machines, report: Report) 
                 limits=config.limits,
                 own_jobs=machines.own_jobs,
             )
-            for name, part in parts(asked)
+            for name, part in parts(whole)
         ]
         done = 0
         refused: list[str] = []
@@ -87,31 +87,31 @@ def fill(asked: Comparison, config: Config, machines: Machines, report: Report) 
     return (f"cluster: {count} batches were made here instead: {refused[0][:200]}",)
 
 
-def parts(asked: Comparison) -> list[tuple[str, Comparison]]:
+def parts(comparison: Comparison) -> list[tuple[str, Comparison]]:
     """Named as `workload@target`; those of long files first.
 
     A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
     take is not known before its launches are; a long file has more of them, and larger kernels.
     """
-    names = {name for side in asked.sides for name in side.corpus.workloads}
-    longest_first = sorted(names, key=lambda name: (-_size_bytes(asked, name), name))
-    rows = case_ids.places(asked.options.cases, longest_first, asked.targets)
-    return [(f"{name}@{target.name}", _part(asked, name, target.name)) for name, target in rows]
+    names = {name for side in comparison.sides for name in side.corpus.workloads}
+    longest_first = sorted(names, key=lambda name: (-_size_bytes(comparison, name), name))
+    rows = case_ids.places(comparison.options.cases, longest_first, comparison.targets)
+    return [(f"{name}@{target.name}", _part(comparison, name, target.name)) for name, target in rows]
 
 
-def _size_bytes(asked: Comparison, workload: str) -> int:
+def _size_bytes(comparison: Comparison, workload: str) -> int:
     """Of the file of a workload, that of the longer side."""
-    files = [side.corpus.root / f"{workload}.py" for side in asked.sides]
+    files = [side.corpus.root / f"{workload}.py" for side in comparison.sides]
     return max((file.stat().st_size for file in files if file.is_file()), default=0)
 
 
-def _part(asked: Comparison, workload: str, target: str) -> Comparison:
+def _part(comparison: Comparison, workload: str, target: str) -> Comparison:
     def only(side: Side) -> Side:
         names = tuple(name for name in side.corpus.workloads if name == workload)
         return replace(side, corpus=replace(side.corpus, workloads=names))
 
-    targets = tuple(row for row in asked.targets if row.name == target)
-    return replace(asked, sides=asked.sides.map(only), targets=targets)
+    targets = tuple(each for each in comparison.targets if each.name == target)
+    return replace(comparison, sides=comparison.sides.map(only), targets=targets)
 
 
 # what works on a batch
@@ -187,23 +187,30 @@ def _comparison(batch: Batch, config: Config) -> _Opened:
     if not _opened or _opened[0].id != batch.comparison:
         while _opened:
             _opened.pop().closing.close()
-        found = batch.asked.sides.map(lambda side: side.toolchain if batch.own_jobs else _here(side, config))
+        local_toolchains = batch.asked.sides.map(
+            lambda side: side.toolchain if batch.own_jobs else _here(side, config)
+        )
         if config.cache not in _warm:
             _warm[config.cache] = Workers(config)
         closing = ExitStack()
-        asked = _with(found, batch.asked)
-        steps = pipeline.opened(asked, config, lambda _: None, warm=_warm[config.cache])
+        comparison = _with(local_toolchains, batch.asked)
+        steps = pipeline.opened(comparison, config, lambda _: None, warm=_warm[config.cache])
         entered = closing.enter_context(steps)
-        _opened.append(_Opened(id=batch.comparison, toolchains=found, steps=entered, closing=closing))
+        _opened.append(
+            _Opened(id=batch.comparison, toolchains=local_toolchains, steps=entered, closing=closing)
+        )
     return _opened[0]
 
 
-def _with(found: Sides[Toolchain], asked: Comparison) -> Comparison:
+def _with(local_toolchains: Sides[Toolchain], comparison: Comparison) -> Comparison:
     """The comparison with this machine's own toolchains."""
-    base, head = asked.sides
+    base, head = comparison.sides
     return replace(
-        asked,
-        sides=Sides(base=replace(base, toolchain=found.base), head=replace(head, toolchain=found.head)),
+        comparison,
+        sides=Sides(
+            base=replace(base, toolchain=local_toolchains.base),
+            head=replace(head, toolchain=local_toolchains.head),
+        ),
     )
 
 
@@ -212,7 +219,7 @@ def _here(side: Side, config: Config) -> Toolchain:
     corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
     if corpus.digest != side.corpus.digest:
         raise UsageError(f"{side.corpus.root} holds another corpus here")
-    found = toolchains.resolve(side.toolchain.spec, config)
-    if found.digest != side.toolchain.digest:
-        raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {found.digest[:12]}")
-    return found
+    toolchain = toolchains.resolve(side.toolchain.spec, config)
+    if toolchain.digest != side.toolchain.digest:
+        raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {toolchain.digest[:12]}")
+    return toolchain

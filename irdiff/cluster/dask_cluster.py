@@ -65,11 +65,11 @@ class DaskCluster:
     def _results(self, ended: Sequence[Any]) -> list[str]:
         """Of all in one request: one for each would take the scheduler longer than the work."""
         finished = [future for future in ended if future.status == "finished"]
-        found: dict[Any, str] = {}
+        results: dict[Any, str] = {}
         # the scheduler may be gone, and with it what it knew
         with contextlib.suppress(OSError, TimeoutError, CancelledError):
-            found = dict(zip(finished, self._client.gather(finished), strict=True))
-        return [found[future] if future in found else _lost(future) for future in ended]
+            results = dict(zip(finished, self._client.gather(finished), strict=True))
+        return [results[future] if future in results else _lost(future) for future in ended]
 
     def workers(self) -> int:
         try:
@@ -93,10 +93,10 @@ def _check_certificate(address: str, security: Callable[[], Any]) -> None:
     if not address.startswith("tls://"):
         return
     try:
-        found = security().get_connection_args("client")["ssl_context"]
+        context = security().get_connection_args("client")["ssl_context"]
     except OSError as error:
         raise UsageError(
             f"{address} needs a certificate, and Dask's cannot be read: {error}", hint=_TLS
         ) from error
-    if found is None:
+    if context is None:
         raise UsageError(f"{address} needs a certificate, and Dask's configuration names none", hint=_TLS)

@@ -36,8 +36,8 @@ class OwnProcesses:
         self._count = count
         self._pool = process.pool(count)
 
-    def work(self, work: Callable[[Batch], str], given: Sequence[Batch]) -> Iterator[list[str]]:
-        futures = [self._pool.submit(work, batch) for batch in given]
+    def work(self, work: Callable[[Batch], str], queued: Sequence[Batch]) -> Iterator[list[str]]:
+        futures = [self._pool.submit(work, batch) for batch in queued]
         try:
             for future in as_completed(futures, timeout=STALLED_S):
                 yield [future.result()]
@@ -51,24 +51,26 @@ class OwnProcesses:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def fill(asked: Comparison, config: Config, report: Report) -> tuple[str, ...]:
+def fill(comparison: Comparison, config: Config, report: Report) -> tuple[str, ...]:
     """Has processes of this machine make what a comparison needs, where that is faster; returns notes of what
     they did not make. The determinism check is left to the comparison: it asks one case of each group of all.
     """
-    count = _count(asked, config)
+    count = _count(comparison, config)
     if not count:
         return ()
     with closing(OwnProcesses(count)) as processes:
-        unchecked = replace(asked, options=replace(asked.options, recheck=False))
+        unchecked = replace(comparison, options=replace(comparison.options, recheck=False))
         return batches.fill(unchecked, config, processes, report)
 
 
-def _count(asked: Comparison, config: Config) -> int:
+def _count(comparison: Comparison, config: Config) -> int:
     """0 where one process does it all: nothing is gained where results are not kept, and where each process
     would run the program again that launches the kernels.
     """
-    is_kept = asked.options.use_cache and asked.options.shard == (1, 1) and config.shared_store is None
-    is_traced_once = all(side.corpus.self_contained for side in asked.sides)
+    is_kept = (
+        comparison.options.use_cache and comparison.options.shard == (1, 1) and config.shared_store is None
+    )
+    is_traced_once = all(side.corpus.self_contained for side in comparison.sides)
     if not is_kept or not is_traced_once or config.jobs < _LEAST_CORES:
         return 0
-    return config.jobs // OWN_JOBS if len(batches.parts(asked)) >= _LEAST_BATCHES else 0
+    return config.jobs // OWN_JOBS if len(batches.parts(comparison)) >= _LEAST_BATCHES else 0

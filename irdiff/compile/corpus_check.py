@@ -67,18 +67,20 @@ def opened(
 
         def captured(job: tuple[str, Target]) -> list[tuple[Target, Row]]:
             workload, target = job
-            found = compiler.catalog(side, workload, target)
-            rows: list[Row] = [*found.launches, *found.failures]
+            catalogs = compiler.catalog(side, workload, target)
+            rows: list[Row] = [*catalogs.launches, *catalogs.failures]
             return [
-                (target, row)
-                for row in rows
-                if row.id == case_ids.whole(workload)  # it may have any label
-                or case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
+                (target, entry)
+                for entry in rows
+                if entry.id == case_ids.whole(workload)  # it may have any label
+                or case_ids.selects(wanted.cases, f"{entry.id}@{target.name}")
             ]
 
         jobs = case_ids.places(wanted.cases, side.corpus.workloads, targets)
-        found = in_parallel(captured, jobs, config.jobs, "capture", report)
-        rows = sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
+        catalogs = in_parallel(captured, jobs, config.jobs, "capture", report)
+        rows = sorted(
+            (entry for rows in catalogs for entry in rows), key=lambda entry: (entry[1].id, entry[0].name)
+        )
         yield OpenCorpus(side=side, compiler=compiler, captured=rows)
 
 
@@ -100,15 +102,15 @@ def check(
     side: Side, targets: Sequence[Target], cases: Sequence[str], config: Config, report: Report
 ) -> list[Checked]:
     """Each of these launches compiled, in the order of their ids."""
-    with opened(side, targets, replace(EVERY_LAUNCH, cases=tuple(cases)), config, report) as found:
+    with opened(side, targets, replace(EVERY_LAUNCH, cases=tuple(cases)), config, report) as corpus:
 
-        def checked(row: tuple[Target, Row]) -> Checked:
-            target, launch = row
+        def checked(entry: tuple[Target, Row]) -> Checked:
+            target, launch = entry
             failed, compile_s = getattr(launch, "failure", None), 0.0
             if isinstance(launch, Launch):
-                made = found.compiler.compile(side, launch, target)
-                failed = None if isinstance(made, Compiled) else made.failure
-                compile_s = sum(made.stage_times_s.values())
+                outcome = corpus.compiler.compile(side, launch, target)
+                failed = None if isinstance(outcome, Compiled) else outcome.failure
+                compile_s = sum(outcome.stage_times_s.values())
             return Checked(
                 id=f"{launch.id}@{target.name}",
                 target=target.name,
@@ -119,5 +121,5 @@ def check(
                 compile_s=compile_s,
             )
 
-        rows = in_parallel(checked, found.captured, config.jobs + 1, "check", report)
-        return sorted(rows, key=lambda row: row.id)
+        rows = in_parallel(checked, corpus.captured, config.jobs + 1, "check", report)
+        return sorted(rows, key=lambda entry: entry.id)

@@ -63,10 +63,10 @@ class LaunchCompiler(LaunchRequests):
         inputs = self.inputs(side, launch, target)
         memo = self.store.memo(STEP, [inputs, attempt]) if inputs else None
         with self._turn(memo):
-            found = self._stored(memo, side)
-            if found is not None:
+            stored = self._stored(memo, side)
+            if stored is not None:
                 self.taken_from_store += attempt is None
-                return found
+                return stored
             outcome, is_final = self._made(side, launch, target, randomized=attempt is not None)
             if memo and is_final:
                 memo.keep(outcome)

@@ -76,11 +76,11 @@ class LaunchRequests:
             "target": asdict(target),
             "select": self.selection(side, launch.workload, target).words,
         }
-        made: Assembled = {}
+        assembled: Assembled = {}
         if self.reuse and not randomized:
-            made["assembled"] = str(self.store.assembled)
-            made["programs"] = dict(side.toolchain.programs)
-        request = cast("Request", {**words, **about, **made})
+            assembled["assembled"] = str(self.store.assembled)
+            assembled["programs"] = dict(side.toolchain.programs)
+        request = cast("Request", {**words, **about, **assembled})
         extra = side.corpus.extra_packages(launch.id, target)
         return self.requests.ask(side.toolchain, extra, request, folder, randomized=randomized)
 

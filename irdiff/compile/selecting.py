@@ -32,11 +32,11 @@ def of_sides(
     """
     if not patterns:
         return {}
-    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
+    distinct = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
         """Names of launches for the first target: other targets nearly always have the same."""
-        for side in found:
+        for side in distinct:
             origin = side.substitute.origin if side.substitute else side.toolchain
             if isinstance(origin, Toolchain):
                 made = replace(side, toolchain=origin)
@@ -47,7 +47,7 @@ def of_sides(
                 cases = (case for case in origin.run.cases if case.workload in workloads)
                 yield from (case.id.rpartition("@")[0] for case in cases)
 
-    names = [name for side in found for name in side.corpus.workloads]
+    names = [name for side in distinct for name in side.corpus.workloads]
     return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
 
 

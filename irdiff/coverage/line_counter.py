@@ -49,7 +49,7 @@ def of_edited(
         "edited lines",
         report,
     )
-    return summarize(counting, len(launches), (row for row in rows if row is not None))
+    return summarize(counting, len(launches), (lines for lines in rows if lines is not None))
 
 
 def _of_launch(
@@ -69,9 +69,9 @@ def _of_launch(
         except process.CommandFailed:
             return None  # torn: the compiler was ended while it wrote
     edited = counting.edit.lines
-    found = {path: counts.get(f"{ROOT}/{path}", {}) for path in edited}
-    code = {path: sorted(found[path].keys() & edited[path].keys()) for path in edited}
-    ran = {path: [number for number in code[path] if found[path][number]] for path in edited}
+    lines_by_path = {path: counts.get(f"{ROOT}/{path}", {}) for path in edited}
+    code = {path: sorted(lines_by_path[path].keys() & edited[path].keys()) for path in edited}
+    ran = {path: [number for number in code[path] if lines_by_path[path][number]] for path in edited}
     return CaseLines(case_id=f"{launch.id}@{target.name}", code=code, ran=ran)
 
 
@@ -80,33 +80,33 @@ def line_counts(lcov: str) -> dict[str, dict[int, int]]:
 
     `SF:` names a file, which may be there more than once, `DA:LINE,COUNT` one of its lines that holds code.
     """
-    found: dict[str, dict[int, int]] = {}
+    counts_by_path: dict[str, dict[int, int]] = {}
     file: dict[int, int] = {}
     for line in lcov.split("\n"):
         if line.startswith("SF:"):
-            file = found.setdefault(line[3:], {})
+            file = counts_by_path.setdefault(line[3:], {})
         elif line.startswith("DA:"):
             number, count = map(int, line[3:].split(",")[:2])
             file[number] = file.get(number, 0) + count
-    return found
+    return counts_by_path
 
 
 def _run(*words: str | Path) -> str:
     return process.run(words, timeout_s=_TIMEOUT_S)
 
 
-def summarize(counting: CountingToolchain, asked: int, found: Iterable[CaseLines]) -> EditedLines:
+def summarize(counting: CountingToolchain, case_count: int, measured: Iterable[CaseLines]) -> EditedLines:
     """Over all cases. Of `asked` cases those that are not in `found` left no profile."""
-    rows = sorted(found, key=lambda row: row.case_id)
-    running = [row.case_id for row in rows if any(row.ran.values())]
+    rows = sorted(measured, key=lambda case_lines: case_lines.case_id)
+    running = [case_lines.case_id for case_lines in rows if any(case_lines.ran.values())]
     sources = []
     for path, texts in sorted(counting.edit.lines.items()):
-        code = sorted({number for row in rows for number in row.code.get(path, ())})
+        code = sorted({number for case_lines in rows for number in case_lines.code.get(path, ())})
         lines = (
             EditedLine(
                 number=number,
                 text=texts[number].strip(),
-                cases=sum(number in row.ran.get(path, ()) for row in rows),
+                cases=sum(number in case_lines.ran.get(path, ()) for case_lines in rows),
             )
             for number in code
         )
@@ -114,7 +114,7 @@ def summarize(counting: CountingToolchain, asked: int, found: Iterable[CaseLines
     return EditedLines(
         sources=tuple(sources),
         cases=len(rows),
-        unmeasured=asked - len(rows),
+        unmeasured=case_count - len(rows),
         executed_by=len(running),
         examples=tuple(running[:_EXAMPLES]),
         without_lines=counting.edit.without_lines,
@@ -123,6 +123,6 @@ def summarize(counting: CountingToolchain, asked: int, found: Iterable[CaseLines
 
 def _hunks(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Numbers in a row as the first and the last."""
-    for _, row in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        hunk = [number for _, number in row]
+    for _, consecutive in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        hunk = [number for _, number in consecutive]
         yield hunk[0], hunk[-1]

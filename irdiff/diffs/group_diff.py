@@ -49,9 +49,9 @@ class GroupDiffs:
         for change in launched:
             yield f"-{change.path} = {change.base}"
             yield f"+{change.path} = {change.head}"
-        found = stage_diff.read(self._folder, case, case.origin.stage) if case.origin else ""
-        if isinstance(found, StageDiff):
-            yield from _lines(found)
+        diff = stage_diff.read(self._folder, case, case.origin.stage) if case.origin else ""
+        if isinstance(diff, StageDiff):
+            yield from _lines(diff)
         elif not launched:
             yield from edit
 

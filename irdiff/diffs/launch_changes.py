@@ -67,12 +67,12 @@ def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
 
     # down to the single values, however few keys two mappings have in common
     different = DeepDiff(json.loads(base), json.loads(head), view="tree", threshold_to_diff_deeper=0)
-    found = (
+    differing = (
         (".".join(map(str, level.path(output_format="list"))), _text(level.t1), _text(level.t2))
         for levels in different.values()
         for level in levels
     )
-    return tuple(LaunchChange(path=path, base=ours, head=theirs) for path, ours, theirs in sorted(found))
+    return tuple(LaunchChange(path=path, base=ours, head=theirs) for path, ours, theirs in sorted(differing))
 
 
 def chosen(change: LaunchChange) -> bool:
@@ -85,19 +85,19 @@ def of_run(run: Run) -> list[tuple[LaunchChange, int]]:
     counts = Counter(
         change for case in run.cases if case.verdict is Verdict.CHANGED for change in of_case(case, run)
     )
-    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return sorted(counts.items(), key=lambda counted: (-counted[1], counted[0]))
 
 
 def _facts(case: Case, run: Run, side: str) -> dict[str, Mapping[str, object]]:
     launch = run.launches.get(case.launches.of(side) or "")
     if launch is None:
         return {}
-    found: dict[str, Mapping[str, object]] = {part: getattr(launch, part) for part in _PARTS}
-    known = _SHOWN_ELSEWHERE | launch.options.keys()
+    parts: dict[str, Mapping[str, object]] = {part: getattr(launch, part) for part in _PARTS}
+    shown = _SHOWN_ELSEWHERE | launch.options.keys()
     if case.metadata.base and case.metadata.head:
         metadata = case.metadata.of(side)
-        found["metadata"] = {name: value for name, value in metadata.items() if name not in known}
-    return found
+        parts["metadata"] = {name: value for name, value in metadata.items() if name not in shown}
+    return parts
 
 
 def _text(value: object) -> str:

@@ -30,12 +30,12 @@ class Pattern:
     def count(self, stage: str, text: str) -> PatternCount:
         """Raises NormalizeError for a text that has no canonical form."""
         lines = list(texts.lines(stage, text))
-        found = [self._in_line(stage, line) for line in lines]
-        if not any(found):
+        counts = [self._in_line(stage, line) for line in lines]
+        if not any(counts):
             return PatternCount()
         depths = texts.ir_of(stage).depths(lines)
-        in_loops = sum(count for count, depth in zip(found, depths, strict=True) if depth)
-        return PatternCount(total=sum(found), in_loops=in_loops)
+        in_loops = sum(count for count, depth in zip(counts, depths, strict=True) if depth)
+        return PatternCount(total=sum(counts), in_loops=in_loops)
 
     def _in_line(self, stage: str, line: str) -> int:
         if self.expression is not None:

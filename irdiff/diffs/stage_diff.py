@@ -74,18 +74,18 @@ class StageDiff:
         return self._aligned.rows
 
     def count(self, kind: Kind) -> int:
-        return sum(row.kind is kind for row in self.rows)
+        return sum(diff_row.kind is kind for diff_row in self.rows)
 
     def changed(self) -> frozenset[Kind]:
         """The kinds of rows shown as changes. Other registers alone count only where nothing else changed."""
         hard = frozenset({Kind.REMOVED, Kind.ADDED})
-        return hard if any(row.kind in hard for row in self.rows) else hard | {Kind.RENAMED}
+        return hard if any(diff_row.kind in hard for diff_row in self.rows) else hard | {Kind.RENAMED}
 
     def hunks(self, context: int) -> Iterator[range]:
         """Index ranges of the rows within `context` of a change, in order and not touching."""
         kinds, last = self.changed(), len(self.rows)
         hunk: range | None = None
-        for index in (index for index, row in enumerate(self.rows) if row.kind in kinds):
+        for index in (index for index, diff_row in enumerate(self.rows) if diff_row.kind in kinds):
             start, end = max(0, index - context), min(last, index + context + 1)
             if hunk and start > hunk.stop:
                 yield hunk
@@ -119,7 +119,9 @@ class StageDiff:
         def shape_of(index: int) -> str:
             return ir.NAMES.sub("", self._text_of(index))
 
-        shapes = {index: shape_of(index) for index, row in enumerate(self.rows) if row.kind in kinds}
+        shapes = {
+            index: shape_of(index) for index, diff_row in enumerate(self.rows) if diff_row.kind in kinds
+        }
         removed, added = (
             Counter(shape for index, shape in shapes.items() if self.rows[index].kind is kind)
             for kind in (Kind.REMOVED, Kind.ADDED)
@@ -134,26 +136,26 @@ class StageDiff:
         return is_telling
 
     def _text_of(self, index: int) -> str:
-        row = self.rows[index]
-        side, place = (1, row.head) if row.head is not None else (0, row.base)
+        diff_row = self.rows[index]
+        side, place = (1, diff_row.head) if diff_row.head is not None else (0, diff_row.base)
         assert place is not None
         return self._texts[side][place]
 
     def line(self, index: int) -> DiffLine:
-        row = self.rows[index]
-        side, place = (1, row.head) if row.head is not None else (0, row.base)
+        diff_row = self.rows[index]
+        side, place = (1, diff_row.head) if diff_row.head is not None else (0, diff_row.base)
         assert place is not None
         text = self._text(side, place)
-        marks = self._marks_of(row, side, text)
+        marks = self._marks_of(diff_row, side, text)
         if len(text) > _LIMIT:  # from shortly before the first part that differs
             start = max(0, marks[0][0] - _BEFORE_MARK) if marks else 0
             text = f"{'… ' * (start > 0)}{text[start : start + _LIMIT]} …"
             moved = start - 2 * (start > 0)
             marks = tuple((one - moved, other - moved) for one, other in marks if other - start <= _LIMIT)
         return DiffLine(
-            kind=row.kind,
-            base_number=self._number(0, row.base),
-            head_number=self._number(1, row.head),
+            kind=diff_row.kind,
+            base_number=self._number(0, diff_row.base),
+            head_number=self._number(1, diff_row.head),
             text=text,
             raw=visible.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
             marks=marks,
@@ -167,10 +169,10 @@ class StageDiff:
         raws = self._raws[side]
         return raws[number - 1].strip() if 0 < number <= len(raws) else ""
 
-    def _marks_of(self, row: DiffRow, side: int, text: str) -> tuple[tuple[int, int], ...]:
-        if row.kind is Kind.SAME or len(self.rows) > _MARKED:
+    def _marks_of(self, diff_row: DiffRow, side: int, text: str) -> tuple[tuple[int, int], ...]:
+        if diff_row.kind is Kind.SAME or len(self.rows) > _MARKED:
             return ()
-        other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)
+        other, place = (0, diff_row.base) if diff_row.kind is Kind.RENAMED else (1 - side, diff_row.partner)
         return () if place is None else _marks(text, self._text(other, place))
 
     def _text(self, side: int, place: int) -> str:
@@ -264,12 +266,12 @@ def _abbreviate(texts: Sequence[Sequence[str]]) -> tuple[list[list[str]], tuple[
 def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
     parts: list[str] = []
     position = 0
-    while found := _ATTRIBUTE.search(line, position):
-        end = closing(line, found.end())
-        if end - found.start() < _LONG_ATTRIBUTE:
-            parts.append(line[position : found.end()])
-            position = found.end()
+    while match := _ATTRIBUTE.search(line, position):
+        end = closing(line, match.end())
+        if end - match.start() < _LONG_ATTRIBUTE:
+            parts.append(line[position : match.end()])
+            position = match.end()
             continue
-        parts += [line[position : found.start()], name(line[found.start() : end])]
+        parts += [line[position : match.start()], name(line[match.start() : end])]
         position = end
     return "".join([*parts, line[position:]])

@@ -30,7 +30,7 @@ class Locations:
         self._lines = raw.splitlines()
         self._aliases = dict(_MLIR_ALIAS.findall(raw))
         nodes = (_LLVM_NODE.match(line) for line in self._lines if line.startswith("!"))
-        self._nodes = {found[1]: found[3] for found in nodes if found}
+        self._nodes = {match[1]: match[3] for match in nodes if match}
 
     def of_line(self, number: int) -> tuple[Place, ...]:
         """Where raw line `number`, from 1, comes from: the innermost place first, then what calls it.
@@ -42,8 +42,8 @@ class Locations:
         line = self._lines[number - 1]
         debug, use = _LLVM_USE.search(line), _MLIR_USE.search(line)
         text = use[1] or use[2] if use else ""
-        found = self._of_llvm(debug[1], 0) if debug else self._of_mlir(text, 0)
-        return tuple(place for place in found if not _OWN_LIBRARY.search(place[0])) or found[-1:]
+        location = self._of_llvm(debug[1], 0) if debug else self._of_mlir(text, 0)
+        return tuple(place for place in location if not _OWN_LIBRARY.search(place[0])) or location[-1:]
 
     def _of_mlir(self, text: str, depth: int) -> tuple[Place, ...]:
         if depth > _MAX_DEPTH:
@@ -61,27 +61,27 @@ class Locations:
         return next(filter(None, (self._of_mlir(name, depth + 1) for name in names)), ())
 
     def _of_llvm(self, name: str, depth: int) -> tuple[Place, ...]:
-        known = dict(_LLVM_NUMBER.findall(self._nodes.get(name, "")))
-        if depth > _MAX_DEPTH or "line" not in known:
+        numbers = dict(_LLVM_NUMBER.findall(self._nodes.get(name, "")))
+        if depth > _MAX_DEPTH or "line" not in numbers:
             return ()
-        file = self._file(known.get("scope", ""), 0)
-        here = ((file, int(known["line"])),) if file else ()
-        return here + (self._of_llvm(known["inlinedAt"], depth + 1) if "inlinedAt" in known else ())
+        file = self._file(numbers.get("scope", ""), 0)
+        here = ((file, int(numbers["line"])),) if file else ()
+        return here + (self._of_llvm(numbers["inlinedAt"], depth + 1) if "inlinedAt" in numbers else ())
 
     def _file(self, scope: str, depth: int) -> str:
         """Of a scope, or of the scope around it."""
         text = self._nodes.get(scope, "")
-        known = dict(_LLVM_NUMBER.findall(text))
-        if named := _LLVM_FILE.search(self._nodes.get(known.get("file", ""), "")):
+        numbers = dict(_LLVM_NUMBER.findall(text))
+        if named := _LLVM_FILE.search(self._nodes.get(numbers.get("file", ""), "")):
             return f"{named[2]}/{named[1]}" if named[2] else named[1]
-        return self._file(known["scope"], depth + 1) if "scope" in known and depth < _MAX_DEPTH else ""
+        return self._file(numbers["scope"], depth + 1) if "scope" in numbers and depth < _MAX_DEPTH else ""
 
 
 def _halves(text: str) -> tuple[str, str]:
     """What stands before and after the ` at ` that is in no parentheses."""
     depth = 0
-    for found in re.finditer(r"[()\[\]]| at ", text):
-        if found[0] == " at " and depth == 0:
-            return text[: found.start()], text[found.end() :]
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(found[0], 0)
+    for match in re.finditer(r"[()\[\]]| at ", text):
+        if match[0] == " at " and depth == 0:
+            return text[: match.start()], text[match.end() :]
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(match[0], 0)
     return text, ""

@@ -81,8 +81,10 @@ class PassRunner:
             pipeline = self.pipelines.setdefault(name, result.get("pipeline"))
             if result.get("outcome") == "compiled" and pipeline is None:
                 return [lit_text.without_locations(text) for text in texts]
-            made = [folder / f"output.{number}" for number in range(len(texts))]
-            return [lit_text.without_locations(path.read_text()) if path.exists() else None for path in made]
+            outputs = [folder / f"output.{number}" for number in range(len(texts))]
+            return [
+                lit_text.without_locations(path.read_text()) if path.exists() else None for path in outputs
+            ]
 
 
 Holds = Callable[[Sequence[str], str], bool]
@@ -174,8 +176,8 @@ def _reduced(text: str, wanted: frozenset[str], runner: PassRunner) -> str:
     size = len(lines)
 
     def first_like(texts: Sequence[str]) -> str | None:
-        found = map(_edit, runner.outputs(texts))
-        return next((text for text, edit in zip(texts, found, strict=True) if edit and edit <= wanted), None)
+        edits = map(_edit, runner.outputs(texts))
+        return next((text for text, edit in zip(texts, edits, strict=True) if edit and edit <= wanted), None)
 
     while time.monotonic() < deadline:
         left = [step for step in lit_text.steps(lines) if step.key not in tried]

@@ -86,8 +86,8 @@ def steps(lines: Sequence[str]) -> Iterator[Reduction]:
     for number, (before, after) in enumerate(itertools.pairwise(lines)):
         branch, label = _BRANCH.match(before), _LABEL.match(after)
         if branch and label and branch[1] == label[2]:
-            given, names = _VALUE.findall(branch[2] or ""), re.findall(r"(%[\w$.-]+): ", label[3] or "")
-            yield step("join", number, number + 1, renamed=tuple(zip(names, given, strict=False)))
+            arguments, names = _VALUE.findall(branch[2] or ""), re.findall(r"(%[\w$.-]+): ", label[3] or "")
+            yield step("join", number, number + 1, renamed=tuple(zip(names, arguments, strict=False)))
     operations = sorted(_operations(lines), reverse=True)
     uses: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
@@ -151,26 +151,26 @@ def applied(lines: Sequence[str], chosen: Iterable[Reduction]) -> list[str]:
             kept[step.start] = step.line
         arguments += [step.argument] * bool(step.argument)
         names.update(step.renamed)
-    found = (kept[number] for number in sorted(kept))
-    found = (_VALUE.sub(lambda value: names.get(value[0], value[0]), line) for line in found)
-    return [_with_parameters(line, lambda known: [*arguments, *known]) for line in found]
+    kept_lines = (kept[number] for number in sorted(kept))
+    kept_lines = (_VALUE.sub(lambda value: names.get(value[0], value[0]), line) for line in kept_lines)
+    return [_with_parameters(line, lambda parameters: [*arguments, *parameters]) for line in kept_lines]
 
 
 def _with_parameters(line: str, change: Callable[[list[str]], list[str]]) -> str:
     """The line of a function's signature with other parameters; any other line as it is."""
-    found = _SIGNATURE.match(line)
-    if not found:
+    signature = _SIGNATURE.match(line)
+    if not signature:
         return line
-    known = re.split(r", (?=%)", found[3]) if found[3] else []
-    return found[1] + ", ".join(change(known)) + found[4]
+    parameters = re.split(r", (?=%)", signature[3]) if signature[3] else []
+    return signature[1] + ", ".join(change(parameters)) + signature[4]
 
 
 def without_unused_parameters(text: str) -> str:
     """The function without those that its body does not name."""
 
-    def used(known: list[str]) -> list[str]:
-        names = [part.partition(":")[0] for part in known]
-        return [part for part, name in zip(known, names, strict=True) if len(_uses(name, text)) > 1]
+    def used(parameters: list[str]) -> list[str]:
+        names = [part.partition(":")[0] for part in parameters]
+        return [part for part, name in zip(parameters, names, strict=True) if len(_uses(name, text)) > 1]
 
     return "\n".join(_with_parameters(line, used) for line in text.splitlines()) + "\n"
 
@@ -198,17 +198,19 @@ def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
     pairs = alignment.matching(*(map(blank, lines) for lines in canonical))
-    found = [_label(raw)]
+    checks = [_label(raw)]
     i = j = 0
     last = 0
     for a, b in [*pairs, (len(canonical[0]), len(canonical[1]))]:
         if i < a or j < b:
             rows = [numbers[k] for k in range(max(j - before, 0), min(b + 1, len(numbers))) if numbers[k]]
-            rows = [row for row in rows if row > last and not _NOT_OPERATIONS.match(raw[row - 1])]
-            found += [f"CHECK{'-NEXT' if k else ''}: {pattern(raw[row - 1])}" for k, row in enumerate(rows)]
+            rows = [number for number in rows if number > last and not _NOT_OPERATIONS.match(raw[number - 1])]
+            checks += [
+                f"CHECK{'-NEXT' if k else ''}: {pattern(raw[number - 1])}" for k, number in enumerate(rows)
+            ]
             last = rows[-1] if rows else last
         i, j = a + 1, b + 1
-    return found
+    return checks
 
 
 def checks_of_all(head: str) -> list[str]:
@@ -220,7 +222,7 @@ def checks_of_all(head: str) -> list[str]:
 
 
 def _label(raw: Sequence[str]) -> str:
-    names = (found[2] for line in raw if (found := _SIGNATURE.match(line)))
+    names = (signature[2] for line in raw if (signature := _SIGNATURE.match(line)))
     return f"CHECK-LABEL: @{next(names, '')}("
 
 

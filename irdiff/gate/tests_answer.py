@@ -18,37 +18,37 @@ _CHANGED = frozenset({Verdict.CHANGED, Verdict.BROKEN, Verdict.FIXED, Verdict.AD
 _SAME = frozenset({Verdict.UNCHANGED, Verdict.IR_ONLY})
 
 
-def answer(run: Run, found: Sequence[TestCases]) -> TestsAnswer:
+def answer(run: Run, test_cases: Sequence[TestCases]) -> TestsAnswer:
     cases = {case.id: case for case in run.cases}
-    tests = [test for each in found for test in _of_target(run, each, cases)]
-    files = {file for each in found for side in each.recordings for file in side.uncollected}
+    tests = [test for each in test_cases for test in _of_target(run, each, cases)]
+    files = {file for each in test_cases for side in each.recordings for file in side.uncollected}
     return TestsAnswer(
         tests=tuple(tests),
-        collected=max((each.collected for each in found), default=0),
+        collected=max((each.collected for each in test_cases), default=0),
         cases=len(cases),
         changed_cases=sum(case.verdict in _CHANGED for case in cases.values()),
         uncollected=tuple(sorted(files)),
     )
 
 
-def _of_target(run: Run, found: TestCases, cases: Mapping[str, Case]) -> Iterator[TestAnswer]:
-    for identity, launch_ids in sorted(found.cases.items()):
-        base, head = (side.tests.get(identity) for side in found.recordings)
+def _of_target(run: Run, test_cases: TestCases, cases: Mapping[str, Case]) -> Iterator[TestAnswer]:
+    for identity, launch_ids in sorted(test_cases.cases.items()):
+        base, head = (side.tests.get(identity) for side in test_cases.recordings)
         either = head or base
         assert either is not None
-        launches = {launch_id: cases.get(f"{launch_id}@{found.target.name}") for launch_id in launch_ids}
+        launches = {launch_id: cases.get(f"{launch_id}@{test_cases.target.name}") for launch_id in launch_ids}
         compared = _ComparedTest(
             sides=Sides(base=base, head=head),
             cases=launches,
-            reads=tuple(_reads(base, head, {found.pairs[key]: case for key, case in launches.items()})),
+            reads=tuple(_reads(base, head, {test_cases.pairs[key]: case for key, case in launches.items()})),
         )
         reason, status = _changed(compared) if head else None, TestStatus.CHANGED
         if reason is None:
-            reason = next(_voids(run, found, compared), "")
+            reason = next(_voids(run, test_cases, compared), "")
             status = TestStatus.NOT_KNOWN if reason else TestStatus.UNCHANGED
         yield TestAnswer(
             name=either.name,
-            target=found.target.name,
+            target=test_cases.target.name,
             status=status,
             reason=reason,
             cases=compared.changed_cases,
@@ -102,7 +102,7 @@ def _changed(test: _ComparedTest) -> str | None:
     return None
 
 
-def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]:
+def _voids(run: Run, test_cases: TestCases, compared: _ComparedTest) -> Iterator[str]:
     yield from (f"{side} has no such test" for side, test in compared.sides.items() if test is None)
     for test in compared.sides:
         if test is not None:
@@ -119,15 +119,15 @@ def _voids(run: Run, found: TestCases, compared: _ComparedTest) -> Iterator[str]
     for stage, status in compared.reads:
         if status is not StageStatus.IDENTICAL:
             yield f"looks at {stage}, whose text is not the same on both sides"
-    if differing := _differing(found, compared.sides):
+    if differing := _differing(test_cases, compared.sides):
         yield f"it reads {differing}, which differs"
     if run.runtime:
         yield f"the runtime differs: {run.runtime[0].path}"
 
 
-def _differing(found: TestCases, tests: Sides[RecordedTest | None]) -> str | None:
+def _differing(test_cases: TestCases, tests: Sides[RecordedTest | None]) -> str | None:
     """A file that a test read and that is another on both sides; its own, if that is one."""
-    base, head = found.recordings
+    base, head = test_cases.recordings
     names = {name for test in tests if test for name in test.read}
     differing = sorted(name for name in names if base.files.get(name) != head.files.get(name))
     own = {test.name.partition("::")[0] for test in tests if test}

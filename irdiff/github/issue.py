@@ -50,7 +50,7 @@ def open_issues(client: Client) -> list[OpenIssue]:
     """Raises GithubError."""
     viewer = client.graphql(_VIEWER, {}, to="ask who the token is")["viewer"]["login"]
     issues = client.listed("/issues", {"state": "open", "labels": LABEL}, to="list issues")
-    return [issue for row in issues if (issue := _issue(row, viewer))]
+    return [issue for entry in issues if (issue := _issue(entry, viewer))]
 
 
 def _issue(answer: Mapping[str, Any], viewer: str) -> OpenIssue | None:

@@ -160,11 +160,14 @@ class _Gravest(NamedTuple):
 
 
 def _gravest(members: Sequence[_Member], noise: Mapping[str, Collection[str]]) -> _Gravest:
-    shown = [row for row in members if row[0].verdict is not Verdict.IR_ONLY] or members
-    said = {case.id: report_classes.with_noise(row.summary, noise.get(case.id, ())) for case, row in shown}
+    shown = [member for member in members if member[0].verdict is not Verdict.IR_ONLY] or members
+    said = {
+        case.id: report_classes.with_noise(described.summary, noise.get(case.id, ()))
+        for case, described in shown
+    }
     gravest = max(map(report_classes.gravity, said.values()))
-    as_grave = [row for row in shown if report_classes.gravity(said[row[0].id]) == gravest]
-    smallest = min(as_grave, key=lambda row: (row[1].size, row[0].id))
+    as_grave = [member for member in shown if report_classes.gravity(said[member[0].id]) == gravest]
+    smallest = min(as_grave, key=lambda member: (member[1].size, member[0].id))
     return _Gravest(said[smallest[0].id], smallest)
 
 

@@ -52,7 +52,8 @@ def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
     if not summarized:
         return ShortTitle(clauses=(group.title.partition(";")[0],), risky=0)
     edits = [
-        (case, tuple(row for row in summary.causes if not _is_effect(row))) for case, summary in summarized
+        (case, tuple(cause for cause in summary.causes if not _is_effect(cause)))
+        for case, summary in summarized
     ]
     risks = [
         (case, tuple(filter(_is_effect, summary.causes)))
@@ -61,7 +62,7 @@ def of(group: ChangeGroup, cases: Mapping[str, Case]) -> ShortTitle:
     ]
     subjects = {case.id: effects[0].subject for case, effects in risks if effects}
     shown = subjects.get(group.representative) or next(iter(subjects.values()), "")
-    risks = [row for row in risks if subjects.get(row[0].id) == shown]
+    risks = [member for member in risks if subjects.get(member[0].id) == shown]
     risk, clauses = _clauses(risks), _clauses(edits)
     is_in_some = group.severity == ReportClass.ROUNDING and len(risks) < len(summarized)
     ahead = 1 if is_in_some else 0

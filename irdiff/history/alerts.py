@@ -120,13 +120,13 @@ def _edits(new_steps: Iterable[Step]) -> dict[str, str]:
 def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterator[Slowdown]:
     for case, lines in series.timings.items():
         for line in lines:
-            found, point = _newest(line, last), line.points[last]
-            if found and point:
+            newest, point = _newest(line, last), line.points[last]
+            if newest and point:
                 yield Slowdown(
                     case_id=case,
                     gpu=line.gpu,
-                    share=found[0],
-                    allowed=found[1],
+                    share=newest[0],
+                    allowed=newest[1],
                     after_us=point.median_us,
                     edit=edits.get(case, ""),
                 )

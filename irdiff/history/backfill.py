@@ -144,7 +144,7 @@ class Backfill:
             return inventory.take(side, self.targets, self.options, self.config, report)
 
     def compare(self, sides: Sides[Side], folder: Path) -> Run:
-        asked = Comparison(
+        comparison = Comparison(
             sides=sides,
             targets=self.targets,
             options=self.options,
@@ -152,7 +152,7 @@ class Backfill:
             expanded_patterns={pattern: (pattern,) for pattern in self.options.cases},
         )
         with self.progress() as report:
-            return pipeline.compare(asked, self.config, folder, report)[0]
+            return pipeline.compare(comparison, self.config, folder, report)[0]
 
 
 def _file_name(point: Point) -> str:

@@ -95,11 +95,11 @@ class Database:
         """Calls `make` with the columns of each row as keyword arguments."""
         self.run(query, parameters)
         names = [column[0] for column in self._connection.description]
-        return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]
+        return [make(**dict(zip(names, values, strict=True))) for values in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """The first value of the first row, if any."""
-        return next((row[0] for row in self.rows(query, parameters)), None)
+        return next((values[0] for values in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:
         self._connection.execute(statement, list(parameters))
@@ -205,8 +205,8 @@ def _prepare(database: Database, path: Path) -> None:
 
 def _check(database: Database, path: Path) -> None:
     has_meta = database.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'meta'")
-    found = database.value("SELECT value FROM meta WHERE name = 'schema'") if has_meta else None
-    _check_schema(found, path)
+    schema = database.value("SELECT value FROM meta WHERE name = 'schema'") if has_meta else None
+    _check_schema(schema, path)
 
 
 def _check_schema(schema: object, path: Path) -> None:

@@ -110,7 +110,7 @@ def read(database: Database, series: str) -> SeriesLines:
     query = """SELECT version AS name, * EXCLUDE version FROM versions
         WHERE series = ? ORDER BY sort_key, version"""
     versions = tuple(database.records(Version, query, [series]))
-    places = {row.name: place for place, row in enumerate(versions)}
+    places = {version.name: place for place, version in enumerate(versions)}
     pairs = _pairs(database, series, places)
 
     def lines(table: str, value: str, keys: str) -> list[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ def read(database: Database, series: str) -> SeriesLines:
              WHERE series = ? GROUP BY ALL) GROUP BY ALL ORDER BY ALL""",  # noqa: S608 - names of this module
             [series],
         )
-        return [(*row[:-1], tuple(map(row[-1].get, places))) for row in rows]
+        return [(*line[:-1], tuple(map(line[-1].get, places))) for line in rows]
 
     facts: dict[str, dict[str, Values]] = defaultdict(dict)
     for case, fact, values in lines("facts", "value", "case_id, fact"):
@@ -131,7 +131,7 @@ def read(database: Database, series: str) -> SeriesLines:
     return SeriesLines(
         name=series,
         versions=versions,
-        cases={row.case_id: row for row in cases if row.case_id in measured},
+        cases={line.case_id: line for line in cases if line.case_id in measured},
         facts=dict(facts),
         outcomes=dict(lines("compilations", "outcome", "case_id")),
         costs_s=dict(lines("stage_costs", "sum(coalesce(cpu_s, wall_s))", "case_id")),
@@ -193,7 +193,7 @@ def _verdicts(database: Database, runs: Sequence[str]) -> dict[str, PairVerdict]
     verdicts: dict[str, PairVerdict] = {}
     for run in runs:
         rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
-        groups = {row.id: row for row in rows}
+        groups = {change_group.id: change_group for change_group in rows}
         query = "SELECT case_id, verdict, group_id, nondeterministic <> '' FROM verdicts WHERE run = ?"
         for case, verdict, group, is_unstable in database.rows(query, [run]):
             verdicts[case] = PairVerdict(verdict, groups.get(group or ""), is_unstable)

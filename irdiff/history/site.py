@@ -64,11 +64,11 @@ def write(database: Database, out: Path, assets: Path, render: Render | None) ->
     for number, (series, rows) in enumerate(zip(histories, content["series"], strict=True)):
         for place, name in enumerate(rows["workloads"]):
             _put(out, f"kernel-{number}-{place}", {"workload": name, **page_data.workload(series, name)})
-        for pair, row in zip(series.pairs, rows["pairs"], strict=True):
+        for pair, pair_entry in zip(series.pairs, rows["pairs"], strict=True):
             changes = page_data.pair_steps(series, pair, stepped[series.name])
             _put(out, f"pair-{number}-{pair.base}-{pair.head}", changes)
-            row["report"] = _report(out, pair, render)
-            reports += row["report"] is not None
+            pair_entry["report"] = _report(out, pair, render)
+            reports += pair_entry["report"] is not None
     _put(out, "overview", content)
     first = [out / "index.html", out / "data" / "overview.js", *(out / "assets").glob("*.*s")]
     return Written(

@@ -37,13 +37,13 @@ def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UN
     stages = []
     left = limit_bytes
     for name, status in in_stage_order(case.stages):
-        row: dict[str, Any] = {"stage": escape.clean(name), "status": status.value}
+        stage_entry: dict[str, Any] = {"stage": escape.clean(name), "status": status.value}
         if status is StageStatus.CHANGED:
             shown = _stage(folder, case, name, left * 6 // 10)
             left -= len(json.dumps(shown))
             shown["command"] = commands.diff(call, case.id, "--stage", name)
-            row.update(shown)
-        stages.append(row)
+            stage_entry.update(shown)
+        stages.append(stage_entry)
     return {"case": escape.clean(case.id), "stages": stages}
 
 
@@ -63,29 +63,29 @@ def of_members(
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, Any]:
     if name in WITHOUT_TEXT:
         return {"note": "machine code is disassembled on request"}
-    found = stage_diff.read(folder, case, name)
-    if isinstance(found, str):
-        return {"note": escape.clean(found)}
-    rows, left_out = _rows(found, limit_bytes)
+    diff = stage_diff.read(folder, case, name)
+    if isinstance(diff, str):
+        return {"note": escape.clean(diff)}
+    rows, left_out = _rows(diff, limit_bytes)
     shown: dict[str, Any] = {
-        "counts": [found.count(Kind.REMOVED), found.count(Kind.ADDED), found.count(Kind.RENAMED)],
+        "counts": [diff.count(Kind.REMOVED), diff.count(Kind.ADDED), diff.count(Kind.RENAMED)],
         "rows": rows,
-        "legend": _legend(found, rows),
+        "legend": _legend(diff, rows),
     }
     if left_out:
         shown["left_out"] = left_out
     if not rows:
-        shown["note"] = _NO_LINES if found.rows else "both texts are empty"
+        shown["note"] = _NO_LINES if diff.rows else "both texts are empty"
     return shown
 
 
-def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
+def _rows(diff: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
     """The rows near changes, telling ones first, and how many changes are left out.
 
     A row `["…", text]` says what is left out, or what follows.
     """
-    telling, others = found.telling_first(_CONTEXT)
-    kinds = found.changed()
+    telling, others = diff.telling_first(_CONTEXT)
+    kinds = diff.changed()
     rows: list[list[Any]] = []
     size = shown = 0
     for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):
@@ -93,16 +93,16 @@ def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
             rows.append(["…", title])
         for before, hunk in itertools.pairwise([range(0), *hunks]):
             if hunk.start > before.stop:
-                rows.append(["…", found.left_out(range(before.stop, hunk.start))])
+                rows.append(["…", diff.left_out(range(before.stop, hunk.start))])
             for index in hunk:
-                row = _row(found.line(index))
-                size += len(json.dumps(row))
+                line = _row(diff.line(index))
+                size += len(json.dumps(line))
                 if size > limit_bytes:
-                    return rows, sum(row.kind in kinds for row in found.rows) - shown
-                rows.append(row)
-                shown += found.rows[index].kind in kinds
-        if hunks and hunks[-1].stop < len(found.rows):
-            rows.append(["…", found.left_out(range(hunks[-1].stop, len(found.rows)))])
+                    return rows, sum(line.kind in kinds for line in diff.rows) - shown
+                rows.append(line)
+                shown += diff.rows[index].kind in kinds
+        if hunks and hunks[-1].stop < len(diff.rows):
+            rows.append(["…", diff.left_out(range(hunks[-1].stop, len(diff.rows)))])
     return rows, 0
 
 
@@ -110,15 +110,15 @@ def _row(line: DiffLine) -> list[Any]:
     """`[kind, base number, head number, canonical, marks, raw]`; an empty end is dropped."""
     marks = [position for mark in line.marks for position in mark]
     raw = "" if line.raw == line.text else line.raw
-    row: list[Any] = [line.kind.value, line.base_number, line.head_number, line.text]
+    cells: list[Any] = [line.kind.value, line.base_number, line.head_number, line.text]
     if marks or raw:
-        row.append(marks)
+        cells.append(marks)
     if raw:
-        row.append(raw)
-    return row
+        cells.append(raw)
+    return cells
 
 
-def _legend(found: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
+def _legend(diff: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
     text = "\n".join(legend_row[3] for legend_row in rows if legend_row[0] != "…")
-    used = [(short, full) for short, full in found.legend if re.search(rf"{re.escape(short)}(?!\d)", text)]
+    used = [(short, full) for short, full in diff.legend if re.search(rf"{re.escape(short)}(?!\d)", text)]
     return [[short, full[:_MAX_LEGEND_CHARACTERS]] for short, full in used[:_MAX_LEGEND]]

@@ -69,15 +69,15 @@ def of_job(page: str | None, time_label: str | None = None) -> Shown:
     return Shown(call=_ARTIFACT, fetch=shlex.join(words), next_step=next_step)
 
 
-def news(run: Run, known: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
+def news(run: Run, baseline: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
     """Without `known` cases and so many groups, which the run `since` has."""
-    counts = Counter(case.verdict for case in known)
+    counts = Counter(case.verdict for case in baseline)
     ended = [
         f"{counts[verdict]} {verdict}" for verdict in (Verdict.BROKEN, Verdict.FAILING) if counts[verdict]
     ]
-    blind = sum(map(cases.not_compared, known))
+    blind = sum(map(cases.not_compared, baseline))
     parts = [*ended, *([f"{blind} not compared"] if blind else [])]
     parts += [f"all of {counted(groups, 'group')}"] if groups else []
     among = f", among them {', '.join(parts)}" if parts else ""
-    hidden = f"Not shown: {counted(len(known), 'known case')}{among}"
+    hidden = f"Not shown: {counted(len(baseline), 'known case')}{among}"
     return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

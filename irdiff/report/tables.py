@@ -45,16 +45,16 @@ def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int 
     if width is None or fits(columns, rows, width):
         widths = _widths(columns, rows)
         named = [heading] if any(heading) else []
-        yield from (_beside(columns, row, widths) for row in (*named, *rows))
+        yield from (_beside(columns, cells, widths) for cells in (*named, *rows))
         return
-    for row in rows:
-        yield row[0]
-        yield from _below(columns, row, width)
+    for cells in rows:
+        yield cells[0]
+        yield from _below(columns, cells, width)
 
 
-def _beside(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) -> Text:
+def _beside(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
     parts: list[Text | str] = []
-    for column, cell, width in zip(columns, row, widths, strict=True):
+    for column, cell, width in zip(columns, cells, widths, strict=True):
         blank = " " * (width - cell.cell_len)
         parts += (blank, cell, _GAP) if column.right else (cell, blank, _GAP)
     line = Text.assemble(*parts)
@@ -62,10 +62,10 @@ def _beside(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int
     return line
 
 
-def _below(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:
+def _below(columns: Sequence[Column], cells: Sequence[Text], width: int) -> Iterator[Text]:
     """The other cells with their column's name, as many on a line as fit."""
     line = Text(_INDENT)
-    for column, cell in list(zip(columns, row, strict=True))[1:]:
+    for column, cell in list(zip(columns, cells, strict=True))[1:]:
         if not cell.plain.strip():
             continue
         part = Text.assemble((f"{column.name} " if column.name else "", "dim"), cell)

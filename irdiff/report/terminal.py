@@ -230,8 +230,8 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
     for name, radius, _ in shown.radius:
-        rows = [(stage, row) for stage, row in in_stage_order(radius.stages) if row.compared]
-        stages = "  ".join(f"{stage} {row.changed}/{row.compared}" for stage, row in rows)
+        rows = [(stage, counts) for stage, counts in in_stage_order(radius.stages) if counts.compared]
+        stages = "  ".join(f"{stage} {counts.changed}/{counts.compared}" for stage, counts in rows)
         share = f"{radius.changed}/{radius.compared}"
         yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line(stages, _DIM)]
 

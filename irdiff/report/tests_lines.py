@@ -36,11 +36,11 @@ def changed(answer: TestsAnswer) -> list[TestAnswer]:
 
 def _reasons(answer: TestsAnswer) -> Counter[str]:
     """Counts tests by their first reason on any target."""
-    known = {*answer.names(TestStatus.CHANGED), *answer.names(TestStatus.UNCHANGED)}
+    decided = {*answer.names(TestStatus.CHANGED), *answer.names(TestStatus.UNCHANGED)}
     first = {
         test.name: test.reason.partition(":")[0]
         for test in reversed(answer.tests)
-        if test.status is TestStatus.NOT_KNOWN and test.name not in known
+        if test.status is TestStatus.NOT_KNOWN and test.name not in decided
     }
     return Counter(first.values())
 

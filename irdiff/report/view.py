@@ -196,7 +196,7 @@ def _sentences(run: Run, timed: Sequence[TimingRow]) -> Iterator[str]:
     if run.tests:
         yield from tests_lines.sentences(run.tests)
     yield separating_option.sentence(run, timed)
-    yield expected_times.headline(run, {row.case_id for row in timed})
+    yield expected_times.headline(run, {timing.case_id for timing in timed})
 
 
 def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tuple[StatisticRow, ...]:

@@ -29,10 +29,10 @@ class News:
 
 
 def news(run: Run, earlier: Run) -> News:
-    known = _known(run, earlier)
-    if not known:
+    baseline = _known(run, earlier)
+    if not baseline:
         return News(run=run, known=(), groups=0)
-    cases = tuple(case for case in run.cases if case.id not in known)
+    cases = tuple(case for case in run.cases if case.id not in baseline)
     of_id = {case.id: case for case in cases}
     groups = tuple(left for group in run.groups if (left := _left(group, of_id)))
     names = {case.target for case in cases}
@@ -40,7 +40,7 @@ def news(run: Run, earlier: Run) -> News:
     summary = radius.summarize(cases, targets)
     return News(
         run=replace(run, cases=cases, groups=groups, targets=targets, summary=summary),
-        known=tuple(case for case in run.cases if case.id in known),
+        known=tuple(case for case in run.cases if case.id in baseline),
         groups=len(run.groups) - len(groups),
     )
 

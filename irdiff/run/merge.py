@@ -131,7 +131,7 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
     """What differs between hosts is kept side by side: it may explain a difference."""
     names = sorted({name for run in runs for name in run.environment})
     values = {name: sorted({run.environment.get(name, "unset") for run in runs}) for name in names}
-    return {name: " | ".join(found) for name, found in values.items()}
+    return {name: " | ".join(values_of_name) for name, values_of_name in values.items()}
 
 
 def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup, ...]:

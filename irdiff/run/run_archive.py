@@ -125,13 +125,13 @@ class _Writer:
             name = name[2:]
         if re.match(r"[/\\]|.{0,2}:", name) or ".." in re.split(r"[/\\]", name) or "\0" in name:
             raise self.refuse(f"a member is called {name[:80]!a}")
-        found = _PART.fullmatch(name)
-        if not found:
+        match = _PART.fullmatch(name)
+        if not match:
             return None
-        if self.prefix is not None and self.prefix != (found[1] or ""):
+        if self.prefix is not None and self.prefix != (match[1] or ""):
             raise self.refuse("it holds more than one run")
-        self.prefix = found[1] or ""
-        return self.folder.joinpath(*found[2].split("/"))
+        self.prefix = match[1] or ""
+        return self.folder.joinpath(*match[2].split("/"))
 
     def write(self, destination: Path, source: _Readable) -> None:
         destination.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("edited sources", len(_sources(run)), MAX_EDITED),
         ("edited lines", sum(len(source.lines) for source in _sources(run)), MAX_EDITED),
         ("files of the runtime", len(run.runtime), MAX_EDITED),
-        ("lines of the runtime's diff", sum(len(row.diff) for row in run.runtime), MAX_EDITED),
+        ("lines of the runtime's diff", sum(len(edit.diff) for edit in run.runtime), MAX_EDITED),
         ("hunks", sum(len(source.hunks) for source in _sources(run)), MAX_EDITED),
     )
     for what, count, limit in bounds:
@@ -132,7 +132,9 @@ def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
     claims = {
         "is of a target that the run does not have": bool(case.id) and case.target in targets,
         "names a launch that the run does not have": all(key in run.launches for key in digests if key),
-        "names an artifact by something that is not a digest": all(_is_whole(*row) for row in artifacts),
+        "names an artifact by something that is not a digest": all(
+            _is_whole(*artifact) for artifact in artifacts
+        ),
         "has an edit that is not a digest": case.edit is None or bool(DIGEST.fullmatch(case.edit)),
         "is called unchanged and has a changed stage": not (case.verdict is Verdict.UNCHANGED and changed),
         "is called ir-only and has no changed stage": case.verdict is not Verdict.IR_ONLY or changed,

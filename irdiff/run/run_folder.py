@@ -137,8 +137,8 @@ def _read(document: dict[str, Any], path: Path) -> Run:
 
     rows = {name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)}
     run: Run = read(_run, "", document | {name: _LONG[name]() for name in rows}, _MAX_HEAD_VALUES)
-    launches = {key: read(_launch, "launches", row) for key, row in rows["launches"].items()}
-    cases = tuple(read(_case, f"cases.{number}", row) for number, row in enumerate(rows["cases"]))
+    launches = {key: read(_launch, "launches", record) for key, record in rows["launches"].items()}
+    cases = tuple(read(_case, f"cases.{number}", record) for number, record in enumerate(rows["cases"]))
     return replace(run, launches=launches, cases=cases)
 
 
@@ -161,14 +161,14 @@ def unpacked(packed: bytes, limit_bytes: int, what: str) -> bytes:
     """What zstd packed. Raises RunFolderError where it is damaged, cut off, or longer than a limit."""
     # in parts: a header may promise any size, and a block say in four bytes that a byte repeats 128 KiB long
     codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
-    found = bytearray()
+    content = bytearray()
     try:
         for start in range(0, len(packed), _CHUNK_BYTES):
-            found += codec.decompress(packed[start : start + _CHUNK_BYTES])
-            if len(found) > limit_bytes:
+            content += codec.decompress(packed[start : start + _CHUNK_BYTES])
+            if len(content) > limit_bytes:
                 raise RunFolderError(f"{what} unpacks to more than {limit_bytes} bytes")
             if codec.eof:
-                return bytes(found)
+                return bytes(content)
     except (zstandard.ZstdError, MemoryError) as error:
         raise RunFolderError(f"{what} is damaged: {error}") from error
     raise RunFolderError(f"{what} is cut off")

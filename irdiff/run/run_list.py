@@ -52,8 +52,8 @@ _outline = TypeAdapter(Outline)
 
 def listed(runs: Path) -> list[ListedRun]:
     """The runs of the folder, the newest first."""
-    found = [_listed(path) for path in runs.glob("*/run.json")]
-    return sorted(found, key=lambda row: (row.written, row.name), reverse=True)
+    listed_runs = [_listed(path) for path in runs.glob("*/run.json")]
+    return sorted(listed_runs, key=lambda run: (run.written, run.name), reverse=True)
 
 
 def _listed(path: Path) -> ListedRun:
@@ -66,10 +66,10 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in folder.rglob("*") if not path.is_symlink() and path.is_file())
 
 
-def outline(row: ListedRun) -> Outline | str:
+def outline(run: ListedRun) -> Outline | str:
     """What the run says of itself, or why it cannot be read, in a sentence."""
     try:
-        content = run_folder.read_file(row.path, ("run.json",), run_folder.MAX_RUN_JSON_BYTES)
+        content = run_folder.read_file(run.path, ("run.json",), run_folder.MAX_RUN_JSON_BYTES)
         return _outline.validate_json(content)
     except RunFolderError as error:
         return error.what
@@ -84,13 +84,13 @@ def find(text: str, runs: Path) -> Path:
     if text and Path(text).exists():
         return Path(text)
     names = sorted(path.parent.name for path in runs.glob("*/run.json"))
-    found = [name for name in names if text and name.startswith(text)]
-    if text in names or len(found) == 1:
-        return runs / (text if text in names else found[0])
-    if found:
-        shown = "\n    ".join([*found[-_SHOWN:], *(["…"] if len(found) > _SHOWN else [])])
+    matching = [name for name in names if text and name.startswith(text)]
+    if text in names or len(matching) == 1:
+        return runs / (text if text in names else matching[0])
+    if matching:
+        shown = "\n    ".join([*matching[-_SHOWN:], *(["…"] if len(matching) > _SHOWN else [])])
         raise RunFolderError(
-            f"{len(found)} runs begin with {text[:200]!a}:\n    {shown}", hint="write more of one of them"
+            f"{len(matching)} runs begin with {text[:200]!a}:\n    {shown}", hint="write more of one of them"
         )
     raise _unknown(text, names)
 
@@ -139,7 +139,9 @@ def call_of(path: Path, runs: Path) -> str:
     a relative one.
     """
     if path.is_dir() and path.parent.resolve() == runs.resolve() and path.name != LAST:
-        others = [row.parent.name for row in runs.glob("*/run.json") if row.parent.name != path.name]
+        others = [
+            run_file.parent.name for run_file in runs.glob("*/run.json") if run_file.parent.name != path.name
+        ]
         return _beginning(path.name, others)
     here = Path.cwd().resolve()
     whole = path.resolve()

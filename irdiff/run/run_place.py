@@ -98,9 +98,9 @@ def stranger_in(folder: Path) -> str | None:
             return "it has no run.json and artifacts of irdiff's"
         for path, status in _walk(folder):
             name = path.relative_to(folder).as_posix()
-            known = _FOLDERS if stat.S_ISDIR(status.st_mode) else _FILES
+            expected = _FOLDERS if stat.S_ISDIR(status.st_mode) else _FILES
             plain = stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
-            if not plain or not known.fullmatch(name):
+            if not plain or not expected.fullmatch(name):
                 return f"it holds {name[:200]!a}"
     except OSError as error:
         return f"it cannot be read: {error.strerror or error}"

@@ -224,12 +224,12 @@ class Store:
 
     def remove_damaged(self) -> list[str]:
         """Reads everything, and removes what does not match its name or digest; returns the names."""
-        found = []
+        damaged = []
         for path, _ in self._files():
             folder, *digest = path.relative_to(self.root).parts
             if folder == "blobs" and ".part-" not in path.name and self.get("".join(digest)) is None:
-                found.append("/".join((folder, *digest)))
-        return found + self._records.remove_damaged()
+                damaged.append("/".join((folder, *digest)))
+        return damaged + self._records.remove_damaged()
 
     def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
         """Removes what was unused longest until the store fits, and all that was unused for an age; returns
@@ -238,18 +238,18 @@ class Store:
         A record whose blobs are gone counts as absent, so any blob may go at any time.
         """
         for folder in (self.root / "tmp").glob("*"):
-            found = _SCRATCH.fullmatch(folder.name)
-            if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
+            match = _SCRATCH.fullmatch(folder.name)
+            if match and not folder.is_symlink() and not Path("/proc", match[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
         of_records = self._records.usage()[1]
         self._records.remove_left()
         # workers do not mark assembled files as used, but the file system notes their last access once a day
-        blobs = [(max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files()]
+        blobs = [(max(blob.st_mtime, blob.st_atime), blob.st_size, path) for path, blob in self._files()]
         size_bytes = sum(size for _, size, _ in blobs) + self._records.usage()[1]
         excess = 0 if max_size_bytes is None else size_bytes - max_size_bytes
         oldest = 0.0 if max_age_s is None else time.time() - max_age_s
         used_until = -1.0
-        for used, size in sorted([row[:2] for row in blobs] + self._records.by_use()):
+        for used, size in sorted([blob[:2] for blob in blobs] + self._records.by_use()):
             if excess <= 0 and used >= oldest:
                 break
             used_until = used

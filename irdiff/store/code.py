@@ -53,8 +53,8 @@ def imported(text: str) -> Iterator[str]:
 
     But for `irdiff/__init__.py`: a module names irdiff's version, or nothing of it.
     """
-    for found in _IMPORT.finditer(text):
-        parent, words, whole = found.groups()
+    for match in _IMPORT.finditer(text):
+        parent, words, whole = match.groups()
         names = (
             [f"{parent}.{word}" for word in _WORD.findall(re.sub("#.*", "", words))] if parent else [whole]
         )

@@ -110,17 +110,17 @@ class Records:
 
     def remove_damaged(self) -> list[str]:
         """Looks at the whole file and each record; the names of what was damaged."""
-        known = len(self.damaged)
+        before = len(self.damaged)
         if any(text != "ok" for (text,) in self._found("PRAGMA integrity_check")):
             with self._lock:
                 self._leave()
-        found = self.damaged[known:]
+        newly_damaged = self.damaged[before:]
         for kind, key in self._found("SELECT kind, key FROM records"):
             rows = self._found("SELECT value, digest FROM records WHERE kind = ? AND key = ?", (kind, key))
             if rows and not _is_whole(kind, key, *rows[0]):
                 self.remove([(kind, key)])
-                found.append(f"{kind} {key}")
-        return found
+                newly_damaged.append(f"{kind} {key}")
+        return newly_damaged
 
     def close(self) -> None:
         with self._lock:
@@ -202,8 +202,8 @@ class Records:
 
     def _files(self) -> Iterator[tuple[int, Path]]:
         for path in self._folder.glob("records-*"):
-            if found := _NAME.fullmatch(path.name):
-                yield int(found[1]), path
+            if match := _NAME.fullmatch(path.name):
+                yield int(match[1]), path
 
 
 def _opened(path: Path) -> sqlite3.Connection:

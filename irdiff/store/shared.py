@@ -102,8 +102,8 @@ class SharedStore:
                 {digest for part, digest in rows if wanted is None or part in wanted} for rows in listed
             ]
             every = sorted(set().union(*of_each))
-            found = dict(in_parallel(self._taken, every, _THREADS, "fetch", report))
-            names = (set().union(*(found[digest] for digest in digests)) for digests in of_each)
+            results = dict(in_parallel(self._taken, every, _THREADS, "fetch", report))
+            names = (set().union(*(results[digest] for digest in digests)) for digests in of_each)
             self._there = set.intersection(*names)
         self._store.used = set()
 
@@ -111,15 +111,15 @@ class SharedStore:
         """Leaves what the run used and is not there yet; who may only read keeps it for `push_kept`."""
         names = sorted((self._store.used or set()) - self._there)
         self._store.used = None
-        row = {"toolchains": self._toolchains, "part": self._part, "names": names}
-        if names and not (self._writes and not self.trouble and self._leave(row, report)):
-            self._store.put_record(_UNSENT, key_of(row), row)
+        record = {"toolchains": self._toolchains, "part": self._part, "names": names}
+        if names and not (self._writes and not self.trouble and self._leave(record, report)):
+            self._store.put_record(_UNSENT, key_of(record), record)
 
     def push_kept(self, report: Report) -> None:
         """Leaves what earlier runs did not."""
         for key in self._store.keys(_UNSENT):
-            row = self._store.get_record(_UNSENT, key)
-            if row is not None and self._leave(row, report):
+            record = self._store.get_record(_UNSENT, key)
+            if record is not None and self._leave(record, report):
                 self._store.remove_record(_UNSENT, key)
 
     def notes(self) -> Iterator[str]:
@@ -151,13 +151,13 @@ class SharedStore:
         """What follows `of/TOOLCHAIN/` in the names."""
         prefix = f"of/{toolchain}/"
         pages = self._asked(lambda: list(self._obstore.list(self._bucket, prefix=prefix)))
-        return sorted(row["path"].removeprefix(prefix) for rows in pages for row in rows)
+        return sorted(entry["path"].removeprefix(prefix) for rows in pages for entry in rows)
 
     def _taken(self, digest: str) -> tuple[str, set[Name]]:
         """What a bundle holds; it is here now."""
-        known = self._store.get_record(PULLED, digest)
-        if known is not None:
-            return digest, {(kind, key) for kind, key in known}
+        pulled = self._store.get_record(PULLED, digest)
+        if pulled is not None:
+            return digest, {(kind, key) for kind, key in pulled}
         content = self._get(f"bundles/{digest}")
         if content is None:
             return digest, set()  # removed since it was listed
@@ -180,9 +180,9 @@ class SharedStore:
 
     # writing
 
-    def _leave(self, row: Mapping[str, Any], report: Report) -> bool:
+    def _leave(self, record: Mapping[str, Any], report: Report) -> bool:
         """Whether all of it is there now."""
-        names = [(kind, key) for kind, key in row["names"]]
+        names = [(kind, key) for kind, key in record["names"]]
         with self._going_on():
             done = 0
             for records, blobs in self._bundled(names):
@@ -190,14 +190,14 @@ class SharedStore:
                 digest = sha256(content)
                 self._put(f"bundles/{digest}", content)
                 # only now, so that each name leads to a bundle that is there
-                for toolchain in row["toolchains"]:
-                    self._put(f"of/{toolchain}/{row['part']}/{digest}", b"")
+                for toolchain in record["toolchains"]:
+                    self._put(f"of/{toolchain}/{record['part']}/{digest}", b"")
                 self._store.put_record(PULLED, digest, _names_of(records, blobs))
                 self.traffic.sent_bundles += 1
                 self.traffic.sent_bytes += len(content)
                 done += len(records) + len(blobs)
                 report(Progress(phase="share", done=done, total=len(names), detail=""))
-            for toolchain in row["toolchains"]:
+            for toolchain in record["toolchains"]:
                 self._put(f"of/{toolchain}.txt", "\n".join(self._listed(toolchain)).encode())
             return True
         return False
