@@ -28,7 +28,7 @@ class Backend(Protocol):
     STAGES: tuple[str, ...]
     """Those that get a status, in the order they are made."""
     IRS: Mapping[str, Ir]
-    """What reads its own stages' texts, those below LLVM IR."""
+    """The readers of its own stages' texts, those below LLVM IR."""
     BINARY: BinaryKind | None
     """The binary that a driver loads."""
     STATISTICS: tuple[Statistic, ...]
@@ -64,13 +64,13 @@ class Backend(Protocol):
         """The entry point of a kernel. Raises EntryError."""
 
     def assembly_facts(self, text: str) -> dict[str, Fact]:
-        """What the assembly states of the binary that is made of it."""
+        """Facts about the binary that its assembly states."""
 
     def overused_registers(self, assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
         """Headers that reserve fewer registers than the code names: what is wrong, and the lines."""
 
     def log_facts(self, log: str) -> dict[str, Fact]:
-        """What the log of its assembler says."""
+        """Facts in the log of its assembler."""
 
     def occupancy(
         self, kernel: Mapping[str, int], limits: Mapping[str, int], warps: int, warp_size: int
@@ -101,5 +101,5 @@ ASSEMBLERS: Mapping[str, AssemblerProgram] = {each.NAME: each for each in _ALL i
 
 
 def assembler_of(name: str) -> AssemblerProgram | None:
-    """What assembles for a backend; None where LLVM does, or where nothing is known of it."""
+    """The assembler of a backend; None if LLVM assembles, or if no assembler is known."""
     return next((each for each in ASSEMBLERS.values() if name == each.BACKEND), None)

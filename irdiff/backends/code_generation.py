@@ -12,7 +12,7 @@ from irdiff.model import Launch, Target
 
 @dataclass(frozen=True, kw_only=True)
 class LlvmCall:
-    """What LLVM is asked for: all that its result depends on, apart from the text."""
+    """A request to LLVM: everything that its result depends on, apart from the text."""
 
     backend: str
     """Name of the backend that the code is for."""
@@ -27,7 +27,7 @@ class LlvmCall:
     isa_feature: str = ""
     """How the feature of LLVM's begins that says this."""
     header: tuple[str, str] | None = None
-    """What Triton writes over version and processor in the header of the assembly."""
+    """The replacement that Triton writes over version and processor in the header of the assembly."""
 
 
 class Lowered(NamedTuple):
@@ -47,7 +47,7 @@ class AssemblerProgram(Protocol):
     VERSION: re.Pattern[str]
     """The version, in what it prints for `--version`."""
     ERROR: re.Pattern[str]
-    """What it says of a text that it refuses."""
+    """Its message about a text that it refuses."""
     UNKNOWN_PROCESSOR: str
     """Words that it prints for a processor which it does not know."""
     NEWER_THAN_ALL: str
@@ -65,14 +65,14 @@ class AssemblerProgram(Protocol):
 
 
 class CodeGeneration(Protocol):
-    """What a backend says of the tools below Triton. LLVM's own assembler and linker are the same for all."""
+    """The tools of a backend below Triton. LLVM's own assembler and linker are the same for all."""
 
     LLVM_NAME: str
     """Its name in the list of LLVM's targets."""
     ASSEMBLER: AssemblerProgram | None
     """None where LLVM assembles and links."""
     PROBE: LlvmCall
-    """What a text is compiled with, to see whether an LLVM reads it."""
+    """The options that test whether an LLVM reads a text."""
     ISAS: Sequence[int]
     """Versions of its assembly that an LLVM may write, the newest first; empty where there is one."""
     SWITCHES: tuple[str, ...]

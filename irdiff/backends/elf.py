@@ -32,9 +32,9 @@ _SHOWN = (1, 2)
 EXECUTED = 4
 """Of a section's flags: it holds instructions."""
 KERNEL = "KERNEL"
-"""What the name of a file's one kernel becomes."""
+"""Stands for the name of a file's one kernel."""
 LOCAL = "LOCAL"
-"""What the name of a symbol becomes that nothing outside of the file can ask for."""
+"""Stands for the name of a symbol that nothing outside of the file can ask for."""
 
 _MAX_SHARED = 2
 

@@ -35,7 +35,7 @@ Reading = Mapping[str, str]
 
 
 def parse_readings(text: str) -> list[Reading]:
-    """What `READINGS` prints."""
+    """The values that `READINGS` asks for."""
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
     return [dict(zip(FIELDS, row, strict=True)) for row in rows if len(row) == len(FIELDS)]
 

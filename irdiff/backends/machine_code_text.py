@@ -25,7 +25,7 @@ def programs(packages: Iterable[str]) -> list[Path]:
 
 
 def disassembled(program: Path, content: bytes, *options: str) -> str:
-    """What nvdisasm prints. Raises CommandFailed, TimeoutExpired, OSError."""
+    """Output of nvdisasm. Raises CommandFailed, TimeoutExpired, OSError."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(content)
         file.flush()

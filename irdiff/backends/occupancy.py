@@ -14,7 +14,7 @@ from irdiff.model import Fact, Target
 
 
 def facts(facts: Mapping[str, Fact], target: Target) -> dict[str, Fact]:
-    """What one side's resources allow; empty where they or the target's limits are not known.
+    """The occupancy of one side; empty if its resources or the target's limits are not known.
 
     0 blocks where the launch is refused. `occupancy_limit` names the resource that runs out first.
     """

@@ -41,7 +41,7 @@ INPUT: Mapping[str, str] = {
     **{kind.status: kind.assembly for kind in _KINDS},
     **dict.fromkeys(ASSEMBLIES, Stage.LLIR),
 }
-"""What a stage is made of."""
+"""The stage before each stage."""
 COMPONENTS: Mapping[str, Component] = {
     Stage.TTIR: Component.TTIR_PASSES,
     Stage.GLIR: Component.TTIR_PASSES,

@@ -23,14 +23,14 @@ class Direction(StrEnum):
 
 
 class Resource(IntEnum):
-    """What a statistic is about, in the order of every report."""
+    """The subjects of statistics, in the order of every report."""
 
     SPILLS = 0
     STACK = 1
     OCCUPANCY = 2
     BLOCKS = 3
     WORK = 4
-    """What the launch executes."""
+    """Counted work of a launch."""
     SHARED_MEMORY = 5
     REGISTERS = 6
     TENSOR_MEMORY = 7

@@ -82,7 +82,7 @@ def _key(ir: Ir, line: EditLine) -> str:
 
 
 def _parameters(mine: ParsedLine, other: ParsedLine, mark: str) -> str:
-    """What kind of parameter differs between two operations of the same form."""
+    """The kind of parameter that differs between two operations of the same form."""
     if mine.layouts != other.layouts:
         only = sorted(mine.layouts - other.layouts - {"ttg.slice"})
         return "layout " + (" ".join(f"#{kind}" for kind in only) or "(fewer kinds)")

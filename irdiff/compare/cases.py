@@ -42,8 +42,6 @@ _QUOTED = re.compile(r".*(?<=\s)\^(?:\s|$)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class CodeComparison:
-    """What the comparison of both sides of a case says."""
-
     verdict: Verdict
     begins: str | None
     """The first changed stage, or the one in which a side failed."""
@@ -59,7 +57,7 @@ _NO_FAILURES: Sides[Failure | None] = Sides(base=None, head=None)
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a case shows of its compilations."""
+    """The artifacts, metadata and compile times of both compilations of a case."""
 
     artifacts: Sides[Mapping[str, Artifact]]
     metadata: Sides[Mapping[str, object]]
@@ -146,7 +144,6 @@ def unseen(pair: Pair) -> tuple[Finding, ...]:
 
 
 def _launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
-    """The artifact of the stage `launch`."""
     return {Stage.LAUNCH: side.launched} if isinstance(side, Launch) else {}
 
 
@@ -200,7 +197,7 @@ def not_compared(case: ComparedCase) -> bool:
 
 
 def unseen_launch(case: ComparedCase) -> str:
-    """What irdiff cannot read of its launch, as a clause; empty where it reads all."""
+    """The part of its launch that irdiff cannot read, as a clause; empty if it reads all."""
     clauses = [finding.detail for finding in case.findings if finding.kind is FindingKind.LAUNCH_NOT_COMPARED]
     return ", and ".join(clauses)
 
@@ -259,7 +256,7 @@ def reason(failure: Failure) -> str:
 
 class _Quoted(NamedTuple):
     behind: str
-    """What stands behind the mark; in the end why the side failed."""
+    """The text behind the mark: finally the reason why the side failed."""
     marked: str
     """The line above the mark."""
     place: str

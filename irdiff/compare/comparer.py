@@ -56,7 +56,6 @@ class ComparedPair(NamedTuple):
 
 
 def compare(compilations: Stream[Compilation], comparer: CaseComparer) -> Stream[ComparedPair]:
-    """Compares the code of all cases."""
     return compilations.then(
         lambda compilation: ComparedPair(compilation.pair, comparer.compare(compilation))
     )
@@ -87,7 +86,6 @@ class CaseComparer:
         return cases.compared(pair, kept.found, cases.made(pair, outcomes, kept.found.verdict), kept.edit)
 
     def _wanted(self, outcomes: Sides[Outcome | None]) -> Sides[Outcome | None]:
-        """With the stages that the user wants to see."""
         base, head = outcomes
         names = self.options.stages
         if not names or not isinstance(base, Compiled) or not isinstance(head, Compiled):
@@ -151,7 +149,7 @@ class CaseComparer:
     # the launch
 
     def _differing_launcher_args(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
-        """What the launcher receives and that differs: names of metadata, `packed`, `symbol`."""
+        """Names of arguments of the launcher that differ: metadata, `packed`, `symbol`."""
         ours, theirs = both
         runtimes = self.sides.map(lambda side: side.toolchain.runtime)
         return (

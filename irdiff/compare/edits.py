@@ -62,7 +62,6 @@ class Edit:
 
     @property
     def ir(self) -> Ir:
-        """What parses its lines."""
         return ir_of(self.stage)
 
 
@@ -74,7 +73,7 @@ class _SideLines:
 
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
-    """The edit that turns the canonical lines of base into those of head."""
+    """The lines to remove and to add, to turn base's canonical lines into head's."""
     ir = ir_of(stage)
     sides = Sides(
         base=_SideLines(sign="-", lines=base, depths=ir.depths(base)),

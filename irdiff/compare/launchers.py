@@ -53,7 +53,7 @@ _UNWRITTEN: Mapping[str, object] = {
     "launch_cooperative_grid": False, "launch_pdl": False,
     "instrumentation_mode": "",  # the launcher of 3.8 and later passes more arguments for some modes
 }
-"""What the launcher of a release that does not write the entry passes: it has the value built in."""
+"""The value that a launcher passes if its release does not write the entry: it is built in."""
 # fmt: on
 
 

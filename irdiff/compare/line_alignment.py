@@ -52,7 +52,7 @@ class DiffRow:
 class Aligned:
     rows: tuple[DiffRow, ...]
     names: Mapping[str, str]
-    """What head calls a value of base, for the values that both have."""
+    """Head's name of each value of base that both have."""
 
 
 def align(stage: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
@@ -286,7 +286,7 @@ class _Renaming:
         return Kind.REMOVED
 
     def bind_definitions(self, base: int, head: int) -> None:
-        """What a line defines became what the line defines that it became."""
+        """Notes that the values which a line of base defines became those of its line of head."""
         ours, theirs = self._left.defined_at(base), self._right.defined_at(head)
         if len(ours) == len(theirs):
             for name, other in zip(ours, theirs, strict=True):

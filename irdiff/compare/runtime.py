@@ -22,7 +22,7 @@ _SHOWN = 4
 
 
 def edits(runtimes: Sides[Runtime], backends: Collection[str]) -> tuple[RuntimeEdit, ...]:
-    """What differs. backends: of the targets that anything is launched for."""
+    """Differing files of the runtime. backends: those of the targets that anything is launched for."""
     names = differing(runtimes, backends)
     return tuple(
         RuntimeEdit(path=name, diff=_diff(*(side.get(name) for side in runtimes)) if n < _MAX_SHOWN else ())
@@ -58,7 +58,6 @@ def _lines(file: RuntimeFile | None) -> list[str]:
 
 
 def notes(edits: Sequence[RuntimeEdit]) -> Iterator[str]:
-    """Says that the runtime differs."""
     if names := first_few([edit.path for edit in edits], _SHOWN):
         yield (
             "the runtime differs, and what it does at a launch was not compared, including how it fills TMA "

@@ -67,10 +67,10 @@ def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Com
 
 @dataclass(frozen=True, kw_only=True)
 class CodeEquality:
-    """What a verdict rests on."""
+    """The evidence of a verdict."""
 
     same: bool | None
-    """Whether the code is the same; None where it was not compared."""
+    """True if the code is the same; None if it was not compared."""
     statuses: Statuses
     """Of the machine code, in place of what the texts of that name say."""
     findings: tuple[Finding, ...]

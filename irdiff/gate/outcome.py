@@ -79,7 +79,7 @@ class GateFinding:
 
     @property
     def whole_detail(self) -> str:
-        """What decided it, and why what was accepted does not settle it."""
+        """The figures that decided it, and why an acceptance does not settle it."""
         return f"{self.detail}; {self.not_accepted}" if self.not_accepted else self.detail
 
 
@@ -214,7 +214,8 @@ class Outcome:
     group_names: Mapping[str, str]
     """The short ids of the run's change groups by their ids, in the order of every report."""
     notes: tuple[str, ...]
-    """What was not compared, acceptances that ended or settle nothing, and timings of unknown cases."""
+    """Cases that were not compared, acceptances that ended or settle nothing, and timings of unknown
+    cases."""
 
     @property
     def headline(self) -> str:

@@ -25,7 +25,7 @@ SCHEMA = "irdiff-policy/2"
 
 
 class Action(StrEnum):
-    """What follows where a rule does not hold."""
+    """The consequence if a rule does not hold."""
 
     DENY = "deny"
     """The gate fails until a person accepts the findings of this very rule."""
@@ -64,7 +64,7 @@ class _Rule(_Table):
     cases: Patterns = ()
     """As `--case` takes them; none means all."""
     if_unknown: Action | None = None
-    """What follows where it cannot be decided; None means the same as where it does not hold."""
+    """The consequence if the rule cannot be decided; None: the same as if it does not hold."""
     may_be_empty: bool | Literal["whole"] = False
     """Whether the rule holds where it selects no case of the run at all; `whole`: where nothing of the corpus
     was left out by --case, --tier or --shard, so that there is no such case."""

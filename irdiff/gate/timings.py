@@ -19,7 +19,7 @@ from irdiff.timing.results import (
 _SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
 _NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
 _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
-"""What may keep a case from a verdict while its interval still holds the truth."""
+"""Reasons that keep a case from a verdict although its interval can be trusted."""
 
 
 @dataclass(frozen=True, kw_only=True)

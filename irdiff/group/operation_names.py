@@ -87,7 +87,7 @@ def _translated(each: ParsedLine) -> str:
 
 
 def _inline(text: str) -> str:
-    """What inline assembly does, without the moves that prepare its operands."""
+    """The instructions of inline assembly, without the moves that prepare its operands."""
     instructions = inline_assembly(text)
     does = [name for name in instructions if not name.startswith("mov.")] or instructions
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])

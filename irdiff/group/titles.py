@@ -30,7 +30,7 @@ _MAX_FIGURES = 3
 _MAX_VALUES = 2
 _MAX_AHEAD = 2
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
-"""What differs between two messages of one failure: numbers, names, paths."""
+"""The parts in which two messages of one failure may differ: numbers, names, paths."""
 _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
 _CODE = re.compile(r"`[^`]*`")
 _MODIFIERS = re.compile(r"`(\w+) [^`]*`")

@@ -24,7 +24,7 @@ class Slowdown:
     share: float
     """How much slower than its level before; negative where it is faster."""
     allowed: float
-    """What its own noise allows."""
+    """The largest move that its own noise explains."""
     after_us: float
     edit: str
     """The title of its change group in this version, with its pass; empty where it is in none."""
@@ -57,7 +57,6 @@ class Alert:
 
     @property
     def headline(self) -> str:
-        """What the news is, counted."""
         counts = [
             (len(self.broken), "no longer compiles" if len(self.broken) == 1 else "no longer compile"),
             (len(self.slower), "slower"),

@@ -29,8 +29,6 @@ from irdiff.words import counted
 
 @dataclass(frozen=True, kw_only=True)
 class Backfilled:
-    """What was done."""
-
     measured: tuple[str, ...]
     compared: tuple[tuple[str, str], ...]
     already_there: int

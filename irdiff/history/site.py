@@ -32,7 +32,7 @@ _LEVEL = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """What a site consists of."""
+    """Counts of what a site holds."""
 
     versions: int
     cases: int

@@ -51,7 +51,7 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What moved between two neighbours for one reason."""
+    """The figures that moved between two neighbouring versions for one reason."""
 
     id: str
     base: int

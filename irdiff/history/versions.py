@@ -43,11 +43,11 @@ class Version:
     """One point of every line."""
 
     name: str
-    """What a user types to get it: `triton==3.8.0`, a commit of the compiler or of the kernels."""
+    """The side as a user types it: `triton==3.8.0`, a commit of the compiler or of the kernels."""
     series: str
     sort_key: str
     label: str
-    """What a page shows."""
+    """Its name on a page."""
     toolchain: str
     """The digest of the toolchain."""
     corpus: str

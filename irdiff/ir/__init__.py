@@ -19,7 +19,7 @@ from irdiff.stages import Stage
 
 
 class Ir(Protocol):
-    """What reads one IR. Lines are canonical lines, as `rows` makes them."""
+    """The functions that read one IR. Lines are canonical lines, as `rows` returns them."""
 
     TITLE: str
     """How sentences call a text of it; empty for one that is called as its stage is."""
@@ -42,7 +42,7 @@ class Ir(Protocol):
         """
 
     def how_different(self, base: tuple[str, ...], head: tuple[str, ...]) -> tuple[Finding, ...]:
-        """What a reader should know of how two unequal canonical texts differ."""
+        """Findings about the way in which two unequal canonical texts differ."""
 
     def facts(self, stage: str, text: str) -> dict[str, int]:
         """Instructions of a raw text by class, each counted once; empty for an IR that has no classes."""

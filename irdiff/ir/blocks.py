@@ -8,17 +8,17 @@ from typing import NamedTuple, Protocol
 
 
 class Leads(NamedTuple):
-    """Where an instruction leads."""
+    """The successors of an instruction."""
 
     is_branch: bool
-    """Whether a block ends here."""
+    """A block ends here."""
     to_target: bool
     on: bool
     """To the instruction behind it."""
     ends: bool
-    """Whether lanes may end here, or go where no operand says."""
+    """Lanes may end here, or jump to a place that no operand names."""
     calls: bool = False
-    """Whether what is behind it runs later."""
+    """A call: the instructions behind it run later."""
 
 
 STRAIGHT_ON = Leads(is_branch=False, to_target=False, on=True, ends=False)

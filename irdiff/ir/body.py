@@ -24,7 +24,6 @@ class Body:
         self._scope = scope
 
     def add(self, instructions: Iterable[Instruction]) -> None:
-        """What the line makes that is read."""
         self.now += [each.at(self.line) for each in instructions]
 
     def end(self, exit_: str, condition: Operand | None, targets: tuple[str, ...], label: str) -> None:

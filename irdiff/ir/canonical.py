@@ -36,7 +36,7 @@ class CanonicalText:
     numbers: tuple[int, ...]
     """For each line the number of the raw line that it came from, from 1; 0 where it has none."""
     header: Mapping[str, str]
-    """What may differ between two toolchains without the code being another; compared apart."""
+    """Lines that may differ between two toolchains although the code is the same; compared separately."""
 
     @property
     def text(self) -> str:
@@ -50,8 +50,6 @@ class CanonicalText:
 
 @dataclass(frozen=True, kw_only=True)
 class TextEquality:
-    """What comparing two texts of one IR found."""
-
     equal: bool
     header_equal: bool
     """Also of texts that are not equal."""

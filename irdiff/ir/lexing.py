@@ -108,7 +108,7 @@ class Strings:
 
 
 class _Instead(dict[str, str]):
-    """What stands in place of each comment and string."""
+    """The replacement of each comment and string."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         super().__init__()

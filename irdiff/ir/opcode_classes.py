@@ -30,7 +30,7 @@ class CountedSynchronization(NamedTuple):
     name: str
     """The instructions that it counts: "`s_barrier`"."""
     kept: str
-    """What a title says where there are as many as before."""
+    """The words of a title if there are as many as before."""
 
 
 Table = tuple[OpcodeClass, ...]

@@ -31,11 +31,12 @@ class ParsedLine:
     operation: str
     """`tt.load`, `fadd`, `ld.global.b32`; of a call in LLVM IR what it calls."""
     klass: str
-    """What an edit calls it: the operation itself, where a reader must see it by name."""
+    """Its name in a change: a class of operations, or the operation itself where a reader must see it
+    by name."""
     blank: str
     """The line without the numbers of values or registers."""
     flags: frozenset[str] = frozenset()
-    """What changes what it may do: fast-math, wrapping, inferred attributes, rounding."""
+    """Flags that change its result: fast-math, wrapping, inferred attributes, rounding."""
 
     # of MLIR alone
 

@@ -1,4 +1,4 @@
-"""What every reader makes of its text: functions of blocks of instructions. Pure.
+"""The form in which every reader returns a text: functions of blocks of instructions. Pure.
 
 An operand is a register (`str`), an integer (`int`) or text that stays as it is (`Verbatim`): a symbol, a
 literal of floating point, a special register. Registers may be written several times.
@@ -32,7 +32,7 @@ Operand = str | int | Verbatim
 
 
 class Act(StrEnum):
-    """What an instruction does besides computing its results."""
+    """The kind of effect that an instruction has besides computing its results."""
 
     LOAD = "load"
     STORE = "store"
@@ -63,7 +63,7 @@ class Effect(NamedTuple):
 
 
 class Early(NamedTuple):
-    """What an instruction needs, and does not wait for."""
+    """Results of other instructions that an instruction needs and does not wait for."""
 
     registers: int = 0
     """Those that a load has not written yet."""
@@ -83,7 +83,7 @@ COPY = "copy", 0
 PIECES = 1 << 16
 """`piece` takes the place of a part times this, and which parts there are (`parts`)."""
 CACHE_POLICY = "cache policy "
-"""What a declaration begins with that stands for the hint of an access."""
+"""The beginning of a declaration that stands for the cache hint of an access."""
 _KEEPS_ORDER = re.compile(r"acquire|acq_rel|release|volatile|seq_cst|\bmmio\b|\bsc0 sc1\b|\bglc\b")
 """Of PTX (memory consistency model: acquire and release patterns, volatile) and AMD assembly (accesses that
 go past the caches of a compute unit)."""
@@ -103,14 +103,14 @@ class Operation:
     compute: tuple[str, int] | None = None
     """A function of `Values` and its width, where the operation is one of these."""
     commutes: bool = False
-    """Whether the first two operands may change places."""
+    """The first two operands may change places."""
     associates: bool = False
     """Whether neither order nor grouping of operands counts, nor how often one stands there: a maximum."""
     is_guarded: bool = False
-    """Whether it does nothing without a predicate: the last register that it reads."""
+    """It does nothing without its predicate, which is the last register that it reads."""
     negated: bool = False
     masked: bool = False
-    """Whether it acts only in the lanes that `exec` has."""
+    """It acts only in the lanes of `exec`."""
     effect: Effect | None = None
     is_float: bool = False
     early: Early | None = None
@@ -165,7 +165,7 @@ class Instruction(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What one line makes."""
+    """The instructions of one line, and how it leaves its block."""
 
     made: tuple[Instruction, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -262,7 +262,7 @@ class Program(NamedTuple):
 class BlockNode(NamedTuple):
     block: CodeBlock
     is_turned: bool
-    """Whether its branch is taken by the opposite condition."""
+    """Its branch is taken by the opposite condition."""
     targets: tuple[int, ...]
     sources: tuple[int, ...]
     """The blocks that lead here, by number, each as often as it does."""

@@ -22,7 +22,7 @@ _CANONICAL = re.compile(rf"{_FUNCTION}\d+")
 
 
 def rename_functions(internal: Iterable[str], others: Iterable[str]) -> dict[str, str]:
-    """What becomes of which name; nothing where one of the other names of the text could be confounded."""
+    """New names by old ones; empty if another name of the text could be confused with one of them."""
     free = [name for name in dict.fromkeys(internal) if _is_free(name)]
     if not free or any(map(_CANONICAL.match, set(others) - set(free))):
         return {}
@@ -30,7 +30,7 @@ def rename_functions(internal: Iterable[str], others: Iterable[str]) -> dict[str
 
 
 class Renamed(dict[str, str]):
-    """What each symbol becomes: functions are renamed together with what is named after them."""
+    """New names: functions are renamed together with what is named after them."""
 
     def __init__(self, functions: Mapping[str, str], named_after: re.Pattern[str]) -> None:
         """`named_after` matches the name of a parameter or resource, its `function` among it."""

@@ -41,7 +41,7 @@ class GroupLine(NamedGroup):
     members: Listed[str]
     commands: tuple[str, ...]
     measured: str
-    """What a GPU saw of its cases, where it is grave: `slower by up to 9.4 %`, `wrong results`."""
+    """The gravest measurement of its cases: `slower by up to 9.4 %`, `wrong results`; empty for others."""
 
 
 def gravest_first(

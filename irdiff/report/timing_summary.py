@@ -43,8 +43,6 @@ class WrongOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class TimingSummary:
-    """The timings of one run."""
-
     headline: str
     device: str
     rows: tuple[TimingRow, ...]

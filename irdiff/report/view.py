@@ -46,8 +46,6 @@ _NOT_RECHECKED = "no case was compiled again (--no-recheck): any that changed ma
 
 @dataclass(frozen=True, kw_only=True)
 class StatisticRow:
-    """One statistic over all targets."""
-
     name: str
     cells: tuple[Movement | None, ...]
     """By `moved_targets`."""
@@ -79,7 +77,7 @@ class RunView:
     sentences: tuple[str, ...]
     """Below the headline, a paragraph each: a new sentence of a report is added here alone."""
     next_step: str
-    """As of `Shown`."""
+    """See `Shown`."""
     timing: TimingSummary | None
     wrong: Listed[WrongOutput]
     slower: Listed[TimingRow]

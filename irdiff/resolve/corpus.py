@@ -46,7 +46,7 @@ class ExtraPackages:
 
 @dataclass(frozen=True, kw_only=True)
 class IgnoredFiles:
-    """What git ignores in a working tree: no revision has it, and a program that runs there may read it."""
+    """Files that git ignores: no revision has them, and a program that runs there may read them."""
 
     worktree: Path
     names: frozenset[str]
@@ -108,7 +108,7 @@ class Corpus:
         return {"root": str(self.root), "workloads": self.folder, "imports": list(self.imports)}
 
     def extra_packages(self, name: str, target: Target) -> ExtraPackages | None:
-        """What a workload or a launch may need next to a toolchain; None where that is nothing."""
+        """Packages that a workload or a launch needs besides the toolchain; None if it needs none."""
         workload = name.partition(":")[0]
         packages = self.packages.get(workload.partition("/")[0])
         is_alone = packages is None and self.self_contained

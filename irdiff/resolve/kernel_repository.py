@@ -172,7 +172,7 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
 
 
 def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
-    """What the kernels of a revision need in addition to Triton, at the versions that it pins."""
+    """Packages that the kernels of a revision need in addition to Triton, at the versions that it pins."""
     requirements = {
         extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)
     }

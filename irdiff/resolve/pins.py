@@ -25,7 +25,7 @@ FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock
 ENVIRONMENT = ".venv"
 _INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s+|=)?(\S+)")
 _OPTIONS = re.compile(r"(?:^|\s)(?:#|--|;\s*$).*")
-"""Of a line of requirements: a comment, and what only pip reads."""
+"""The end of a line of requirements: a comment, and options that only pip reads."""
 _MAX_INCLUDED = 20
 
 Read = Callable[[str], bytes | None]
@@ -142,7 +142,7 @@ def _exact(specifiers: Iterable[Any]) -> Iterator[str]:
 
 
 def interpreter(root: Path | None) -> Path | None:
-    """That of the environment which a project has in its folder."""
+    """The interpreter of the environment in a project's folder."""
     python = root / ENVIRONMENT / "bin" / "python" if root else None
     return python if python and python.is_file() else None
 

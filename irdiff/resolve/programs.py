@@ -87,7 +87,7 @@ def corpus_of(
 
 
 def plan_without_file(snap: Snapshot, config: Config) -> Plan:
-    """What holds for a repository that has no `irdiff.toml`: packages lie in its root, or in `src`."""
+    """The plan of a repository without `irdiff.toml`: packages lie in its root, or in `src`."""
     has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
     folders = ("src", ".") if has_src else (".",)
     return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def words_of(command: str) -> list[str]:
 
 
 def packages_of(commands: Sequence[str]) -> tuple[str, ...]:
-    """What runs the programs themselves."""
+    """Packages that run the programs, such as pytest."""
     return ("pytest",) if any(words_of(command)[:2] == ["-m", "pytest"] for command in commands) else ()
 
 

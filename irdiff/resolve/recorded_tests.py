@@ -32,7 +32,7 @@ _CANNOT_WRITE = 74
 
 @dataclass(frozen=True, kw_only=True)
 class TestSession:
-    """Where the tests of one side run, and by what."""
+    """The checkout, the packages and the toolchain that the tests of one side run with."""
 
     __test__ = False
 
@@ -46,7 +46,7 @@ class TestSession:
     """Of the packages that the tests import."""
     packages_digest: str
     paths: tuple[str, ...]
-    """What pytest is given: files, folders or tests."""
+    """Arguments of pytest: files, folders or tests."""
 
     def words(self, target: Target) -> list[str]:
         target_fields = asdict(target)
@@ -64,7 +64,7 @@ class TestSession:
 
 @dataclass(frozen=True, kw_only=True)
 class TestLaunch:
-    """What a test gives the compiler in one way or more, and what it launches so."""
+    """One input of the compiler, and how the test launches it."""
 
     __test__ = False
 
@@ -88,7 +88,7 @@ class RecordedTest:
     launches: tuple[TestLaunch, ...]
     """Each recording once, in the order of first calls."""
     errors: tuple[str, ...]
-    """What the frontend raised to the test."""
+    """Errors that the frontend raised."""
     reads: tuple[tuple[str, str, str], ...]
     """Recording, stage and digest of each text of compiled code that the test looks at. The digest is empty
     where assertions alone look at it: then nothing was compiled for the test."""
@@ -100,7 +100,7 @@ class RecordedTest:
 
     @property
     def is_followed(self) -> bool:
-        """Whether all that it gives the compiler was seen, be it what the frontend rejects."""
+        """True if irdiff saw all that the test gave the compiler, also what the frontend rejects."""
         return self.outcome == "passed" and not self.doubts and bool(self.launches or self.errors)
 
 

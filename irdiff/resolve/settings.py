@@ -87,7 +87,7 @@ def value_of(value: str) -> bool | int | float | str:
 
 
 def digests(settings: Mapping[str, str]) -> list[object]:
-    """What stands for settings in a toolchain's digest."""
+    """The digests of settings that become part of a toolchain's digest."""
     rows: list[object] = []
     for name, value in sorted(settings.items()):
         path = Path(value)
@@ -99,7 +99,7 @@ def digests(settings: Mapping[str, str]) -> list[object]:
 
 
 def unread(settings: Mapping[str, str]) -> list[str]:
-    """The variables of which nobody knows what is read where they point to."""
+    """Variables whose value holds a path, but is no file: nobody knows what is read there."""
     return [
         name
         for name, value in settings.items()

@@ -48,7 +48,7 @@ class Side:
     note: str
     """Where the side comes from."""
     warnings: tuple[str, ...] = ()
-    """What a reader must know before reading anything else."""
+    """Warnings that a report prints first."""
     substitute: Substitute | None = None
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
     counting: CountingToolchain | None = None
@@ -62,7 +62,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SideOptions:
-    """What a user may choose in addition to base and head."""
+    """Options that select kernels and compilers, in addition to base and head."""
 
     repo: Path | None
     """A checkout. The default is the one that the current folder lies in."""
@@ -71,13 +71,13 @@ class SideOptions:
     triton: str | None
     """The toolchain of both sides where revisions select kernels."""
     build: bool
-    """Whether a native part that is missing may be built."""
+    """A missing native part may be built."""
     packs: tuple[str, ...] = ()
     """Packs of the corpus that take its place."""
     packages: tuple[str, ...] = ()
-    """What the workloads import, beyond Triton and the packages of the repository."""
+    """Packages that the workloads import, besides Triton and the packages of the repository."""
     exercised: bool = False
-    """Whether a compiler that counts the lines of an edit is looked for."""
+    """Look for a compiler that counts the edited lines that run."""
     programs: tuple[str, ...] = ()
     """Command lines of the repository that launch kernels, in place of workloads."""
 
@@ -321,7 +321,7 @@ class Resolver:
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """The trees of two revisions, and what they differ in."""
+    """The trees of two revisions, and their differences."""
 
     snapshots: Sides[Snapshot]
     edited: Edited

@@ -50,7 +50,7 @@ class Substitute:
     tool: Tool
     origin: Toolchain | RecordedSide
     corpus: Corpus
-    """What `origin` compiles."""
+    """The workloads that `origin` compiles."""
     assembler: Tool | None
     """Assembles what an LLVM makes, where `origin` is a run; a release brings its own."""
 
@@ -60,7 +60,7 @@ class Substitute:
 
     @property
     def version(self) -> str:
-        """Of the Triton that made the texts."""
+        """The version of the Triton that produced the texts."""
         return self._above.version
 
     def compiles(self, target: Target) -> bool:
@@ -72,7 +72,7 @@ class Substitute:
         return f"{self.tool.version} compiles the {texts.title(self.tool.starts_at)} of {self.texts_of}"
 
     def toolchain(self) -> Toolchain:
-        """What stands for the tool wherever toolchains are compared."""
+        """A synthetic toolchain whose digest identifies the tool and its input."""
         above = self._above
         own = {str(self.tool.path): self.tool.digest} if self.tool.assembler else above.programs
         return replace(

@@ -35,7 +35,7 @@ LAUNCHES = {{
 
 @dataclass(frozen=True, kw_only=True)
 class TestCases:
-    """What the tests launch for one target, as cases."""
+    """The launches of the tests for one target, as cases."""
 
     __test__ = False
 

@@ -35,12 +35,12 @@ from irdiff.resolve.toolchains.repository import GitStore
 
 _OF_TRITON = ("python/test/unit", "python/test/gluon")
 _PACKAGES_OF_TRITON = ("torch", "numpy", "scipy", "pytest", "expecttest", "cloudpickle")
-"""What its tests import."""
+"""Packages that Triton's tests import."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestOptions:
-    """What a user chose of the tests."""
+    """Options that select the tests."""
 
     __test__ = False
 

@@ -63,7 +63,7 @@ class Tool:
 
     @property
     def assembler(self) -> AssemblerProgram | None:
-        """What it is, where it is no LLVM."""
+        """The assembler; None for an LLVM."""
         return next((each for name, each in ASSEMBLERS.items() if name in self.programs), None)
 
     @property
@@ -111,7 +111,7 @@ def _assembler(spec: str, path: Path, assembler: AssemblerProgram) -> Tool:
 
 
 def _ask(program: Path, *words: str, **variables: str) -> str:
-    """What a program prints. Raises ToolchainError where it does not run."""
+    """Output of a program. Raises ToolchainError where it does not run."""
     try:
         return process.run([program, *words], env={**ENVIRONMENT, **variables}, timeout_s=_TIMEOUT_S)
     except (process.CommandFailed, process.TimeoutExpired, OSError) as error:

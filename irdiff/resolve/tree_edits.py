@@ -1,4 +1,4 @@
-"""What differs between two revisions: files, and whether one counts.
+"""The files that differ between two revisions, and whether one of them counts.
 
 Read from the trees alone, before anything is installed or built. A file counts where code that is compared
 could follow from it. Where none counts, a report says that nothing else differs; no kernel is called
@@ -56,7 +56,7 @@ def of_compilers(sides: Sides[Checkout]) -> Edited:
 
 
 def _fed_by(path: str, sides: Sides[Checkout]) -> set[str]:
-    """What a compiler makes of a file; a file may feed two parts."""
+    """The parts of the compiler that are built from a file; there may be two."""
     words = {"native code"} if any(path in side.native for side in sides) else set()
     place = checkout.place_of(path)
     if place is None:

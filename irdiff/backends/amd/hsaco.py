@@ -73,7 +73,7 @@ def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]
 
 
 def kernels(file: Elf) -> list[dict[str, Any]]:
-    """What the metadata says of each kernel. Raises ValueError where it is damaged."""
+    """The metadata of each kernel. Raises ValueError if it is damaged."""
     metadata_notes = [msgpack.unpackb(content) for _, kind, content in _notes(file) if kind == _NOTE_METADATA]
     return [kernel for metadata in metadata_notes for kernel in _kernels(metadata)]
 

@@ -112,7 +112,7 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
 
 
 def log_facts(log: str) -> dict[str, Fact]:
-    """What `ptxas -v` prints of each function, added up."""
+    """The spills that `ptxas -v` prints for each function, added up."""
     spills = _SPILLS.findall(log)
     if not spills:
         return {}

@@ -23,7 +23,7 @@ _COUNTERS = {
     "lgkmcnt": re.compile(r"ds_|flat_"),
     "": re.compile(r"s_(?:load|buffer_load|sendmsg)"),
 }
-"""What counts in which; scalar loads, whose order is not known, stand under no name."""
+"""The operations that each counter counts. Scalar loads, whose order is not known, have no counter here."""
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _MOST = 63
 """More of a counter are not told apart."""
@@ -43,7 +43,7 @@ def _counters(name: str) -> tuple[str, ...]:
 
 
 class _Pending:
-    """What is not finished."""
+    """Operations that are not finished."""
 
     def __init__(self) -> None:
         self.issued = dict.fromkeys(_COUNTERS, 0)

@@ -35,7 +35,7 @@ MAX_DEATHS = 100
 
 
 def version() -> str:
-    """What a kept answer depends on besides the two texts."""
+    """The versions that a cached answer depends on, besides the two texts."""
     return metadata.version("llvmlite")
 
 

@@ -43,5 +43,5 @@ def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
 
 
 def _signatures(text: str) -> dict[str, tuple[str, list[str]]]:
-    """What each intrinsic returns and takes, by its name. LLVM sets their attributes itself."""
+    """Result and parameter types of each intrinsic, by its name. LLVM sets their attributes itself."""
     return {name: (kind, _PARAMETER.findall(rest)) for kind, name, rest in _SIGNATURE.findall(text)}

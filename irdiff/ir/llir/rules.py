@@ -237,7 +237,7 @@ class _Module:
         return "".join(parts).split("\n")
 
     def _names(self, names: list[str]) -> dict[str, str]:
-        """What each name of one function becomes."""
+        """New names of one function by old ones."""
         distinct = dict.fromkeys(names)
         if self._keeps_locals:
             return {name: name if name[0] == "%" else self._name(name) for name in distinct}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 _OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
 _FORMER_DIALECTS = re.compile(r"^triton_(nvidia_)?gpu(?=\.)")
-"""What 3.2 calls the dialects `ttg` and `ttng`."""
+"""Names of the dialects `ttg` and `ttng` in Triton 3.2."""
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
 _COUNTED: Mapping[str, str] = {
     "convert_layout": r"\w+\.convert_layout",

@@ -204,7 +204,7 @@ _BETWEEN_MODULES = re.compile(r"^(?=// -----)", re.MULTILINE)
 
 
 class _Aliases:
-    """What the aliases of a text stand for. The text comes in parts."""
+    """Expands the aliases of a text, which comes in parts."""
 
     def __init__(self, parts: Iterable[str], size: int) -> None:
         self._definitions: dict[str, str] = {}
@@ -316,7 +316,7 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
 
 
 def _symbols(parts: Sequence[str], strings: Strings) -> dict[str, str]:
-    """What becomes of the kernel's name and those of functions that only the text itself sees."""
+    """New names of the kernel and of functions that only the text itself sees."""
     public = [name for part in parts for name in _PUBLIC.findall(part)]
     private = [symbol for part in parts for symbol in _PRIVATE.findall(part)]
     if len(public) != 1 and not private:

@@ -133,7 +133,7 @@ class _PtxOperand(NamedTuple):
 
     @property
     def registers(self) -> tuple[str, ...]:
-        """What it names as a destination; what is thrown away has a name that nobody reads."""
+        """The registers of a destination; a discarded one (`_`) has a name that nobody reads."""
         return tuple(value if isinstance(value, str) else "_" for value in self.values)
 
 
@@ -194,7 +194,7 @@ class PtxReader:
         self.declared: list[str] = []
         self._scope = scope
         self._scopes: list[dict[str, str]] = []
-        """What the names that each scope declares mean; `` is the scope's own name."""
+        """For each open scope, the registers that its names stand for; `` is the scope's own name."""
         self._made = 0
         self._body = Body(scope)
 
@@ -336,8 +336,6 @@ def _is_between(each: Instruction) -> bool:
 
 
 class _Facts(NamedTuple):
-    """What an opcode says."""
-
     opcode: str
     name: str
     """Without types that do not count."""
@@ -349,7 +347,7 @@ class _Facts(NamedTuple):
     size: int
     """Of an access, in bytes; 0 where that is not known."""
     writes: bool
-    """Whether an access writes its first operand."""
+    """The access writes its first operand."""
     commutes: bool
     is_float: bool
 

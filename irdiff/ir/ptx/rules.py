@@ -100,7 +100,7 @@ def _functions(text: str) -> list[str]:
 
 
 class _RegisterNames(dict[str, str]):
-    """What each register or label of one function becomes."""
+    """New names of the registers and labels of one function."""
 
     def __init__(self, prefixes: set[str], labels: Numbering) -> None:
         super().__init__()

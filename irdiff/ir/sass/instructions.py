@@ -49,7 +49,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InstructionForm:
-    """What an instruction's text says, wherever it stands."""
+    """The parts of an instruction's text that do not depend on its place."""
 
     predicate: Operand | None
     opcode: str

@@ -34,7 +34,7 @@ class MatrixShape(NamedTuple):
 
 
 def shape(opcode: str, descriptor: int) -> MatrixShape | None:
-    """What an instruction descriptor says; None for one that is not read: a sparse one, an unknown format."""
+    """The shape in an instruction descriptor; None for a sparse one or an unknown format."""
     columns, rows = (descriptor >> 17 & 0x3F) << 3, (descriptor >> 24 & 0x1F) << 4
     kind = descriptor >> 7 & 7
     depth = _DEPTH.get(opcode) or _DEPTH_OF_FORMAT.get(kind)

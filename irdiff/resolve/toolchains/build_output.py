@@ -1,4 +1,4 @@
-"""What a native build prints: its progress in one line; its first errors, with their likely cure."""
+"""Reads the output of a native build: its progress in one line, its first errors and their likely cure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CAUSES = (
     ),
     (r"undefined symbol: (?P<name>\S+)", "nothing that was linked defines {name}"),
 )
-"""What a build prints, and what to try; the first that is found explains those after it."""
+"""Patterns in the output of a build, and what to try. The first match explains the later ones."""
 
 
 class BuildOutput:

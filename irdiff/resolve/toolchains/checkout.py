@@ -43,11 +43,11 @@ class Checkout:
 
     snapshot: Snapshot
     tree: Mapping[str, TreeEntry]
-    """What git lists: files, links, and submodules whose objects are not there."""
+    """The entries that git lists: files, links, and submodules whose objects are not there."""
     files: Mapping[str, TreeEntry]
     """The files of the tree, and under the path of every link what it leads to."""
     native: Mapping[str, TreeEntry]
-    """What feeds the native part, by the path at which a build reads it."""
+    """Inputs of the native part, by the path at which a build reads them."""
     llvm: str | None
     """The LLVM that the checkout asks for, as its file has it."""
 
@@ -135,7 +135,7 @@ def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
 
 
 def build_requirements(checkout: Checkout) -> list[str]:
-    """What the checkout's own pyproject.toml asks for to build it."""
+    """The build requirements in the checkout's pyproject.toml."""
     for text in texts(checkout.tree, ("pyproject.toml", "python/pyproject.toml")).values():
         with contextlib.suppress(tomllib.TOMLDecodeError):
             wanted = tomllib.loads(text).get("build-system", {}).get("requires")
@@ -211,7 +211,7 @@ def is_native(path: str, named: re.Pattern[str]) -> bool:
 
 
 def purpose(path: str) -> str | None:
-    """What a file is for that no compiler is made of; None for any other."""
+    """The purpose of a file that is not part of any compiler; None for any other file."""
     pure = PurePosixPath(path)
     folders = set(pure.parts[:-1])
     if any(part.startswith(".") for part in pure.parts):

@@ -95,7 +95,7 @@ def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
 
 
 def _built(checkout: Checkout, config: Config, *, build: bool, counted: Units) -> NativePart:
-    """What a native build made, with lines that it counts or without."""
+    """The native part that a build makes, or has left in the cache."""
     built = (native.build if build else native.find)(checkout, config, counted)
     if built is None:
         raise ToolchainError(

@@ -26,7 +26,7 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:[^">]*/)?([^">/]+)[">]', re.MUL
 
 @dataclass(frozen=True, kw_only=True)
 class NativeEdit:
-    """What head's native code has that base's has not, by line."""
+    """The lines of native code that head added or changed."""
 
     units: Units
     """Units of compilation that hold these lines."""
@@ -42,7 +42,7 @@ class CountingToolchain:
 
     toolchain: Toolchain
     library: Path
-    """What holds the counted code."""
+    """The library that holds the counted code."""
     tools: Path
     """The folder of the programs that read its counters."""
     edit: NativeEdit

@@ -60,7 +60,7 @@ def chosen(environment: Mapping[str, str]) -> CxxCompiler:
 
 
 def missing_of_llvm(folder: Path) -> list[str]:
-    """What a build of Triton reads of an LLVM and this one lacks, by the path below its folder."""
+    """Files that a build of Triton reads and this LLVM lacks, by their path below its folder."""
     wanted = ("llvm/LLVMConfig.cmake", "mlir/MLIRConfig.cmake", "lld/LLDConfig.cmake")
     return [path for path in (f"lib/cmake/{name}" for name in wanted) if not (folder / path).is_file()]
 

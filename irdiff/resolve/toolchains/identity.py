@@ -1,4 +1,4 @@
-"""What makes a toolchain what it is: the content of every file that its worker has loaded or may load.
+"""The digest of a toolchain: it covers the content of every file that its worker has loaded or may load.
 
 The worker names the files as it starts (`irdiff/worker/loaded.py`). All of them, with the interpreter that
 runs them, make the one digest of the toolchain; no rule leaves any out. So do variables that the worker finds
@@ -124,7 +124,7 @@ def _defaults(reply: Mapping[str, Any]) -> dict[str, str]:
 
 
 def own_variables(environment: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """What a worker finds in its environment and was not given; empty values where something is gone."""
+    """Variables of a worker that irdiff did not set; an empty value for one that is gone."""
     names = sorted({*environment, *variables} - _OF_SHELLS)
     return {name: environment.get(name, "") for name in names if environment.get(name) != variables.get(name)}
 

@@ -62,7 +62,7 @@ _INDIFFERENT = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class BuildKey:
-    """What a native build is known by."""
+    """The key of a native build in the cache."""
 
     native_digest: str
     environment: Mapping[str, str]

@@ -331,7 +331,7 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
 
 
 def ignored(store: GitStore) -> IgnoredFiles | None:
-    """What git ignores in the working tree of a repository, if it has one."""
+    """Ignored files of a repository's working tree; empty if it has none."""
     if store.worktree is None:
         return None
     words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")

@@ -28,7 +28,7 @@ class Deciding:
 
 
 def deciding(code: Sequence[SassInstruction]) -> Deciding:
-    """What decides branches, masks and addresses."""
+    """Instructions whose values decide branches, masks and addresses."""
     uses = register_use.of_function(code)
     computed = _computed(code, uses)
     if any(computed[ins.place] and ins.opcode == "LDS" for ins in code):

@@ -33,11 +33,11 @@ _MOVES_LANES = frozenset({"R2UR", "VOTE", "VOTEU", "SHFL"})
 @dataclass(frozen=True, slots=True)
 class RegisterUse:
     writes: int
-    """What it may change."""
+    """Bits of registers that it may change."""
     kills: int
-    """What it surely changes."""
+    """Bits of registers that it certainly changes."""
     reads: int
-    """What the written values follow from."""
+    """Bits of registers that the written values depend on."""
     decides: int
     """What decides where it leads, which lanes execute it, or which addresses it accesses."""
     counts: bool
