@@ -63,7 +63,8 @@ def unstable_words(case: Case) -> str:
             return ""
         case [one]:
             other = "head" if one == "base" else "base"
-            return f"{_unsteady(case, one)} of {one} gave {_ANOTHER}, but that of {other} did not"
+            program = _unsteady(case, one)
+            return f"{program} of {one} gave {_ANOTHER}, and {program} of {other} did not"
         case [one, other]:
             programs = _unsteady(case, one), _unsteady(case, other)
             if programs[0] == programs[1]:

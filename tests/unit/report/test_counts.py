@@ -50,7 +50,7 @@ def test_nondeterminism_of_head_comes_before_that_of_base_alone():
     [
         (
             {"base": "cubin"},
-            "ptxas of base gave different outputs for the same input, but that of head did not",
+            "ptxas of base gave different outputs for the same input, and ptxas of head did not",
         ),
         ({"base": "ptx", "head": "ptx"}, "LLVM's code generation of both sides gave"),
         ({"base": "launch", "head": "cubin"}, "the program of base and ptxas of head gave"),
