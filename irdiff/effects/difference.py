@@ -11,10 +11,10 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from irdiff.effects import order, pairs, predicates, rounding, synchronization, whole_functions
+from irdiff.effects import facets, order, pairs, predicates, rounding, synchronization, whole_functions
 from irdiff.effects.doubts import Difference, Doubts, writes
+from irdiff.effects.facets import Facet
 from irdiff.effects.nearness import Likeness
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.roots import Root, Roots
@@ -26,21 +26,6 @@ from irdiff.model import Harmless, Hazard, HazardKind, NotShown, Rounding, Round
 _MAX_NOT_SHOWN = 8
 """More are not told."""
 _PLAIN = frozenset({Act.LOAD, Act.STORE, Act.ATOMIC, Act.COPY})
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Facet:
-    """One thing that a pair of effects, or of branches, uses."""
-
-    kind: HazardKind
-    what: str
-    """As `Hazard.what`, where it is shown to differ."""
-    noun: str
-    base: int
-    head: int
-    events: tuple[Event, Event] | None = None
-    is_address: bool = False
-    is_guard: bool = False
 
 
 class Differences:
@@ -56,7 +41,7 @@ class Differences:
         self._samples = Samples(self._values, self.shared, {})
         """Of what both sides have, without any value that is taken for another."""
         self._doubts = Doubts()
-        self._used: list[_Facet] = []
+        self._used: list[Facet] = []
 
     def similarity(self, base: int, head: int) -> Likeness:
         """Of two values, by samples of what both sides have."""
@@ -103,7 +88,7 @@ class Differences:
         conditions: Sequence[tuple[int, int | None, int | None]],
         exchanged: set[int],
     ) -> Iterator[Difference]:
-        facets = list[_Facet]()
+        used = list[Facet]()
         alone = list[tuple[Event | None, Event | None]]()
         for one, other in (pair for own in paired for pair in own):
             if not (one and other):
@@ -115,19 +100,19 @@ class Differences:
                         what=f"{noun(one)} is made by other threads of several that store the same"
                     )
                 else:
-                    facets += self._facets(one, other)
+                    used += facets.of_pair(self._values, one, other)
         for number, before, after in conditions:
             if before is not None and after is not None:
                 what, name = "takes a branch, or ends a loop, by another condition", f"branch {number}"
-                facets.append(_Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
+                used.append(Facet(kind=HazardKind.CONTROL, what=what, noun=name, base=before, head=after))
             else:
                 self._doubts.is_place_unclear = self._doubts.is_control_unclear = True
                 yield NotShown(reason="a block ends otherwise")
-        stored = [facet for facet in facets if _is_stored_to_share(facet)]
+        stored = [facet for facet in used if facet.is_stored_to_share]
         self._doubts.are_values_elsewhere = len(stored) > 1 and (
             Counter(facet.base for facet in stored) == Counter(facet.head for facet in stored)
         )
-        self._used = facets
+        self._used = used
         yield from self._of_facets()
         sync = synchronization.Synchronization(self._base, self._head, self._witnesses)
         for one, other in alone:
@@ -162,7 +147,7 @@ class Differences:
         elif (
             one.effect.size != other.effect.size and one.address == other.address and one.effect.act in _PLAIN
         ):
-            what = f"makes {_a(noun(one))} of {other.effect.size} bytes, not of {one.effect.size}"
+            what = f"makes a {noun(one)} of {other.effect.size} bytes, not of {one.effect.size}"
             yield Hazard(kind=HazardKind.ACCESS, what=what, witness=self._witnesses.of(one, other))
         else:
             self._doubts.is_place_unclear |= one.effect.act in _PLAIN
@@ -186,50 +171,8 @@ class Differences:
     def _has_same_stores(self, one: Event, other: Event) -> bool:
         """Whether two stores differ in their predicates alone, and those do not matter."""
         parts = [(each.operation.name, each.lanes, each.address, each.operands) for each in (one, other)]
-        base, head = self._guards(one, other)
+        base, head = facets.guards(self._values, one, other)
         return base != head and parts[0] == parts[1] and self._threads.are_equal(base, head, one)
-
-    def _guards(self, *events: Event) -> list[int]:
-        always = self._values.node("const", 1)
-        return [always if each.guard is None else each.guard for each in events]
-
-    def _facets(self, one: Event, other: Event) -> Iterator[_Facet]:
-        name, both = noun(one), (one, other)
-        is_lanes = one.effect.act is Act.LANES
-        always = self._values.node("const", 1)
-        for before, after in ((one.guard, other.guard), (one.lanes, other.lanes)):
-            if before != after:
-                base, head = (always if each is None else each for each in (before, after))
-                what = f"makes {_a(name)} " + (
-                    "without a predicate" if after is None else "under another predicate"
-                )
-                yield _Facet(
-                    kind=HazardKind.ACCESS, what=what, noun=f"predicate of {_a(name)}", base=base, head=head,
-                    events=both, is_guard=True,
-                )  # fmt: skip
-        is_written = one.effect.act in (Act.STORE, Act.ATOMIC)
-        for is_address, mine, its in (
-            (True, one.address, other.address),
-            (False, one.operands, other.operands),
-        ):
-            if len(mine) != len(its):
-                continue
-            part = "address" if is_address else "value" if is_written else "operand"
-            kind = HazardKind.VALUE if is_lanes or (is_written and not is_address) else HazardKind.ACCESS
-            verb = (
-                f"stores another value by {_a(name)}"
-                if part == "value"
-                else f"makes {_a(name)} at another address"
-            )
-            verb = f"gives {_a(name)} another operand" if part == "operand" else verb
-            if one.effect.act is Act.SYNC:
-                kind, verb = HazardKind.ORDER, f"gives {_a(name)} another operand"
-            for a, b in zip(mine, its, strict=True):
-                if a != b:
-                    yield _Facet(
-                        kind=kind, what=verb, noun=f"{part} of {_a(name)}", base=a, head=b, events=both,
-                        is_address=is_address or one.effect.act in (Act.COPY, Act.MATRIX),
-                    )  # fmt: skip
 
     def _of_facets(self) -> Iterator[Difference]:
         count = 0
@@ -241,7 +184,7 @@ class Differences:
                 count += isinstance(each, NotShown)
                 yield each
 
-    def _of_facet(self, facet: _Facet) -> Iterator[Difference]:
+    def _of_facet(self, facet: Facet) -> Iterator[Difference]:
         if facet.kind is HazardKind.ORDER and facet.events:
             fewer = synchronization.counts(
                 self._sides, self._witnesses, *facet.events, (facet.base, facet.head)
@@ -259,7 +202,7 @@ class Differences:
         elif roots:  # else it differs only since effects do that are a pair
             yield from self._of_roots(facet, roots)
 
-    def _of_roots(self, facet: _Facet, roots: Sequence[Root]) -> Iterator[Difference]:
+    def _of_roots(self, facet: Facet, roots: Sequence[Root]) -> Iterator[Difference]:
         is_place = facet.is_address or facet.is_guard
         if not is_place and all(self._roots.is_rounding(root) for root in roots):
             for root in roots:
@@ -297,7 +240,7 @@ class Differences:
             return None
         return self._witnesses.early_values((made[0], root.base), (made[1], root.head))
 
-    def _is_shown(self, facet: _Facet, roots: Sequence[Root]) -> bool:
+    def _is_shown(self, facet: Facet, roots: Sequence[Root]) -> bool:
         """Whether two values differ for certain: both are of equal ones, or one root alone differs."""
         if facet.events:
             event = facet.events[0]
@@ -352,19 +295,19 @@ class Differences:
     def _alone(self, event: Event, *, is_gone: bool) -> Difference:
         act, space = event.effect.act, event.effect.space
         (self._doubts.gone if is_gone else self._doubts.new)[act, space] += 1
-        name = _a(noun(event))
+        name = f"a {noun(event)}"
         words = f"lacks {name} that base makes" if is_gone else f"makes {name} that base does not make"
         witness = self._witnesses.alone(event, is_gone=is_gone)
         if act in (Act.STORE, Act.ATOMIC, Act.COPY, Act.MATRIX) and space != PRIVATE:
             side = self._base if is_gone else self._head
             if any(order.same_bytes(self._values, event, each) for each in _others(side, event)):
-                return NotShown(reason=f"{_a(noun(event))} to bytes that are written twice", witness=witness)
+                return NotShown(reason=f"a {noun(event)} to bytes that are written twice", witness=witness)
             hazard = Hazard(kind=HazardKind.ACCESS, what=words, witness=witness)
             if space == "global":
                 self._doubts.lost_writes.add(hazard)
             return hazard
         self._doubts.is_place_unclear = True
-        return NotShown(reason=f"{_a(noun(event))} is {'gone' if is_gone else 'new'}", witness=witness)
+        return NotShown(reason=f"a {noun(event)} is {'gone' if is_gone else 'new'}", witness=witness)
 
     def _of_lanes(self, exchanges: list[Event]) -> Iterator[Difference]:
         """The order counts for sums, and not for the greatest of all."""
@@ -395,15 +338,6 @@ def _is_of_copies(event: Event) -> bool:
     return event.effect.act is Act.COPY or event.effect.space == "shared"
 
 
-def _is_stored_to_share(facet: _Facet) -> bool:
-    """Whether it is a value that other threads may load."""
-    return (
-        facet.events is not None
-        and facet.kind is HazardKind.VALUE
-        and facet.events[0].effect.space == "shared"
-    )
-
-
 def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:
     return (
         each
@@ -411,10 +345,6 @@ def _others(side: NumberedFunction, event: Event) -> Iterator[Event]:
         for each in block.events
         if each is not event and each.effect.act is Act.STORE
     )
-
-
-def _a(words: str) -> str:
-    return f"a {words}"
 
 
 def _is_pure(event: Event | None) -> bool:

@@ -1,0 +1,81 @@
+"""What two paired effects use that is not equal: predicates, addresses, operands. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from irdiff.effects.numbering import Event
+from irdiff.effects.values import Values
+from irdiff.effects.witnesses import noun
+from irdiff.ir.program import Act
+from irdiff.model import HazardKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facet:
+    """One thing that a pair of effects, or of branches, uses."""
+
+    kind: HazardKind
+    what: str
+    """As `Hazard.what`, where it is shown to differ."""
+    noun: str
+    base: int
+    head: int
+    events: tuple[Event, Event] | None = None
+    is_address: bool = False
+    is_guard: bool = False
+
+    @property
+    def is_stored_to_share(self) -> bool:
+        """Whether it is a value that other threads may load."""
+        return (
+            self.events is not None
+            and self.kind is HazardKind.VALUE
+            and self.events[0].effect.space == "shared"
+        )
+
+
+def guards(values: Values, *events: Event) -> list[int]:
+    return [_truth(values, each.guard) for each in events]
+
+
+def _truth(values: Values, predicate: int | None) -> int:
+    return values.node("const", 1) if predicate is None else predicate
+
+
+def of_pair(values: Values, one: Event, other: Event) -> Iterator[Facet]:
+    name = f"a {noun(one)}"
+    for before, after in ((one.guard, other.guard), (one.lanes, other.lanes)):
+        if before != after:
+            how = "without a predicate" if after is None else "under another predicate"
+            yield Facet(
+                kind=HazardKind.ACCESS, what=f"makes {name} {how}", noun=f"predicate of {name}",
+                base=_truth(values, before), head=_truth(values, after), events=(one, other), is_guard=True,
+            )  # fmt: skip
+    for is_address, mine, its in (
+        (True, one.address, other.address),
+        (False, one.operands, other.operands),
+    ):
+        part, kind, what = _use(one, name, is_address=is_address)
+        for a, b in zip(mine, its, strict=True) if len(mine) == len(its) else ():
+            if a != b:
+                yield Facet(
+                    kind=kind, what=what, noun=f"{part} of {name}", base=a, head=b, events=(one, other),
+                    is_address=is_address or one.effect.act in (Act.COPY, Act.MATRIX),
+                )  # fmt: skip
+
+
+def _use(event: Event, name: str, *, is_address: bool) -> tuple[str, HazardKind, str]:
+    """How an effect uses what it reads, and what it is where that differs."""
+    act = event.effect.act
+    if is_address:
+        part, kind, what = "address", HazardKind.ACCESS, f"makes {name} at another address"
+    elif act in (Act.STORE, Act.ATOMIC):
+        part, kind, what = "value", HazardKind.VALUE, f"stores another value by {name}"
+    else:
+        kind = HazardKind.VALUE if act is Act.LANES else HazardKind.ACCESS
+        part, what = "operand", f"gives {name} another operand"
+    if act is Act.SYNC:
+        return part, HazardKind.ORDER, f"gives {name} another operand"
+    return (part, HazardKind.VALUE, what) if act is Act.LANES else (part, kind, what)
