@@ -101,7 +101,7 @@ class Roots:
         below = self._below(base, head)
         if below is None:
             root = self._root(base, head)
-            if self.is_unwritten(base):
+            if self.may_be_equal(root):
                 return root
             similarity = self._samples.compare(base, head)
             is_constant = root.constants is not None and similarity is Likeness.UNKNOWN
@@ -125,10 +125,15 @@ class Roots:
         """Whether two floats are near, or were equal in every sample."""
         return root.similarity in _CLOSE and bool(self._samples.fields(root.base, root.head))
 
-    def is_unwritten(self, number: int) -> bool:
-        """Whether nothing wrote a register, and no launch sets it: any value may stand for it."""
-        key = self._values.keys[number]
-        return key[0] == "undefined" and not _SET_BY_A_LAUNCH.fullmatch(str(key[1]))
+    def may_be_equal(self, root: Root) -> bool:
+        """Whether two values may be equal wherever they are used, whatever samples say.
+
+        Any value may stand for a register that nothing wrote and no launch sets. And who puts `or` for a sum
+        may know that no bit is in both, of variables of loops for example.
+        """
+        base, head = (self._values.keys[each] for each in (root.base, root.head))
+        is_unwritten = base[0] == "undefined" and not _SET_BY_A_LAUNCH.fullmatch(str(base[1]))
+        return is_unwritten or ("or" in (base[0], head[0]) and {base[0], head[0]} <= {"or", "sum", "bits"})
 
     def _commutes(self, number: int) -> bool:
         made = self._values.made_by.get(number)
