@@ -150,6 +150,9 @@ class Differences:
             what = f"makes a {noun(one)} of {other.effect.size} bytes, not of {one.effect.size}"
             yield Hazard(kind=HazardKind.ACCESS, what=what, witness=self._witnesses.of(one, other))
         else:
+            if other_sum := synchronization.other_sum(self._witnesses, one, other):
+                yield other_sum
+                return
             self._doubts.is_place_unclear |= one.effect.act in _PLAIN
             self._doubts.writes_moved.add(one.effect.space)
             words = f"{code(ours)} → {code(theirs)}"

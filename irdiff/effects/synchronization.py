@@ -22,6 +22,7 @@ _NEEDED_ONLY_BETWEEN = re.compile(
 """Barriers of all threads of a block and waits of tensor memory: they keep accesses apart and do no more."""
 _FENCE = "fence.proxy.async.shared::cta"
 _TELLS = re.compile(r"arrive|cluster|mbarrier|\.(?:acquire|release|acq_rel|volatile|relaxed)")
+_SUM_UP = frozenset({Act.ATOMIC, Act.LANES})
 _SUMS = re.compile(r"[._](add|min|max|and|or|xor|exch|cas|inc|dec|swap|cmpswap)(?=[._]|$)")
 _WAITS_FOR = re.compile(r"wait_(?:group|all)|wait\.asyncmark|wait_group")
 """With a number: as many of the youngest may still run."""
@@ -205,16 +206,19 @@ def renamed(witnesses: Witnesses, one: Event, other: Event) -> _Difference:
             return Hazard(kind=HazardKind.ORDER, what=f"orders accesses less: {words}", witness=witness)
         if memory_order.unordered(ours) == memory_order.unordered(theirs):
             return Harmless(what=f"accesses are ordered more: {words}")
-    sums = [_sum(each) for each in (ours, theirs)]
-    if one.effect.act is other.effect.act is Act.ATOMIC and all(sums) and sums[0] != sums[1]:
-        what = f"computes `{sums[1]}` in memory, not `{sums[0]}`"
-        return Hazard(kind=HazardKind.VALUE, what=what, witness=witness)
-    return NotShown(reason="another synchronization", detail=words, witness=witness)
+    return other_sum(witnesses, one, other) or NotShown(
+        reason="another synchronization", detail=words, witness=witness
+    )
 
 
-def _sum(word: str) -> str:
-    """What an atomic operation computes."""
-    return next(iter(_SUMS.findall(word)), "")
+def other_sum(witnesses: Witnesses, one: Event, other: Event) -> Hazard | None:
+    """Of two atomic operations, or exchanges between lanes, that compute something else."""
+    sums = [_SUMS.search(each.operation.word) for each in (one, other)]
+    before, after = (found[1] if found else "" for found in sums)
+    if not before or not after or before == after or {one.effect.act, other.effect.act} - _SUM_UP:
+        return None
+    what = f"computes `{after}` in a {noun(other)}, not `{before}`"
+    return Hazard(kind=HazardKind.VALUE, what=what, witness=witnesses.of(one, other))
 
 
 def is_group_wait(event: Event) -> bool:
