@@ -25,6 +25,8 @@ import re
 import sys
 import sysconfig
 
+WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+"""The folder of irdiff's own files, in whose folders they may lie. This module stays at its top."""
 _SITE_FOLDERS = {"site-packages", "dist-packages"}
 
 

@@ -21,7 +21,7 @@ import unittest.mock
 import triton.runtime.jit
 
 from . import protocol, pytest_assertions
-from .loaded import is_standard
+from .loaded import WORKER, is_standard
 
 _codes: dict = {}
 """{id: code}, kept so that an id stays its own."""
@@ -35,7 +35,7 @@ _missing: set = set()
 _stages: "int | None" = None
 """Where what stages open is listed: a descriptor; None while none runs."""
 _seen_by_stages: set = set()
-_OWN = tuple(os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__))
+_TRITON = os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), "")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _IMPORT = "<frozen importlib"
 _caveats: dict = {}
@@ -183,7 +183,7 @@ def _on_stage_event(event, arguments):
         by = frame.f_code.co_filename
         above = frame.f_back.f_code.co_filename if frame.f_back is not None else ""
         # a module that is imported is known by `outside`; what irdiff keeps is no input of a stage
-        if not by.startswith(_OWN[1]) and not (by.startswith(_IMPORT) and above.startswith(_IMPORT)):
+        if not by.startswith(WORKER) and not (by.startswith(_IMPORT) and above.startswith(_IMPORT)):
             _list("w" if arguments[2] & _WRITING else "r", arguments[0])
 
 
@@ -192,7 +192,7 @@ def _list(kind, path):
     is_new = ("w", path) not in _seen_by_stages and (kind, path) not in _seen_by_stages
     is_input = kind == "r" or ("r", path) in _seen_by_stages
     _seen_by_stages.add((kind, path))
-    is_outside = not path.startswith(_OWN[0]) and not is_standard(path)
+    is_outside = not path.startswith(_TRITON) and not is_standard(path)
     if _stages is not None and is_new and is_input and is_outside:
         os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
 

@@ -14,11 +14,9 @@ import sys
 import triton
 
 from . import texts, workloads
-from .loaded import is_installed, is_standard
+from .loaded import WORKER, is_installed, is_standard
 
-_KNOWN = tuple(
-    os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__)
-)
+_KNOWN = (os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), ""), WORKER)
 _KNOWN_PACKAGES = ("torch", "torchgen", "functorch", "irdiff_workload")
 """Torch's record is part of the toolchain's digest (`loaded`)."""
 _at_first: set = set()

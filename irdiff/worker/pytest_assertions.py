@@ -16,9 +16,7 @@ import os
 import sys
 import types
 
-from .loaded import is_standard
-
-_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+from .loaded import WORKER, is_standard
 
 
 def turn_off():
@@ -73,7 +71,7 @@ def in_one():
 def is_only_asserted():
     """Whether the value that the running line of a test asks for can reach nothing but assertions."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_WORKER):
+    while frame is not None and frame.f_code.co_filename.startswith(WORKER):
         frame = frame.f_back
     if frame is None:
         return False
@@ -151,7 +149,7 @@ def _all_lines(nodes):
 
 @functools.lru_cache(maxsize=None)
 def _lines_of(path):
-    if not path.endswith(".py") or "site-packages" in path or path.startswith(_WORKER) or is_standard(path):
+    if not path.endswith(".py") or "site-packages" in path or path.startswith(WORKER) or is_standard(path):
         return _Lines()
     try:
         with open(path, encoding="utf-8") as file:

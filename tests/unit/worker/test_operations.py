@@ -7,10 +7,12 @@ import sys
 import threading
 from importlib.machinery import EXTENSION_SUFFIXES
 from operator import itemgetter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from irdiff.worker import run_program
 from tests.texts import text_of
 from tests.unit.golden import golden
 from tests.unit.worker.conftest import TARGET
@@ -155,6 +157,20 @@ def test_a_stage_that_loads_a_module_from_outside_says_so(worker, tmp_path, monk
     monkeypatch.syspath_prepend(str(tmp_path))
     worker.stage(lambda: __import__("late").__name__ + str(__import__("wave")))
     assert worker.compile()["from_outside"] == ["late"]
+
+
+def test_files_of_irdiff_are_its_own_in_each_folder_of_the_worker(worker, tmp_path):
+    """By the module that a stage loads, and by the code that opens a file: neither is an input of a stage."""
+    loaded, outside, noted = map(worker.module, ("loaded", "outside", "noted"))
+    assert Path(loaded.WORKER) == Path(run_program.__file__).parent
+    (tmp_path / "table").write_text("")
+    noted.watch_files()
+    for folder, is_own in ((loaded.WORKER, True), (f"{loaded.WORKER}deeper/", True), (f"{tmp_path}/", False)):
+        place = f"{folder}m.py"
+        assert (outside.path_of(SimpleNamespace(__file__=place)) is None) is is_own
+        noted.begin_stages(tmp_path)
+        exec(compile(f"open({str(tmp_path / 'table')!r}).close()", place, "exec"))
+        assert noted.end_stages() is not is_own
 
 
 def _llvm():
