@@ -1,8 +1,8 @@
 """Files outside of a toolchain that its stages opened: a kept result holds while these have the same content.
 
-The worker lists them as they are opened (`irdiff/worker/noted.py`), so the list of one that crashes is there
-too. A file that was not there counts with that. One without a digest (a pipe, a file that a stage reads and
-then writes) has an empty one, which equals none.
+The worker lists them as they are opened (`worker/capture/noted.py`), so the list of one that crashes is
+there too. A file that was not there counts with that. One without a digest (a pipe, a file that a stage reads
+and then writes) has an empty one, which equals none.
 """
 
 from __future__ import annotations

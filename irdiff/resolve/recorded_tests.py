@@ -1,7 +1,7 @@
 """Tests of a repository, run without a GPU by one side's toolchain, and what each of them launches.
 
-The worker runs pytest (`irdiff/worker/pytest_session.py`), once to collect the tests and once to record them,
-with torch's tensors on the CPU. A recording is kept in the cache, under all that it was made from.
+The worker runs pytest (`worker/record/pytest_session.py`), once to collect the tests and once to record
+them, with torch's tensors on the CPU. A recording is kept in the cache, under all that it was made from.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     blobs/ab/cdef…         one artifact, zstd-compressed; its name is its digest, checked on every read
     records-1.sqlite3      records: what was made from what (`store.records`)
-    assembled/ab/cdef…     what an assembler made: workers write it (`irdiff/worker/assembling.py`)
+    assembled/ab/cdef…     what an assembler made: workers write it (`irdiff/worker/compile/assembling.py`)
     tmp/PID-…              scratch folders of running processes
 
 Blobs appear by atomic rename and are never rewritten in place, and SQLite takes care of the records. So any

@@ -42,9 +42,9 @@ def main():
     load_package()
     module = importlib.import_module(
         {
-            "record": "irdiff_worker.program",
-            "tests": "irdiff_worker.pytest_session",
-            "verify": "irdiff_worker.verify",
+            "record": "irdiff_worker.record.program",
+            "tests": "irdiff_worker.record.pytest_session",
+            "verify": "irdiff_worker.record.verify",
         }[command]
     )
     return module.main(sys.argv[2:])
@@ -79,23 +79,17 @@ def _work(command, words):
         _try_all(importlib.import_module, ["torch"])  # which takes up to six seconds
     load_package()
     if command == "identify":
-        from irdiff_worker import defaults, loaded
+        from irdiff_worker import loaded
+        from irdiff_worker.compile import defaults
 
         reply = {**loaded.describe(triton, modules, maps), "environment": environment}
         reply["knobs"] = defaults.knobs()
         reply["options"] = defaults.options(triton.backends.backends)
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
-    from irdiff_worker import (
-        extra_packages,
-        llvm_calls,
-        noted,
-        operations,
-        outside,
-        server,
-        settings,
-        staged_compile,
-    )
+    from irdiff_worker.capture import noted
+    from irdiff_worker.compile import llvm_calls, outside, settings, staged_compile
+    from irdiff_worker.serve import extra_packages, operations, server
 
     noted.watch_files()
     staged_compile.make_ready()

@@ -48,7 +48,7 @@ spec = importlib.util.spec_from_file_location("irdiff_worker", os.environ["IRDIF
                                               submodule_search_locations=[os.environ["IRDIFF_WORKER"]])
 package = importlib.util.module_from_spec(spec); sys.modules["irdiff_worker"] = package; spec.loader.exec_module(package)
 import irdiff_worker.corpus_api; sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
-from irdiff_worker import intercept, workloads
+from irdiff_worker.capture import intercept, workloads
 cases = json.load(open(sys.argv[1]))
 modules = {}
 for case in cases:

@@ -12,7 +12,7 @@ import pytest
 from irdiff.cli.store_commands import store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, key_of
-from irdiff.worker import assembling
+from irdiff.worker.compile import assembling
 from tests.texts import text_of
 from tests.unit.typed import typed
 

@@ -2,8 +2,8 @@
 
 A launcher before the compiler adds clang's counters to the listed units and passes all others on to the
 build's own launcher. Before the linker it adds clang's runtime and three functions by which a worker marks,
-resets and writes the counters (`worker/operations.py`). Units that only include an edited header are listed,
-too: the linker keeps one copy of an inline function, and it must be one that counts.
+resets and writes the counters (`worker/serve/operations.py`). Units that only include an edited header are
+listed, too: the linker keeps one copy of an inline function, and it must be one that counts.
 
 Such a build has a key of its own and is never a side of a comparison. Paths in its profiles begin with
 `ROOT`.

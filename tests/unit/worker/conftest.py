@@ -13,10 +13,19 @@ from irdiff.worker import corpus_api, run_program, storages
 from tests.texts import text_of
 
 HEADER = text_of("worker/header.py")
+WORKER = Path(run_program.__file__).parent
 TINY = Path(__file__).parents[2] / "data" / "tiny_triton"
 TARGET = {"name": "t1", "backend": "tiny", "arch": "t1", "warp_size": 32, "facts": {"multiprocessors": 8}}
 numbers = itertools.count()
 """Workloads of one process have names of their own: sources are found again by them."""
+
+
+def module_of(name):
+    """Of the worker, in whichever of its folders it is."""
+    (path,) = WORKER.rglob(f"{name}.py")
+    return importlib.import_module(
+        ".".join(("irdiff_worker", *path.relative_to(WORKER).with_suffix("").parts))
+    )
 
 
 class InProcess:
@@ -28,7 +37,7 @@ class InProcess:
         self.write("")
 
     def module(self, name):
-        return importlib.import_module(f"irdiff_worker.{name}")
+        return module_of(name)
 
     def write(self, text, launches='"a": launch(scale[(1,)], *ARGUMENTS, BLOCK=32)'):
         self.name = f"f/w{next(numbers)}"
@@ -85,11 +94,11 @@ def load(monkeypatch):
     for shared in (corpus_api, run_program, storages):  # what tests import is what the worker has
         monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
     importlib.import_module("irdiff.worker.__main__").load_package()
-    importlib.import_module("irdiff_worker.staged_compile").make_ready()
-    importlib.import_module("irdiff_worker.llvm_calls").make_ready()
-    importlib.import_module("irdiff_worker.outside").begin(sys.modules)
-    importlib.import_module("irdiff_worker.settings").begin()
-    yield lambda name: importlib.import_module(f"irdiff_worker.{name}")
+    importlib.import_module("irdiff_worker.compile.staged_compile").make_ready()
+    importlib.import_module("irdiff_worker.compile.llvm_calls").make_ready()
+    importlib.import_module("irdiff_worker.compile.outside").begin(sys.modules)
+    importlib.import_module("irdiff_worker.compile.settings").begin()
+    yield module_of
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from irdiff.worker import assembling
-from irdiff.worker.assembling import Remembered
+from irdiff.worker.compile import assembling
+from irdiff.worker.compile.assembling import Remembered
 from tests.texts import text_of
 
 SCRIPT = text_of("worker/ptxas.sh")

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from irdiff.worker import written_files
-from irdiff.worker.importable import Importable, only_defines
+from irdiff.worker.record import written_files
+from irdiff.worker.record.importable import Importable, only_defines
 from tests.texts import text_of
 from tests.unit.golden import golden
 from tests.unit.worker.conftest import TARGET, InProcess

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from irdiff.worker import server
+from irdiff.worker.serve import server
 
 MIB = 1 << 20
 

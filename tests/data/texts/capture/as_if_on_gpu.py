@@ -39,9 +39,9 @@ spec = importlib.util.spec_from_file_location(
     "irdiff_worker", WORKER / "__init__.py", submodule_search_locations=[str(WORKER)]
 )
 sys.modules["irdiff_worker"] = importlib.util.module_from_spec(spec)
-intercept = importlib.import_module("irdiff_worker.intercept")
-stub_driver = importlib.import_module("irdiff_worker.stub_driver")
-program = importlib.import_module("irdiff_worker.program")
+intercept = importlib.import_module("irdiff_worker.capture.intercept")
+stub_driver = importlib.import_module("irdiff_worker.capture.stub_driver")
+program = importlib.import_module("irdiff_worker.record.program")
 
 intercept.real_compile = Kernel
 program._find_gpu = lambda: "a made-up GPU"

@@ -1,0 +1,1 @@
+"""Runs workloads and programs where no GPU is, and notes what they launch."""

@@ -1,0 +1,365 @@
+"""torch.compile: the kernels that Inductor writes, where there is no GPU, and where there is one.
+
+Without a GPU Inductor's CPU backend for Triton makes them from tensors on the CPU; its questions about the
+device get the target's answers; a kernel that would be launched is handed to Triton's frontend once for each
+config that Inductor would try. Seen with torch 2.7, 2.9 and 2.13. Not made: templates of max-autotune,
+which need measurements.
+
+On a GPU Inductor works as ever, with none of its settings changed. It compiles its kernels by itself, often
+in other processes, so the frontend of this one does not see them: they are recorded where they are launched,
+by `CachingAutotuner.run`, which knows the chosen config once it has run. Seen with torch 2.11; kernels that
+generated C++ launches (AOTInductor, `cpp_wrapper`) do not come by here.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import importlib.abc
+import importlib.util
+import inspect
+import linecache
+import re
+import sys
+import types
+import unittest.mock
+
+import triton
+import triton.compiler
+import triton.runtime.jit
+
+from ..texts import jit_function
+from . import intercept, noted
+from .stub_driver import NoKernel
+from .torch_cuda import properties_of
+
+
+def install(target, missed=None):
+    """From now on, in this process; Inductor is imported when something compiled is first called.
+
+    missed: takes the name of a kernel that cannot be recorded, and why, where launches are recorded.
+    """
+    try:
+        import torch
+    except ImportError:
+        return
+    real = torch.compile
+    prepare = functools.lru_cache(noted.paused()(lambda: _prepare(target, missed)))
+
+    @functools.lru_cache
+    @noted.paused()
+    def begin():
+        from torch._dynamo.eval_frame import _TorchDynamoContext as context
+
+        context.__call__ = _outside_of_modes(context.__call__, prepare)
+
+    @functools.wraps(real)
+    def compile_for_target(*args, **kwargs):
+        begin()
+        return real(*args, **kwargs)
+
+    torch.compile = compile_for_target
+
+
+def _prepare(target, missed):
+    import torch._dynamo.convert_frame as convert_frame
+    import torch._dynamo.symbolic_convert as symbolic_convert
+    import torch._inductor.codecache as codecache
+    import torch._inductor.compile_fx as compile_fx
+    import torch._inductor.config as settings
+    import torch._inductor.decomposition as decomposition
+    import torch._inductor.fx_passes.joint_graph as joint_graph
+    import torch._inductor.fx_passes.post_grad as post_grad
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
+
+    settings.cpu_backend = "triton"
+    settings.compile_threads = 1
+    settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
+    codecache._reload_python_module = _load
+    joint_graph.lazy_init = _without_gpu(joint_graph.lazy_init)
+    # only graphs on a GPU get sums outside of matrix products and of convolutions, and online softmax
+    decomposition.is_gpu = post_grad.is_gpu = lambda device: True
+    post_grad.prepare_softmax_extra_check = lambda match: settings.online_softmax
+    known = {
+        **properties_of(target),
+        "type": "hip" if target["backend"] == "hip" else "cuda",
+        "index": 0,
+        "cc": target["arch"],
+        "max_threads_per_block": 1024,
+    }
+    asked = hints.DeviceProperties._fields  # more in each release of torch
+    properties = hints.DeviceProperties(**{name: known[name] for name in asked if name in known})
+    hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
+    triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
+    triton_heuristics.CachingAutotuner.run = functools.partialmethod(_run, missed)
+    triton_helpers.set_driver_to_gpu = triton_helpers.set_driver_to_cpu = lambda: None  # the stub stays
+    triton.compile = lambda *args, **kwargs: triton.compiler.compile(*args, **kwargs)
+    GraphLowering.is_unspec_arg = _is_number(GraphLowering.is_unspec_arg)
+    compile_fx._compile_fx_inner = _computed(noted.paused()(compile_fx._compile_fx_inner))
+    # what Dynamo and Inductor call while they compile is most of what is called, and not the program's
+    frames = convert_frame.CatchErrorsWrapper
+    frames.__call__ = noted.paused()(frames.__call__)
+    traced = symbolic_convert.InstructionTranslatorBase
+    traced.__init__ = _noting(traced.__init__)
+
+
+def _without_gpu(make_patterns):
+    """Makes Inductor's patterns for the CPU, where its tensors lie; before torch 2.13 it makes them for a GPU
+    that `torch.cuda` has, and builds of torch for CUDA then call the driver.
+    """
+    import torch
+
+    @functools.wraps(make_patterns)
+    def make(*args):
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: False):
+            return make_patterns(*args)
+
+    return make
+
+
+def _noting(begin):
+    """Counts each function that Dynamo traces as called: its code is in the graph."""
+
+    @functools.wraps(begin)
+    def begin_and_note(translator, *args, **kwargs):
+        begin(translator, *args, **kwargs)
+        noted.note(translator.f_code)
+
+    return begin_and_note
+
+
+def _computed(compile_graph):
+    """Has torch's own operators compute what a compiled graph gives: its kernels compute nothing, and what is
+    launched next may depend on values.
+    """
+
+    @functools.wraps(compile_graph)
+    def compile_and_keep(graph, *args, **kwargs):
+        kept = copy.deepcopy(graph)  # Inductor changes it
+        launch = compile_graph(graph, *args, **kwargs)
+
+        def launch_and_compute(arguments):
+            own = list(arguments)
+            launch(arguments)
+            with intercept.paused():
+                return kept(*own)
+
+        launch_and_compute._boxed_call = True  # type: ignore[attr-defined]
+        return launch_and_compute
+
+    return compile_and_keep
+
+
+def _is_number(is_unspecialized):
+    """Inductor passes CPU tensors without dimensions by value: of those that are on the GPU here, only what
+    Dynamo made of Python's floats.
+    """
+    import torch
+
+    @functools.wraps(is_unspecialized)
+    def answer(graph, name):
+        given = graph.graph_inputs.get(name)
+        return is_unspecialized(graph, name) and given is not None and given.get_dtype() == torch.float64
+
+    return answer
+
+
+def _load(key, path, set_sys_modules=True):
+    """Loads a written module under a name that its text alone decides: its folder is a new one every time."""
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    name = f"inductor/{key}.py"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    module = types.ModuleType(f"torch._inductor.runtime.compile_tasks.{key}")
+    module.__file__ = name
+    setattr(module, "key", key)  # noqa: B010
+    exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
+    if set_sys_modules:
+        sys.modules[module.__name__] = module
+    return module
+
+
+def _run(tuner, missed, *args, stream=None, benchmark_run=False, **kwargs):
+    """Runs in place of CachingAutotuner.run: every config goes through the frontend, with the types and
+    constants of Inductor's own signature.
+    """
+    from torch._inductor.runtime.triton_heuristics import GridExpr
+
+    more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
+    own = args[: len(args) - len(more)]
+    given = dict(zip((row.name for row in tuner.fn.params if not row.is_constexpr), own))
+    sources = _sources(tuner.fn.__name__)
+    for config in tuner.configs:
+        values = {**tuner.triton_meta["constants"], **config.kwargs, **given}
+        bound = {name: values[name] for name in tuner.fn.arg_names if name in values}
+        grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(
+            {**values, **dict(zip(more, args[len(own) :]))}
+        )
+        compile_now = functools.partial(_compile, tuner, config)
+        if intercept.compiled_directly(tuner.fn, bound, grid, compile_now, sources):
+            continue
+        if why := why_not_recorded(tuner):
+            missed(tuner.fn.__name__, why)
+            break
+        tuner.fn.run(
+            grid=grid, warmup=False, num_warps=config.num_warps, num_stages=config.num_stages, **bound
+        )
+    return NoKernel()
+
+
+def why_not_recorded(tuner):
+    """Why a launch that passes the same values would not be the same; None where it would."""
+    wide = [name for name, kind in tuner.triton_meta.get("signature", {}).items() if kind == "fp64"]
+    if not wide:
+        return None
+    return (
+        f"torch.compile passes {wide[0]} as fp64, a recorded launch fp32: `irdiff init PROGRAM` compares it"
+    )
+
+
+def _sources(name):
+    """The files of the kernel that a user wrote and Inductor copied under a name with a number, and of what
+    it calls; all of them count as compiled.
+    """
+    from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
+
+    kernels = map(jit_function, kernel_side_table.id_to_kernel.values())
+    pending = [kernel for kernel in kernels if kernel.fn.__name__ == re.sub(r"_\d+$", "", name)]
+    found: dict = {}
+    while pending:
+        function = pending.pop().fn
+        if function not in found:
+            found[function] = function.__code__.co_filename
+            noted.note(function.__code__)
+            used = (function.__globals__.get(word) for word in function.__code__.co_names)
+            pending += [value for value in used if isinstance(value, triton.runtime.jit.JITFunction)]
+    return set(found.values())
+
+
+def _compile(tuner, config):
+    """As Inductor compiles it ahead of time."""
+    words = inspect.signature(tuner._precompile_config).parameters
+    tuner._precompile_config(*(config, False)[: len(words)])
+
+
+def _outside_of_modes(wrap, prepare):
+    """Runs what is compiled without the mode that moves tensors to the CPU, which Dynamo would trace, and
+    prepares Inductor before: a library that compiles as it is imported may never run what it compiled.
+    """
+    from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
+
+    @functools.wraps(wrap)
+    def wrapped(self, function):
+        compiled = wrap(self, function)
+        if not isinstance(compiled, types.FunctionType):
+            return compiled
+
+        @functools.wraps(compiled)
+        def call(*args, **kwargs):
+            prepare()
+            modes = [_pop_mode() for _ in range(_len_torch_function_stack())]
+            try:
+                return compiled(*args, **kwargs)
+            finally:
+                for mode in reversed(modes):
+                    _push_mode(mode)
+
+        return call
+
+    return wrapped
+
+
+_MODULE = "torch._inductor.runtime.triton_heuristics"
+
+
+# on a GPU
+
+
+def record_on_gpu(recorder):
+    """From now on, in this process; nothing of torch is imported before the program does."""
+    if _MODULE in sys.modules:
+        _wrap(sys.modules[_MODULE], recorder)
+    else:
+        sys.meta_path.insert(0, _Finder(recorder))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds one module as it would be found without us, and wraps its class once it is loaded."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+
+    def find_spec(self, name, path=None, target=None):
+        if name != _MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        load = loader.exec_module
+
+        def load_and_wrap(module):
+            del loader.exec_module
+            load(module)
+            _wrap(module, self.recorder)
+
+        loader.exec_module = load_and_wrap  # type: ignore[method-assign]
+        return spec
+
+
+def _wrap(module, recorder):
+    tuner_class = getattr(module, "CachingAutotuner", None)
+    if tuner_class is None:
+        recorder.missed("torch.compile's kernels", "this torch has no CachingAutotuner")
+        return
+    run = tuner_class.run
+    functions: dict = {}
+    """{tuner's file: its JIT function, where another process compiled it}"""
+
+    @functools.wraps(run)
+    def run_and_record(tuner, *args, benchmark_run=False, **kwargs):
+        if benchmark_run:
+            return run(tuner, *args, benchmark_run=True, **kwargs)
+        kernel = getattr(tuner.fn, "__name__", "a kernel of torch.compile")
+        if why := why_not_recorded(tuner):
+            recorder.missed(kernel, why)
+            return run(tuner, *args, **kwargs)
+        pending = recorder.pending(kernel, tuner, args)  # before: the launch may write to its arguments
+        result = run(tuner, *args, **kwargs)
+        if pending is not None:
+            with recorder.keeping(kernel):
+                function = _function(tuner, functions)
+                recorder.add(function, *_launch(module, tuner, function, args, kwargs), pending)
+        return result
+
+    tuner_class.run = run_and_record
+
+
+def _function(tuner, functions):
+    """Its JIT function. One that another process compiled comes back without its Python function."""
+    if tuner.fn.fn is not None:
+        return tuner.fn
+    if tuner.filename not in functions:
+        written = _load(tuner.fn.__name__, tuner.filename, set_sys_modules=False)
+        functions[tuner.filename] = getattr(written, tuner.fn.__name__).fn
+    return functions[tuner.filename]
+
+
+def _launch(module, tuner, function, args, kwargs):
+    """(arguments and options by name, grid) of the launch that just was."""
+    (launcher,) = tuner.launchers
+    config = launcher.config
+    given = {**dict(zip(inspect.signature(launcher).parameters, args)), **kwargs}
+    given.pop("stream", None)
+    constants = {**tuner.triton_meta.get("constants", {}), **config.kwargs}
+    values = {**given, **constants}
+    grid = given.get("grid")  # before torch 2.7 it was an argument
+    if grid is None:
+        grid = module.GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
+    words = {name: values[name] for name in function.arg_names if name in values}
+    words.update(config.kwargs, num_warps=config.num_warps, num_stages=config.num_stages)
+    if getattr(config, "maxnreg", None) is not None:
+        words["maxnreg"] = config.maxnreg
+    return words, grid

@@ -1,0 +1,258 @@
+"""What ran, what was opened and what stayed unseen while a workload was captured, for readers of a report.
+
+Functions are known by their file, below the folder of a repository or corpus, and their first line, that of
+their first decorator. Files, and functions, of other folders are not listed.
+"""
+
+from __future__ import annotations
+
+import _posixsubprocess
+import contextlib
+import importlib.machinery
+import json
+import os
+import re
+import sys
+import threading
+import types
+import typing
+import unittest.mock
+
+import triton.runtime.jit
+
+from .. import protocol
+from ..loaded import WORKER, is_standard
+from ..record import pytest_assertions
+
+_codes: dict = {}
+"""{id: code}, kept so that an id stays its own."""
+_below = None
+"""The folder whose files are noted; None while nobody asks."""
+_root = ""
+"""The same folder, still known when nobody asks any more."""
+_opened: set = set()
+_missing: set = set()
+"""Without a suffix: where modules below the folder were looked for, and none was found."""
+_stages: "int | None" = None
+"""Where what stages open is listed: a descriptor; None while none runs."""
+_seen_by_stages: set = set()
+_TRITON = os.path.join(os.path.dirname(os.path.abspath(triton.__file__)), "")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_IMPORT = "<frozen importlib"
+_caveats: dict = {}
+"""{(path, line, what): None}; without a place the path is empty and the line 0."""
+has_launched = False
+"""Whether a kernel was launched, and so not run."""
+listener: typing.Any = None
+"""Is told each caveat, where a test is recorded: its own lines have no relative paths."""
+compiled_text: typing.Any = None
+"""Gives what this side's compiler makes of a launch at a stage, where a test is recorded and asks for it."""
+_NOT_NOTED = (
+    (importlib.machinery.SourceFileLoader, "exec_module"),  # `workloads` loads the corpus with one of its own
+    (triton.runtime.jit.JITFunction, "__init__"),
+)
+"""Other packages are imported, and a kernel's source is read, by nine in ten calls, none to the corpus."""
+_PYTHON = re.compile(r"(^|[/\s])python[\d.]*(\s|$)")
+_INDUCTOR = os.path.join("torch", "_inductor", "")
+
+
+@contextlib.contextmanager
+def calls():
+    """While open, calls in this process are noted, in all of its threads, but for those of `_NOT_NOTED`."""
+    sys.setprofile(_on_call)
+    threading.setprofile(_on_call)
+    try:
+        with contextlib.ExitStack() as replaced:
+            for owner, name in _NOT_NOTED:
+                unnoted = paused()(getattr(owner, name))
+                replaced.enter_context(unittest.mock.patch.object(owner, name, unnoted))
+            yield
+    finally:
+        threading.setprofile(None)
+        sys.setprofile(None)
+
+
+@contextlib.contextmanager
+def paused():
+    """While open, the calls of this thread are not noted: the frontend makes many, and not to the corpus."""
+    before = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+
+
+def note(code):
+    """Counts a function as called: the frontend compiled it."""
+    _codes[id(code)] = code
+
+
+def called():
+    """`mykernels/rope.py:12` of each function."""
+    places = ((_relative(code.co_filename), code.co_firstlineno) for code in _codes.values())
+    return sorted({f"{path}:{line}" for path, line in places if path})
+
+
+def _relative(path):
+    """Below the repository; empty elsewhere. pytest gives the modules of tests absolute paths."""
+    if _root and path.startswith(_root):
+        return path[len(_root) :]
+    return "" if os.path.isabs(path) or path.startswith("<") else path
+
+
+def _on_call(frame, event, argument):
+    if event == "call":
+        note(frame.f_code)
+
+
+def watch_files():
+    """Makes this process, and those forked from it, able to note files. There is no way back."""
+    sys.addaudithook(_on_event)
+    start = _posixsubprocess.fork_exec
+
+    def start_noted(words, *rest):  # by it `multiprocessing` starts a process, and tells no hook
+        if not any(_TRACKER in os.fsdecode(word) for word in words):
+            _on_event(_STARTED, (words,))
+        return start(words, *rest)
+
+    _posixsubprocess.fork_exec = start_noted
+
+
+def begin_files(folder):
+    """From now on files below the folder are noted; nothing is where it is None."""
+    global _below, _root
+    _below = os.path.join(folder, "") if folder else None
+    _root = _below or ""
+    if folder and not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_LastFinder())
+
+
+def end_files():
+    """What was opened, relative to the folder. Notes nothing more."""
+    global _below
+    folder, _below = _below, None
+    if folder is None:
+        return []
+    inside = {path for path in _opened if path.startswith(folder)}
+    read = {path for path in inside if os.path.isfile(path)}
+    _missing.update(path[len(folder) :] for path in inside - read if not os.path.exists(path))
+    return sorted(path[len(folder) :] for path in read)
+
+
+def missing():
+    """What was opened, or imported, below the folder and was not there: `src/pkg/generated`."""
+    return sorted(_missing)
+
+
+class _LastFinder:
+    """Is asked for the modules that no other finder has."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if _below is not None:
+            end = name.rpartition(".")[2]
+            places = [os.path.abspath(os.path.join(folder, end)) for folder in path or sys.path]
+            _missing.update(place[len(_below) :] for place in places if place.startswith(_below))
+
+
+def begin_stages(folder):
+    """From now on a file `opened` of the folder lists what is opened outside of the toolchain, a line of JSON
+    each: ["r", path] what is read and was not written before, ["w", path] what of these is written later.
+    """
+    global _stages
+    _stages = os.open(os.path.join(folder, protocol.OPENED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    _seen_by_stages.clear()
+
+
+def end_stages():
+    """Returns whether anything is listed."""
+    global _stages
+    descriptor, _stages = _stages, None
+    if descriptor is None:
+        return False
+    is_any = os.fstat(descriptor).st_size > 0
+    os.close(descriptor)
+    return is_any
+
+
+def _on_stage_event(event, arguments):
+    if event == "os.rename":
+        _list("w", arguments[1])
+    elif event == "open" and not isinstance(arguments[0], int) and arguments[0] is not None:
+        frame = sys._getframe(2)
+        by = frame.f_code.co_filename
+        above = frame.f_back.f_code.co_filename if frame.f_back is not None else ""
+        # a module that is imported is known by `outside`; what irdiff keeps is no input of a stage
+        if not by.startswith(WORKER) and not (by.startswith(_IMPORT) and above.startswith(_IMPORT)):
+            _list("w" if arguments[2] & _WRITING else "r", arguments[0])
+
+
+def _list(kind, path):
+    path = os.path.abspath(os.fsdecode(path))
+    is_new = ("w", path) not in _seen_by_stages and (kind, path) not in _seen_by_stages
+    is_input = kind == "r" or ("r", path) in _seen_by_stages
+    _seen_by_stages.add((kind, path))
+    is_outside = not path.startswith(_TRITON) and not is_standard(path)
+    if _stages is not None and is_new and is_input and is_outside:
+        os.write(_stages, json.dumps([kind, path]).encode() + b"\n")
+
+
+def caveat(what, *, is_compared=True):
+    """Notes what only a GPU can answer, or what irdiff cannot see, with the running line of the repository.
+    What is launched and not compared belongs into a report's first sentence.
+
+    Inductor's own questions belong to no line.
+    """
+    if listener is not None:
+        listener(what)
+        return
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and _INDUCTOR not in frame.f_code.co_filename:
+        if path := _relative(frame.f_code.co_filename):
+            add_caveat(what, path, frame.f_lineno, is_compared=is_compared)
+            return
+        frame = frame.f_back
+
+
+def value_read(what="reads a value after a launch: no kernel computed it, a GPU may give another"):
+    """A program reads what a kernel would have computed; in an assertion that decides nothing else."""
+    if has_launched and not is_checked():
+        caveat(what)
+
+
+def is_checked():
+    """Whether an assertion of a test that is recorded asks."""
+    return listener is not None and pytest_assertions.in_one()
+
+
+def add_caveat(what, path="", line=0, *, is_compared=True):
+    _caveats[path, line, what] = is_compared
+
+
+def caveats(*, is_compared=True):
+    return [caveat for caveat, is_that in _caveats.items() if is_that == is_compared]
+
+
+def _on_event(event, arguments):
+    if _stages is not None:
+        _on_stage_event(event, arguments)
+    if _below is None:
+        return
+    if event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
+        _opened.add(os.path.abspath(os.fsdecode(arguments[0])))
+    elif event in ("os.fork", "os.forkpty"):
+        caveat(CHILD, is_compared=False)
+    elif event in _STARTS:
+        words = arguments[_STARTS[event]]
+        words = words if isinstance(words, (list, tuple)) else [words]
+        if _PYTHON.search(" ".join(os.fsdecode(word) for word in words)):
+            caveat(CHILD, is_compared=False)
+
+
+_STARTED = "_posixsubprocess.fork_exec"
+_TRACKER = "multiprocessing.resource_tracker"
+"""A process of `multiprocessing` that launches nothing."""
+_STARTS = {"subprocess.Popen": 1, "os.posix_spawn": 1, "os.exec": 1, "os.system": 0, _STARTED: 0}
+"""{event: which of its arguments is the command}"""
+CHILD = "starts another Python process: what that launches was not compared"

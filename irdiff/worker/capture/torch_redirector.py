@@ -1,0 +1,208 @@
+"""What stands between a program and torch where there is no GPU: a tensor of the GPU lies on the CPU.
+
+Imported where torch is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+
+import torch
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+from .. import storages
+from . import noted, stub_driver, torch_autocast, torch_cuda, torch_operators, torch_reach, torch_storages
+
+_MOST_READ = 1 << 12
+"""Elements of a tensor that a program may read on the CPU; larger ones stay as they are, without memory."""
+_GPUS = ("cuda", "hip", "xpu")
+_CPU, _GPU = torch.device("cpu"), torch.device("cuda", 0)
+_ANSWERS = {
+    torch.Tensor.is_cuda.__get__: lambda is_host: not is_host,
+    torch.Tensor.is_cpu.__get__: bool,
+    torch.Tensor.device.__get__: lambda is_host: _CPU if is_host else _GPU,
+    torch.Tensor.get_device: lambda is_host: -1 if is_host else 0,
+}
+_MADE_UP = {torch.allclose: True, torch.equal: True}
+"""Results are not computed, so a check of them says nothing, and must not end the program."""
+_UNWRITTEN = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
+"""Their values may decide what is launched next, or divide: they are the same in every process."""
+_TAKES_DEVICE = {torch.Tensor.to, torch.nn.Module.to}
+_MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.pin_memory: torch_storages.PINNED}
+_READS = {
+    torch.Tensor.item,
+    torch.Tensor.tolist,
+    torch.Tensor.__bool__,
+    torch.Tensor.__int__,
+    torch.Tensor.__float__,
+    torch.Tensor.__index__,
+    torch.Tensor.__array__,
+    torch.Tensor.__contains__,
+    torch.Tensor.is_nonzero,
+    torch.is_nonzero,
+}
+_SHAPED_BY_VALUES = {
+    getattr(owner, name)
+    for owner in (torch, torch.Tensor)
+    for name in ("argwhere", "bincount", "masked_select", "nonzero", "unique", "unique_consecutive")
+    if hasattr(owner, name)
+}
+"""A program that asks for the shape of their result reads values."""
+
+_ANSWERED_TO_HOST = {
+    torch.Tensor.numpy,
+    torch.Tensor.__repr__,
+    torch.Tensor.__format__,
+    *(getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("allclose", "equal")),
+}
+"""What the host waits for besides, since it needs values."""
+_COPIES = {torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda, torch.Tensor.copy_}
+
+
+def install():
+    """Works from now on, in this process."""
+    torch.testing.assert_close = lambda *_, **__: None
+    torch.nn.Module.cuda = _moved_to_gpu
+    torch.Tensor.record_stream = lambda *_: None
+    torch.set_default_device = torch_storages.set_default_device
+    torch.Generator = _generator()
+    torch_operators.install(_with_redirector)
+    for owner, name in _CALLED_BACK:
+        setattr(owner, name, _with_redirector(getattr(owner, name)))
+    _Redirector().__enter__()
+
+
+_CALLED_BACK = (
+    (torch.autograd.function.BackwardCFunction, "apply"),
+    (threading.Thread, "_bootstrap_inner"),
+)
+"""Where code of a program begins that torch calls from C++, or that runs in a thread of its own. The
+redirector is off there: torch turns it off while it works, and keeps it by thread.
+"""
+
+
+def _with_redirector(function):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        is_on = any(isinstance(mode, _Redirector) for mode in _get_current_function_mode_stack())
+        with contextlib.nullcontext() if is_on else _Redirector():
+            return function(*args, **kwargs)
+
+    return call
+
+
+class _Redirector(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if torch.compiler.is_compiling():  # what torch.compile traces runs, and is noted, later
+            if "device" in kwargs:
+                kwargs["device"] = _on_cpu(kwargs["device"])
+            return function(*args, **kwargs)
+        reads = function in _READS or function in _SHAPED_BY_VALUES or _is_masked(function, args)
+        if _waits(function, args, kwargs, reads):
+            stub_driver.current.host_waits()
+        if function in _MOVES:
+            torch_storages.moved(args[:1], _MOVES[function])
+            return args[0]
+        if function in _ANSWERS:
+            return _ANSWERS[function](torch_storages.device_of(args[0]))
+        if function in _MADE_UP and not noted.is_checked():
+            return torch_cuda.made_up(f"torch.{function.__name__}", _MADE_UP[function])()
+        if function in _MADE_UP:
+            return _MADE_UP[function]
+        given, launches_before = (args, kwargs), storages.launches()
+        was_out = noted.has_launched and torch_reach.is_out(given)
+        if reads and not was_out:
+            noted.value_read()
+        device = _named(kwargs, args[1:] if function is torch.Tensor.to else ())
+        if "device" in kwargs:
+            kwargs["device"] = _on_cpu(kwargs["device"])
+        if function in _TAKES_DEVICE:
+            args = (*args[:1], *map(_on_cpu, args[1:]))
+        if kwargs.pop("pin_memory", False):
+            device = torch_storages.PINNED
+        result = torch_autocast.call(function, args, kwargs)
+        if function in _UNWRITTEN:
+            _write(result)
+        torch_storages.note(function, args, kwargs, result, device)
+        if noted.has_launched:
+            torch_reach.note(given, was_out and storages.launches() == launches_before, result)
+        if function is torch.Tensor.numpy and noted.has_launched and noted.listener is not None:
+            from . import computed_arrays  # not without numpy
+
+            return computed_arrays.of(result)
+        return result
+
+
+def _is_masked(function, args):
+    """Whether an index of a tensor picks elements by a tensor of truth values."""
+    if function is torch.where:
+        return len(args) == 1  # else it picks values, and none of them shapes its result
+    if function is not torch.Tensor.__getitem__:
+        return False
+    indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+    return any(getattr(index, "dtype", None) in (torch.bool, torch.uint8) for index in indices)
+
+
+def _waits(function, args, kwargs, reads):
+    """Whether the host waits for the stream: it reads a tensor of the GPU, or copies one from or to it."""
+    if reads or function in _ANSWERED_TO_HOST:
+        return not torch_storages.is_host(args)
+    if function not in _COPIES or kwargs.get("non_blocking"):
+        return False
+    if function is torch.Tensor.copy_:
+        is_blocking = len(args) < 3 or not args[2]
+        return is_blocking and torch_storages.is_host(args[:1]) != torch_storages.is_host(args[1:2])
+    if any(value is True for value in args[1:]):  # `non_blocking`, by its place
+        return False
+    is_to_host = function is torch.Tensor.cpu or _named(kwargs, args[1:]) == "cpu"
+    is_to_gpu = function is torch.Tensor.cuda or _named(kwargs, args[1:]).startswith("cuda")
+    return is_to_gpu if torch_storages.is_host(args) else is_to_host
+
+
+def _write(tensor):
+    is_number = tensor.is_floating_point() or tensor.is_complex()
+    if not is_number or tensor.numel() <= _MOST_READ:
+        tensor.fill_(1 if is_number else 0)
+
+
+def _is_number(device):
+    return isinstance(device, int) and not isinstance(device, bool)
+
+
+def _on_cpu(device):
+    if (isinstance(device, str) and device.partition(":")[0] in _GPUS) or _is_number(device):
+        return "cpu"
+    return _CPU if isinstance(device, torch.device) and device.type in _GPUS else device
+
+
+def _named(kwargs, others):
+    """The device that a call names, the first GPU as `cuda`; empty where it names none."""
+    for value in [kwargs["device"]] if "device" in kwargs else others:
+        if isinstance(value, (str, torch.device)) or _is_number(value):
+            text = f"cuda:{value}" if _is_number(value) else str(value)
+            if text.partition(":")[0] in (*_GPUS, "cpu", "meta"):
+                return text.replace("hip", "cuda").removesuffix(":0")
+    return ""
+
+
+def _moved_to_gpu(module, device=None):
+    torch_storages.moved([*module.parameters(), *module.buffers()], "cuda")
+    return module
+
+
+def _generator():
+    """Stands for `torch.Generator`: one of the GPU is one of the CPU."""
+    original = torch.Generator
+
+    def new(cls, device="cpu"):
+        return original.__new__(cls, device=_on_cpu(device))
+
+    any_generator = type("AnyGenerator", (type(original),), {"__instancecheck__": _is_generator})
+    return any_generator("Generator", (original,), {"__new__": new})
+
+
+def _is_generator(_, value):
+    return isinstance(value, torch._C.Generator)

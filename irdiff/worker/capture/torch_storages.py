@@ -1,0 +1,118 @@
+"""Where the storages of torch's tensors come from, noted call by call while a program runs without a GPU.
+
+A storage is *made* where the program allocates it, and *computed* where torch calculates it. Of its content
+only what the program fills it with is known; values are not compared. A tensor made without a device lies
+on the host until the program moves it.
+"""
+
+from __future__ import annotations
+
+from .. import corpus_api, storages
+
+_FILLS = {"zeros": "zeros", "ones": "ones", "empty": "empty", "empty_strided": "empty"}
+_MAKES = (
+    "arange as_tensor empty empty_strided eye frombuffer from_numpy full linspace logspace normal ones"
+    " rand randint randn randperm scalar_tensor tensor zeros"
+).split()
+_ONLY_VIEWS = frozenset(
+    "as_strided_ detach_ rename_ requires_grad_ resize_ share_memory_ squeeze_ swapaxes_ swapdims_ t_"
+    " transpose_ unsqueeze_".split()
+)
+"""They write no value, though they end in `_`."""
+
+PINNED = "pinned"
+"""The device of a tensor on the host that kernels may read."""
+
+
+def note(function, args, kwargs, result, device):
+    """Names each new storage of a result, and keeps what a call has filled a tensor with.
+
+    device: `cuda`, `cuda:1`, `cpu`, `pinned` or another that the call names; empty where it names none.
+    """
+    name = getattr(function, "__name__", "").removeprefix("new_").removesuffix("_like")
+    if result is None and _writes(name):
+        result = args[0]
+    for tensor in _tensors(result):
+        try:
+            storage = tensor.untyped_storage()
+            origin = storages.origin_of_torch(storage)
+            if origin is None:
+                made = "made" if name in _MAKES else "computed"
+                origin = storages.StorageOrigin(f"{made} as {_kind_of(tensor)}", _fill_of(name, args, kwargs))
+                origin.device = device or _device_of(args) or ("" if made == "computed" else default_device)
+                storages.label(storage, tensor, origin)
+            elif _writes(name) or kwargs.get("out") is not None:
+                whole = tensor.numel() * tensor.itemsize == storage.nbytes()
+                origin.state = _written(name, args) if whole else ""
+            elif device.startswith(("cuda", PINNED)):
+                origin.device = device  # moved there, which here takes no copy
+        except (NotImplementedError, RuntimeError):  # a tensor that has no storage of its own
+            continue
+
+
+default_device = "cuda"
+"""Of tensors that are made without one."""
+
+
+def set_default_device(device):
+    global default_device
+    default_device = str(device).partition(":")[0]
+
+
+def device_of(tensor):
+    """`cpu` for a tensor that lies on the host; else empty."""
+    try:
+        origin = storages.origin_of_torch(tensor.untyped_storage())
+    except (NotImplementedError, RuntimeError):
+        return ""
+    return "cpu" if origin is not None and origin.device in ("cpu", PINNED) else ""
+
+
+def is_host(values):
+    """Whether a call has tensors, and the first of them lies on the host."""
+    return _device_of(values) == "cpu"
+
+
+def moved(tensors, device):
+    """A program has moved them there."""
+    for tensor in tensors:
+        storages.place_of(tensor).origin.device = device
+
+
+def _tensors(result):
+    items = result if isinstance(result, (tuple, list)) else (result,)
+    return [item for item in items if hasattr(item, "untyped_storage")]
+
+
+def _device_of(args):
+    """Of a call's first tensor."""
+    for tensor in _tensors(
+        [item for value in args for item in (value if isinstance(value, list) else [value])]
+    ):
+        return device_of(tensor) or "cuda"
+    return ""
+
+
+def _kind_of(tensor):
+    return storages.kind(corpus_api.dtype_name(tensor.dtype), tuple(tensor.shape))
+
+
+def _fill_of(name, args, kwargs):
+    if name == "full":
+        return corpus_api.fill_word(kwargs.get("fill_value", args[1] if len(args) > 1 else None))
+    return _FILLS.get(name, "")
+
+
+def _writes(name):
+    return name == "__setitem__" or (
+        name.endswith("_") and not name.endswith("__") and name not in _ONLY_VIEWS
+    )
+
+
+def _written(name, args):
+    """As `torch.Tensor`, `torch._foreach_…_` and `torch.nn.init` name what fills a whole tensor."""
+    name = name.removeprefix("_foreach_")
+    if name in ("zero_", "zeros_", "ones_"):
+        return "ones" if name == "ones_" else "zeros"
+    is_fill = name in ("fill_", "constant_") and len(args) > 1 and isinstance(args[1], (int, float))
+    return corpus_api.fill_word(args[1]) if is_fill else ""

@@ -1,0 +1,1 @@
+"""Runs the stages of a toolchain's compiler."""

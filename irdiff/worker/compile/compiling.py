@@ -1,0 +1,160 @@
+"""One case compiled, in a child process that does nothing else.
+
+The toolchain's own `triton.compile` does the work (`stages`). What it would put into its cache goes to a
+folder, and its stages are timed one by one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import sys
+import time
+
+from triton.backends.compiler import GPUTarget
+
+from .. import protocol
+from ..capture import noted
+from ..capture.describe import TRITON_ROOT
+from . import assembling, frontend, llvm_calls, outside, staged_compile
+
+
+class StageRecorder(staged_compile.Watcher):
+    """Times and artifacts of one compilation, written to `folder` as they come."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.stage = "ttir"
+        self.made = None
+        """What that stage gave."""
+        self.stage_times_s: dict = {}
+        self.stage_cpu_s: dict = {}
+        """Processor time of each stage, that of the programs it ran too: no other process moves it."""
+        self.artifacts: list = []
+        self.metadata: dict = {}
+        self.assembler_flags = None
+        """Of the last assembler that ran for a stage, from its own path on."""
+        self.assembler_log = ""
+        """What it printed (`-v`: registers, spills)."""
+        self.notes: list = []
+        self.launcher_args = None
+        """What the launcher would be given in addition to the arguments."""
+
+    def wrap(self, name, stage):
+        def timed(module, metadata):
+            self.stage, self.metadata = name, metadata
+            with open(os.path.join(self.folder, protocol.STAGES), "a") as file:
+                file.write(name + "\n")  # what it was at, should it die
+            begin, used = time.perf_counter(), _cpu_s()
+            self.made = stage(module, metadata)
+            self.stage_times_s[name] = round(time.perf_counter() - begin, 6)
+            self.stage_cpu_s[name] = round(_cpu_s() - used, 6)
+            return self.made
+
+        return timed
+
+    def keep(self, name, content):
+        if name == self.stage and content is not self.made:
+            # a file overrides the stage: the assembler did not make this
+            self.assembler_flags, self.assembler_log = None, ""
+        content = content if isinstance(content, bytes) else str(content).encode()
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(content)
+        self.artifacts.append(name)
+
+    def report(self, outcome, **more):
+        """Writes `protocol.Result`."""
+        known = {name: value for name, value in vars(self).items() if name not in ("folder", "made")}
+        plain = {"metadata": _plain(self.metadata), "launcher_args": _plain(self.launcher_args)}
+        row = {**known, **plain, "outcome": outcome, **more}
+        path = os.path.join(self.folder, protocol.RESULT)
+        with open(path + ".part", "w") as file:
+            json.dump(row, file)
+        os.replace(path + ".part", path)
+
+
+def _cpu_s():
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(row.ru_utime + row.ru_stime for row in spent)
+
+
+class LeftBehind:
+    """What stages leave behind in their process."""
+
+    def __init__(self):
+        self.from_outside = []
+        """Modules from outside of Triton and the standard library that they imported: in no digest."""
+        self.is_nothing = False
+        """Whether the stages of another launch would find the process as these did."""
+
+
+@contextlib.contextmanager
+def stages_of(captured, folder):
+    """Notes what the stages of a launch open, import and give LLVM while it is open."""
+    left, before = LeftBehind(), set(sys.modules)
+    noted.begin_stages(folder)
+    llvm_calls.begin()
+    try:
+        yield left
+    finally:
+        has_opened = noted.end_stages()
+    left.from_outside = sorted(
+        name for name in set(sys.modules) - before if outside.path_of(sys.modules[name])
+    )
+    is_plain = captured.digest is not None and not (captured.made and captured.made.settings.changed)
+    left.is_nothing = is_plain and llvm_calls.leave_nothing() and not left.from_outside and not has_opened
+
+
+def compile_launch(captured, recorder, remembered):
+    """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out.
+
+    It continues from the IR that the frontend made at the launch, where that was made.
+    """
+    if captured.error is not None:
+        recorder.stage = "ttir"
+        raise captured.error
+    src = captured.src
+    if captured.made is not None:
+        module = _module_of(captured)
+        if not isinstance(src, staged_compile.FileSource):
+            src.make_ir = lambda *_, **__: module
+    with stages_of(captured, recorder.folder) as left, assembling.watched(recorder, remembered):
+        try:
+            staged_compile.compile_launch(src, captured.target, captured.options, recorder)
+        except Exception as error:
+            # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
+            if recorder.stage != "hsaco" or "lld" not in str(error):
+                raise
+            recorder.notes.append("no-linker")
+    recorder.launcher_args = staged_compile.launcher_args_of(captured.target, recorder.metadata)
+    scratch = staged_compile.scratch_memory(captured, recorder.metadata)
+    if scratch is not None:
+        recorder.metadata = {**recorder.metadata, "scratch": scratch}
+    return left
+
+
+def _module_of(captured):
+    """The IR that the launch was made of; made again, and the same, where the host did not keep it, or the
+    stages have had it.
+    """
+    module, captured.made.module = captured.made.module, None
+    if module is not None:
+        return module
+    again = frontend.run(captured.src, captured.target, captured.options)
+    if again.ir_digest != captured.made.ir_digest:
+        raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")
+    return again.module
+
+
+def _plain(metadata):
+    """JSON of Triton's metadata; what it cannot hold becomes text."""
+
+    def default(value):
+        if isinstance(value, GPUTarget):
+            return vars(value)
+        return str(value)
+
+    text = json.dumps(metadata, default=default)
+    return json.loads(text.replace(TRITON_ROOT, "<triton>"))

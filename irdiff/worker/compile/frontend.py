@@ -1,0 +1,165 @@
+"""The frontend's IR of a launch, made at the launch itself, and the digest that the launch is known by.
+
+The toolchain's own `triton.compile` is run up to its first stage, where the IR is taken: so the IR is what
+this side makes of the kernel in the state that its globals, closures, defaults, classes and modules have at
+that moment. Nothing of the source is looked at. The module is kept: the child that compiles continues from
+it.
+
+The *input digest* covers all that the stages are given: the IR, the options with the content of every file
+that one of them names, the stage that comes first, the target, and what the program has set for the compiler
+(`settings`). `operations` adds what it has loaded (`outside`). Equal digests are equal launches for the same
+toolchain: its stages are a function of those.
+
+The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
+moved line or a renamed local changes nothing. Locations reach the machine code through assertions alone (file
+and line are arguments of the call that fails), so they count where there can be one: where the IR has one,
+and where the options ask for debugging or instrumentation, which add them in later stages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+import re
+import threading
+
+from triton.backends.compiler import GPUTarget
+
+from ..capture import noted
+from ..texts import sha256, sha256_of_file
+from . import staged_compile
+from .settings import Settings
+
+_ASSERTING_OPTIONS = ("debug", "instrumentation_mode")
+_one_at_a_time = threading.Lock()
+"""A workload may launch from several threads; the stages of a compilation are watched in one place."""
+_OVERRIDING = frozenset({"TRITON_KERNEL_OVERRIDE", "knobs.compilation.override"})
+
+
+class Undigestible(Exception):
+    """Something that reaches the stages has no form that is the same in every process."""
+
+
+class _Reached(BaseException):
+    def __init__(self, name, module):
+        super().__init__()
+        self.name, self.module = name, module
+
+
+class _Frontend(staged_compile.Watcher):
+    """Stops at the first stage."""
+
+    def __init__(self):
+        self.options, self.files = None, set()
+
+    def parsed(self, options):
+        self.options = options
+
+    def compiles(self, function):
+        self.files.add(function.fn.__code__.co_filename)
+        noted.note(function.fn.__code__)
+
+    def wrap(self, name, stage):
+        def reached(module, metadata):
+            raise _Reached(name, module)
+
+        return reached
+
+
+class Input:
+    """What the stages of a compilation are given."""
+
+    def __init__(self, module, ir_digest, digest, sources, settings):
+        self.module = module
+        """Of libtriton, with the context that owns it."""
+        self.ir_digest = ir_digest
+        """Of the IR alone."""
+        self.digest = digest
+        """None where something could not be digested."""
+        self.sources = sources
+        """Files of the functions that the frontend compiled, as their code names them."""
+        self.settings = settings
+        """Of the process at the launch."""
+
+
+def run(src, target, options):
+    """The `Input` of one launch. Raises what the frontend raises."""
+    with _one_at_a_time, noted.paused():
+        return _run(src, target, options)
+
+
+def _run(src, target, options):
+    made = _Frontend()
+    try:
+        staged_compile.compile_launch(src, target, options, made)
+    except _Reached as reached:
+        settings = Settings()
+        ir_digest = sha256(_text_of(reached.module, made.options))
+        digest = _digest_of(ir_digest, reached.name, made.options, target, settings)
+        return Input(reached.module, ir_digest, digest, sorted(made.files), settings)
+    raise RuntimeError("irdiff: the compiler ended before its first stage")
+
+
+def _digest_of(ir_digest, first_stage, options, target, settings):
+    try:
+        rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
+        gpu = (target.backend, target.arch, target.warp_size)
+        changed = [(name, _of_setting(name, value)) for name, value in settings.changed]
+        return sha256(repr(("input/4", first_stage, rows, gpu, changed, ir_digest)))
+    except (Undigestible, OSError):
+        return None
+
+
+def _text_of(module, options):
+    if not hasattr(module, "str_nodebug"):  # before 3.4 there is one way to print it, with its locations
+        return str(module)
+    text = module.str_nodebug()
+    asserting = "assert" in text or any(getattr(options, name, None) for name in _ASSERTING_OPTIONS)
+    return str(module) if asserting else text
+
+
+def _plain(value):
+    """A value that an option has, by content. Raises Undigestible."""
+    if isinstance(value, str):
+        return _by_content(value)
+    if value is None or isinstance(value, (bool, int, float, bytes)):
+        return value
+    if isinstance(value, enum.Enum):
+        return type(value).__qualname__, value.name
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item) for item in value), key=repr)
+    if isinstance(value, dict):
+        return sorted(((_plain(key), _plain(item)) for key, item in value.items()), key=repr)
+    if isinstance(value, GPUTarget) or dataclasses.is_dataclass(value):
+        return type(value).__qualname__, [(name, _plain(item)) for name, item in sorted(vars(value).items())]
+    if type(value).__name__ == "constexpr":
+        return "constexpr", _plain(value.value)
+    raise Undigestible(type(value).__qualname__)
+
+
+def _of_setting(name, value):
+    """A variable or knob, by content: where it has stages replaced by files, or names a folder, from where
+    the program runs too, nobody knows which files. Raises Undigestible.
+    """
+    if (name in _OVERRIDING and value) or (isinstance(value, str) and os.path.isdir(value)):
+        raise Undigestible(name)
+    return _plain(value)
+
+
+def _by_content(text):
+    """A string; with the content of the files that it names, as a whole or in its words.
+
+    The folder of a file that it names as a whole does not count: it is another in each export of a revision.
+    """
+    if os.path.isabs(text) and os.path.isdir(text):
+        raise Undigestible(text)
+    if os.path.isfile(text):
+        return "file", os.path.basename(text), sha256_of_file(text)
+    named = [word for word in re.split(r"[\s=,:;]+", text) if os.path.isabs(word)]
+    if any(os.path.isdir(word) for word in named):
+        raise Undigestible(text)
+    contents = [sha256_of_file(word) for word in named if os.path.isfile(word)]
+    return ("names files", text, contents) if contents else text

@@ -1,0 +1,1 @@
+"""Writes what a program or a test launches as workloads."""

@@ -1,0 +1,1 @@
+"""Requests and replies, and the processes that answer them."""

@@ -1,0 +1,347 @@
+"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
+
+`protocol` says what a request holds. The workload is loaded, and its launches are captured, once by a host of
+the child: `prepare`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fnmatch
+import gc
+import importlib
+import json
+import os
+import re
+import signal
+import traceback
+import types
+
+import triton
+
+from .. import protocol, run_program
+from ..capture import describe, intercept, noted, stub_driver, workloads
+from ..compile import assembling, compiling, outside, passes
+from ..texts import sha256
+from . import extra_packages
+
+
+class WorkloadError(Exception):
+    """The workload failed on its own, before the compiler was reached."""
+
+
+_ENDED_EARLY = "ended-early"
+"""Stands, below the label of a program, for what it would have launched had it come to its end."""
+_prepared = None
+"""What `_entries` gives for the workload and target of this process, once they are loaded."""
+_read: list = []
+"""What loading and capturing them opened."""
+_PROFILE = "profile"
+"""The entry of a request that names the file for its counters."""
+
+
+def key_of(request):
+    """Requests with the same key need the same workload, loaded for the same target."""
+    names = ("root", "workloads", "imports", "target", "select")
+    return json.dumps([_workload(request), *(request[name] for name in names)], sort_keys=True)
+
+
+def prepare(request):
+    """Loads the workload and captures its launches, for every request that this process will fork.
+
+    Returns whether the request is served: describing what was captured needs no child of its own.
+    """
+    global _prepared, _read
+    mark()
+    extra_packages.answer_as(request["target"])
+    noted.begin_files(request.get("below"))
+    if request["op"] == "catalog" and not request.get("below"):
+        noted.begin_stages(request["folder"])  # one of those that are kept
+    try:
+        if _has_backend(request["target"]):
+            _prepared = _entries(request)
+    except BaseException:
+        return False  # each request comes to the same error in its own child, which reports it
+    finally:
+        noted.end_stages()
+    _read = noted.end_files()
+    if len(os.listdir("/proc/self/task")) > 1:
+        # a forked child would lack the threads: it makes its IR again, the same as before
+        for captured in _captured_in(_prepared or ()):
+            if captured.made is not None:
+                captured.made.module = None
+    served = request["op"] == "catalog"
+    if served:
+        serve(request)
+    gc.freeze()
+    return served
+
+
+def serve(request):
+    """Returns whether this process is as it was before, so that another launch may be compiled in it."""
+    recorder = compiling.StageRecorder(request["folder"])
+    recorder.stage = "capture"
+    try:
+        if not _has_backend(request["target"]):
+            recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
+            return False
+        with counted(request):
+            return bool(_OPERATIONS[request["op"]](request, recorder))
+    except BaseException as error:
+        if any(isinstance(cause, MemoryError) for cause in _causes(error)):
+            recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
+            return False
+        traceback.print_exc()
+        recorder.report(
+            "error",
+            message=_one_line(error),
+            unsupported=_is_unknown_arch(error),
+            transient=_may_be_cured(error),
+        )
+        return False
+
+
+def _has_backend(target):
+    gpu = stub_driver.gpu_of(target)
+    return any(row.compiler.supports_target(gpu) for row in triton.backends.backends.values())
+
+
+def _catalog(request: protocol.CatalogRequest, recorder):
+    """Every launch of one workload for one target, described."""
+    rows, failures, left_out = [], [], {}
+    for label, entry, launches in _loaded(request):
+        try:
+            if isinstance(launches, Exception):
+                raise launches
+            for suffix, captured in launches.rows:
+                launch_id = f"{request['workload']}:{label}{suffix}"
+                rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
+            left_out.update(launches.left_out)
+            if launches.ended is not None:
+                label = f"{label}/{_ENDED_EARLY}"
+                raise launches.ended
+        except Exception as error:
+            shown = (error.__cause__ if isinstance(error, run_program.EndedEarly) else None) or error
+            traceback.print_exception(type(shown), shown, shown.__traceback__)
+            failures.append(
+                {
+                    "id": f"{request['workload']}:{label}",
+                    "message": _one_line(error),
+                    "transient": _may_be_cured(error),
+                    "expected": entry.expects(request["target"]["name"], triton.__version__),
+                }
+            )
+    rest = {"called": noted.called(), "read": _read or noted.end_files(), "caveats": noted.caveats()}
+    rest["missing"], rest["uncompared"] = noted.missing(), noted.caveats(is_compared=False)
+    recorder.report("captured", launches=rows, failures=failures, left_out=left_out, **rest)
+
+
+def _loaded(request):
+    return _entries(request) if _prepared is None else _prepared
+
+
+def _entries(request):
+    """[(label, entry of LAUNCHES, its `intercept.Launches` or what capturing raised)]."""
+    workload, folder = _workload(request), request["workloads"]
+    if not workloads.is_for_this_release(request["root"], workload, folder):
+        return []
+    extra_packages.check()
+    with noted.calls() if request.get("note_calls") else contextlib.nullcontext():
+        module = workloads.load(request["root"], workload, folder, request["imports"])
+        recorded_for, target = getattr(module, "RECORDED_FOR", None), request["target"]["name"]
+        if recorded_for not in (None, target):
+            noted.add_caveat(f"workloads recorded for {recorded_for} are replayed for {target}")
+        rows = [
+            (label, entry, _launched(entry, request))
+            for label, entry in module.LAUNCHES.items()
+            if _is_selected(label, entry, request["select"])
+        ]
+    _add_what_is_loaded(rows)
+    return rows
+
+
+def _launched(entry, request, again=False):
+    """The frontend is not run for launches that are not meant for the target: few of them are asked for."""
+    target = request["target"]
+    with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
+    try:
+        found = intercept.launches_of(entry, target, with_frontend, request["select"]["configs"])
+    except Exception as error:
+        _release(error)
+        if again or "can't allocate memory" not in str(error):
+            return error
+        gc.collect()  # of earlier entries: tensors in cycles, as those of autograd are
+        return _launched(entry, request, again=True)
+    for _, captured in found.rows:
+        _release(captured.error)
+    return found
+
+
+def _release(error):
+    """The tensors of the functions that an error came through; it stays printable."""
+    for cause in _causes(error):
+        for inner, _ in traceback.walk_tb(cause.__traceback__):
+            frame: types.FrameType | None = inner
+            while frame is not None:
+                with contextlib.suppress(RuntimeError):  # it runs still
+                    frame.clear()
+                frame = frame.f_back
+
+
+def _add_what_is_loaded(rows):
+    """Adds what the workload has loaded from outside to each input digest: its children have it, too."""
+    try:
+        found = outside.loaded()
+    except OSError:
+        found = None
+    for captured in _captured_in(rows) if found != [] else ():
+        if (
+            captured.digest is not None and captured.made is not None
+        ):  # what is recorded has all of its inputs
+            captured.made.digest = sha256(repr((captured.digest, found))) if found else None
+
+
+def _captured_in(rows):
+    for _, _, launches in rows:
+        for _, captured in launches.rows if isinstance(launches, intercept.Launches) else ():
+            yield captured
+
+
+def _is_selected(label, entry, select: protocol.SelectionWords):
+    own, *heads = (re.split("[/#]", text, maxsplit=1)[0] for text in (label, *select["labels"]))
+    return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
+        not heads or any(fnmatch.fnmatchcase(own, head) for head in heads)
+    )
+
+
+def _workload(request):
+    return request["workload"] if "workload" in request else request["launch"].split(":", 1)[0]
+
+
+def _captured(request):
+    """The launch that the request names, with the settings that it was made under."""
+    captured = _named(request)
+    if captured.made is not None:
+        captured.made.settings.restore()
+    return captured
+
+
+def _named(request):
+    """By its id; by its digest where launches of one label come in another order each time."""
+    wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
+    for label, _, launches in _loaded(request):
+        if isinstance(launches, Exception):
+            if wanted == label or wanted.startswith((label + "/", label + "#")):
+                raise launches
+            continue
+        for suffix, captured in launches.rows:
+            if label + suffix == wanted:
+                same = (other for _, other in launches.rows if digest and other.digest == digest)
+                return next(same, captured)
+    raise WorkloadError(f"{request['launch']} was captured before and is not there now")
+
+
+def _compile(request: protocol.CompileRequest, recorder):
+    captured = _captured(request)
+    if captured.digest != request["digest"]:
+        raise WorkloadError(
+            f"{request['launch']} gives another launch each time: the workload depends on something "
+            "other than its arguments (time, randomness, the environment)"
+        )
+    if _PROFILE in request and captured.made is not None:
+        captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
+    left = compiling.compile_launch(captured, recorder, _remembered(request))
+    recorder.report("compiled", from_outside=left.from_outside)
+    return left.is_nothing
+
+
+def _remembered(request):
+    return assembling.Remembered(request.get("assembled"), request.get("programs", {}))
+
+
+def _replay(request: protocol.ReplayRequest, recorder):
+    settings, left = passes.replay(request, _captured(request), recorder, _remembered(request))
+    recorder.report("compiled", settings=settings)
+    if not request.get("shared"):
+        passes.leave()
+    return left.is_nothing
+
+
+def _one_pass(request: protocol.OnePassRequest, recorder):
+    passes.run_alone(request, _captured(request), recorder)
+
+
+_OPERATIONS: dict = {"catalog": _catalog, "compile": _compile, "replay": _replay, "one_pass": _one_pass}
+
+
+def _one_line(error):
+    text = " ".join(str(error).split())
+    if isinstance(error, ImportError):
+        places = [(row.filename, row.lineno) for row in traceback.extract_tb(error.__traceback__)]
+        text += "".join([f" ({name}:{line})" for name, line in places if name[0] != "<"][-1:])
+    return f"{type(error).__name__}: {text}"[:500]
+
+
+def _may_be_cured(error):
+    """Whether it may say more of the machine at that moment than of the code: something was not there, the
+    system refused (a full disk), memory ran out, or a program was killed from outside.
+    """
+    return any(
+        isinstance(cause, (ImportError, OSError, MemoryError))
+        or -getattr(cause, "returncode", 0) in (signal.SIGKILL, signal.SIGTERM)
+        for cause in _causes(error)
+    )
+
+
+def _causes(error):
+    """The error and what it was raised from: the frontend wraps others."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_unknown_arch(error):
+    """Whether the toolchain says that it does not know the architecture, rather than failing on it."""
+    text = str(error)
+    return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
+
+
+def mark():
+    """Keeps the counters as they are. Call it before anything but importing triton has been done.
+
+    A build that counts exports three functions from its library (irdiff links them in). Each request begins
+    from the counters kept here, and writes its own when it ends. So what runs as the library is loaded counts
+    for every request, and what the capture of other launches ran counts for none.
+    """
+    library = _library()
+    if library is not None:
+        library.irdiff_coverage_mark()
+
+
+@contextlib.contextmanager
+def counted(request):
+    """Writes the counters of what is done meanwhile, where the request wants them."""
+    if _PROFILE not in request:
+        yield
+        return
+    library = _library()
+    if library is None:
+        raise RuntimeError("irdiff: this compiler was not built to count the lines that run")
+    path = request[_PROFILE].encode()
+    library.irdiff_coverage_begin(path)
+    try:
+        yield
+    finally:
+        if library.irdiff_coverage_end() != 0:
+            raise RuntimeError("irdiff: the counters of the compiler's lines could not be written")
+
+
+def _library():
+    """The library of the compiler, where it counts."""
+    try:
+        path = importlib.import_module("triton._C.libtriton").__file__
+        library = ctypes.CDLL(path)
+        return library if hasattr(library, "irdiff_coverage_begin") else None
+    except (ImportError, OSError, TypeError):
+        return None
