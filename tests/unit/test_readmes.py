@@ -1,6 +1,4 @@
-"""What the READMEs promise of themselves: they are short, their links lead somewhere, their commands exist;
-and what `wide` promises: every wide test is of some change.
-"""
+"""The links of READMEs lead somewhere, and their commands exist; every wide test belongs to some change."""
 
 import re
 from pathlib import Path
