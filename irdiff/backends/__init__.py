@@ -91,8 +91,8 @@ def of(name: str) -> Backend:
 
 def of_assembly(stage: str) -> Backend:
     """Whose assembly a stage is; `generic` for another stage."""
-    found = (each for each in BACKENDS.values() if each.BINARY and each.BINARY.assembly == stage)
-    return next(found, generic)
+    assembling = (each for each in BACKENDS.values() if each.BINARY and each.BINARY.assembly == stage)
+    return next(assembling, generic)
 
 
 _ALL = [each.CODE_GENERATION.ASSEMBLER for each in BACKENDS.values() if each.CODE_GENERATION]

@@ -98,5 +98,5 @@ def fuses(launch: Launch) -> bool:
 
 def release(version: str) -> tuple[int, int]:
     """Of Triton; later than all where the version is none."""
-    found = re.match(r"(\d+)\.(\d+)", version)
-    return (int(found[1]), int(found[2])) if found else (99, 0)
+    match = re.match(r"(\d+)\.(\d+)", version)
+    return (int(match[1]), int(match[2])) if match else (99, 0)

@@ -37,7 +37,7 @@ Reading = Mapping[str, str]
 def parse_readings(text: str) -> list[Reading]:
     """The values that `READINGS` asks for."""
     rows = csv.reader(text.splitlines(), skipinitialspace=True)
-    return [dict(zip(FIELDS, row, strict=True)) for row in rows if len(row) == len(FIELDS)]
+    return [dict(zip(FIELDS, values, strict=True)) for values in rows if len(values) == len(FIELDS)]
 
 
 def parse_processes(text: str) -> list[tuple[str, int]]:

@@ -80,28 +80,28 @@ def made(pair: Pair, outcomes: Sides[Outcome | None], verdict: Verdict) -> Made:
     )
 
 
-def compared(pair: Pair, found: CodeComparison, made: Made, edit: str | None) -> ComparedCase:
+def compared(pair: Pair, comparison: CodeComparison, outputs: Made, edit: str | None) -> ComparedCase:
     base, head = pair.launches
     launch = head or base
     is_renamed = base and head and base.id != head.id
-    named = [f"{name}: {reason(failure)}" for name, failure in found.failures.items() if failure]
+    named = [f"{name}: {reason(failure)}" for name, failure in comparison.failures.items() if failure]
     return ComparedCase(
         id=pair.id,
         workload=pair.workload,
         kernel=launch.kernel if launch else "",
         target=pair.target.name,
         tier=launch.tier if launch else "core",
-        verdict=found.verdict,
-        origin=origin(found.begins) if found.begins else None,
-        stages=found.stages,
-        facts=found.facts,
-        findings=found.findings,
+        verdict=comparison.verdict,
+        origin=origin(comparison.begins) if comparison.begins else None,
+        stages=comparison.stages,
+        facts=comparison.facts,
+        findings=comparison.findings,
         error="; ".join(named) or None,
-        failures=found.failures,
-        artifacts=made.artifacts,
+        failures=comparison.failures,
+        artifacts=outputs.artifacts,
         launches=pair.launches.map(lambda side: side.key if side else None),
-        metadata=made.metadata,
-        compile_s=made.compile_s,
+        metadata=outputs.metadata,
+        compile_s=outputs.compile_s,
         renamed_from=f"{base.id}@{pair.target.name}" if base and is_renamed else None,
         edit=edit,
     )

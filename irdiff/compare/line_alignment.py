@@ -60,9 +60,9 @@ def align(stage: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     left, right = _both(stage, base, head)
     renaming = _Renaming(left, right)
     rows = _with_partners(_rows(left, right, renaming), left, right)
-    for row in rows:
-        if row.kind is Kind.REMOVED and row.base is not None and row.partner is not None:
-            renaming.bind_definitions(row.base, row.partner)
+    for diff_row in rows:
+        if diff_row.kind is Kind.REMOVED and diff_row.base is not None and diff_row.partner is not None:
+            renaming.bind_definitions(diff_row.base, diff_row.partner)
     return Aligned(rows=tuple(rows), names={} if left.machine else renaming.to_head)
 
 
@@ -200,7 +200,7 @@ def _rows(left: _Text, right: _Text, renaming: _Renaming) -> list[DiffRow]:
 
 def _with_partners(rows: Sequence[DiffRow], left: _Text, right: _Text) -> list[DiffRow]:
     partnered: list[DiffRow] = []
-    for is_pair, group in groupby(rows, key=lambda row: row.kind in (Kind.SAME, Kind.RENAMED)):
+    for is_pair, group in groupby(rows, key=lambda diff_row: diff_row.kind in (Kind.SAME, Kind.RENAMED)):
         run = list(group)
         partnered += run if is_pair else _partnered(run, left, right)
     return partnered

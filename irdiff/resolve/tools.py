@@ -95,13 +95,13 @@ def assembler_at(path: str) -> Tool:
 
 def _assembler(spec: str, path: Path, assembler: AssemblerProgram) -> Tool:
     program = path / assembler.NAME if path.is_dir() else path
-    found = assembler.VERSION.search(_ask(program, "--version"))
-    if not found:
+    match = assembler.VERSION.search(_ask(program, "--version"))
+    if not match:
         raise ToolchainError(f"{spec}: {program} prints no version", hint=f"name a {assembler.NAME}")
     return Tool(
         kind=ToolKind.ASSEMBLER,
         spec=spec,
-        version=f"{assembler.NAME} {found[1]}",
+        version=f"{assembler.NAME} {match[1]}",
         path=program,
         digest=sha256_of_file(program),
         programs={assembler.NAME: program.resolve()},

@@ -15,7 +15,7 @@ _DECLARED = re.compile(r"\.amdhsa_(next_free_vgpr|accum_offset) (\d+)$")
 def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
     """The header of a kernel reserves registers; code that uses more of them breaks."""
     declared = {
-        found[1]: (int(found[2]), n) for n, line in enumerate(assembly, 1) if (found := _DECLARED.match(line))
+        match[1]: (int(match[2]), n) for n, line in enumerate(assembly, 1) if (match := _DECLARED.match(line))
     }
     if "next_free_vgpr" not in declared:
         return
@@ -35,10 +35,10 @@ def overused_registers(assembly: Sequence[str]) -> Iterator[tuple[str, tuple[Cod
 
 def _highest(pattern: re.Pattern[str], text: Sequence[str]) -> tuple[int, int]:
     """One more than the highest register that code names, and the line."""
-    found = (0, 0)
+    highest = (0, 0)
     for number, line in enumerate(text, 1):
         if line.startswith((".", "-", "amdhsa")):
             continue
         for single, last in pattern.findall(line):
-            found = max(found, (int(single or last) + 1, number))
-    return found
+            highest = max(highest, (int(single or last) + 1, number))
+    return highest

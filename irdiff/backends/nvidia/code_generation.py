@@ -28,8 +28,8 @@ _UNKNOWN_INTRINSIC = re.compile(r"\.extern \.func\s+(?:\([^)]*\)\s*)?(llvm\.[\w.
 
 
 def llvm_call(launch: Launch, target: Target, version: str, assembly: str | None) -> LlvmCall:
-    found = ptxas.HEADER.search(assembly or "")
-    if not found:
+    header = ptxas.HEADER.search(assembly or "")
+    if not header:
         raise ValueError("the PTX of the release has no header with its version and target")
     since, new, old_limit = _MAX_ISA
     short, mad_wide, scheduled = SWITCHES
@@ -39,12 +39,12 @@ def llvm_call(launch: Launch, target: Target, version: str, assembly: str | None
     return LlvmCall(
         backend=ptxas.BACKEND,
         triple=_TRIPLE,
-        processor=found[3],
-        newest_isa=min(new if release(version) >= since else old_limit, int(found[1] + found[2])),
+        processor=header[3],
+        newest_isa=min(new if release(version) >= since else old_limit, int(header[1] + header[2])),
         isa_feature=PROBE.isa_feature,
         flags=tuple(flags),
         fuses=fuses(launch),
-        header=(f"{found[1]}.{found[2]}", found[3]),
+        header=(f"{header[1]}.{header[2]}", header[3]),
     )
 
 

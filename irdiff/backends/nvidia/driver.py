@@ -76,7 +76,7 @@ class CudaDevice:
         shape = list(reversed(spec.shape))
         steps = [spec.element_bytes * n for n in reversed(spec.strides[:-1])]  # of dimensions 1 to rank - 1
         whole = shape[-1] * (steps[-1] if steps else spec.element_bytes)
-        made = self._check(
+        encoded = self._check(
             api.cuTensorMapEncodeTiled(
                 api.CUtensorMapDataType(spec.element_type),
                 rank,
@@ -91,7 +91,7 @@ class CudaDevice:
                 api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
             )
         )
-        content = bytearray(ctypes.string_at(int(made.getPtr()), 128))
+        content = bytearray(ctypes.string_at(int(encoded.getPtr()), 128))
         last = sum((n - 1) * step for n, step in zip(shape, [spec.element_bytes, *steps], strict=True))
         if self._version <= _WORKAROUND_UNTIL_DRIVER and last + 1 < _SMALL_TENSOR_BYTES:
             # As Triton's `fill_tma_descriptor_tiled` and CUTLASS b7ecaa605 do for these drivers.
@@ -112,13 +112,13 @@ class CudaDevice:
 
     def _attributes(self, plan: LaunchPlan) -> list[Any]:
         api = self.api
-        found: list[Any] = []
+        attributes: list[Any] = []
 
         def add(name: str) -> Any:
             """The value of one more attribute."""
             attribute = api.CUlaunchAttribute()
             attribute.id = getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
-            found.append(attribute)
+            attributes.append(attribute)
             return attribute.value
 
         if plan.programmatic:
@@ -130,4 +130,4 @@ class CudaDevice:
             size.x, size.y, size.z = plan.cluster, 1, 1
             spread = api.CUclusterSchedulingPolicy.CU_CLUSTER_SCHEDULING_POLICY_SPREAD
             add("CLUSTER_SCHEDULING_POLICY_PREFERENCE").clusterSchedulingPolicyPreference = spread
-        return found
+        return attributes

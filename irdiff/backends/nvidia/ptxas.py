@@ -21,13 +21,13 @@ _CHECKED_SINCE = (3, 8)
 
 
 def newest_isa(printed: bytes) -> int | None:
-    found = _NEWEST_ISA.search(printed)
-    return int(found[1] + found[2]) if found else None
+    match = _NEWEST_ISA.search(printed)
+    return int(match[1] + match[2]) if match else None
 
 
 def flags(launch: Launch, version: str, assembly: str) -> tuple[str, ...]:
-    found = HEADER.search(assembly)
-    if not found:
+    header = HEADER.search(assembly)
+    if not header:
         raise ValueError("the PTX has no header with its target")
     extra = launch.options.get("ptx_options", "None")
     modes = launch.options.get("instrumentation_mode", "")
@@ -39,7 +39,7 @@ def flags(launch: Launch, version: str, assembly: str) -> tuple[str, ...]:
         *(["--regAllocOptLevel=2"] if release(version) >= _ALLOCATION_SINCE else []),
         *(extra.split(" ") if extra not in ("None", "") else ()),
         *(["--opt-level", "1"] if checked else []),
-        f"--gpu-name={found[3]}",
+        f"--gpu-name={header[3]}",
     )
 
 
@@ -47,10 +47,10 @@ def lowered(text: bytes, newest: int | None) -> Lowered | None:
     """Triton writes the header by the ptxas it runs, so an older one would be given an older header by Triton
     too. What the text uses of the newer ISA is still refused.
     """
-    before, found, rest = text.partition(b".version ")
+    before, directive, rest = text.partition(b".version ")
     line, end, rest = rest.partition(b"\n")
-    asked = line.strip().replace(b".", b"")
-    if newest is None or not found or not asked.isdigit() or int(asked) <= newest:
+    version = line.strip().replace(b".", b"")
+    if newest is None or not directive or not version.isdigit() or int(version) <= newest:
         return None
     now = f"{newest // 10}.{newest % 10}"
-    return Lowered(before + found + now.encode() + end + rest, line.decode().strip(), now)
+    return Lowered(before + directive + now.encode() + end + rest, line.decode().strip(), now)

@@ -110,14 +110,14 @@ def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     wanted = set(names)
     strings = Strings(LLVM_IR)
     plain = strings.read(text)
-    found = []
+    names_of_spellings = []
     for spelling in SPELLINGS:
         if spelling.name in wanted:
             changed = spelling.without(plain)
             if changed != plain:
-                found.append(spelling.name)
+                names_of_spellings.append(spelling.name)
                 plain = changed
-    whole = strings.restore(plain) if found else text
+    whole = strings.restore(plain) if names_of_spellings else text
     if _TRIPLE in wanted and _NEW_TRIPLE.search(whole):
-        return _NEW_TRIPLE.sub(r"\1amdgcn-", whole), (*found, _TRIPLE)
-    return whole, tuple(found)
+        return _NEW_TRIPLE.sub(r"\1amdgcn-", whole), (*names_of_spellings, _TRIPLE)
+    return whole, tuple(names_of_spellings)

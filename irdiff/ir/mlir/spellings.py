@@ -58,16 +58,16 @@ def undone(line: str) -> str:
     if "cachePolicy" in line and _CACHED.match(line):
         return _EMPTY.sub("", _CACHE.sub(_separate, line))
     if line.startswith("rocdl.sched."):
-        return _SCHEDULED.sub(lambda found: found[1] + _MASKS[found[2]], line)
+        return _SCHEDULED.sub(lambda match: match[1] + _MASKS[match[2]], line)
     if "allocation.size" in line:
         return _EMPTY.sub("", _SIZE.sub("", line))
     return line
 
 
-def _separate(found: re.Match[str]) -> str:
-    modifier = f"cacheModifier = {found['modifier']} " if found["modifier"] != "none" else ""
-    eviction = f"evictionPolicy = {found['eviction']} " if found["eviction"] != "normal" else ""
-    return modifier + eviction + found["before"]
+def _separate(match: re.Match[str]) -> str:
+    modifier = f"cacheModifier = {match['modifier']} " if match["modifier"] != "none" else ""
+    eviction = f"evictionPolicy = {match['eviction']} " if match["eviction"] != "normal" else ""
+    return modifier + eviction + match["before"]
 
 
 def translated(lines: Iterable[str]) -> Iterator[str]:

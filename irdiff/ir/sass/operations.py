@@ -22,14 +22,14 @@ _MOVES = re.compile(r"-?RZ, -?RZ\b|-RZ, (?:R|U)")
 
 def counted(text: str) -> Counter[str]:
     """Floating-point and memory operations of canonical or printed SASS, by name."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for line in text.split("\n"):
         if instruction := _INSTRUCTION.match(line.strip()):
             name, modifiers, operands = instruction.groups()
             name = re.sub(r"_32$|32I$", "", name)
             is_float = _FLOATS.fullmatch(name) is not None
             if is_float and not _MOVES.search(operands):
-                found[f"{name}{modifiers if name == 'MUFU' else ''}"] += 1
+                counts[f"{name}{modifiers if name == 'MUFU' else ''}"] += 1
             elif _MEMORY.fullmatch(name):
-                found[name] += next((n for size, n in _WORDS.items() if size in modifiers), 1)
-    return found
+                counts[name] += next((n for size, n in _WORDS.items() if size in modifiers), 1)
+    return counts
