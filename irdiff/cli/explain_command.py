@@ -125,7 +125,7 @@ def _attributed(
             say(f"attributing {case.id}")
             return sides, explanation.attribute(run, story.given.folder, case, sides, config)
     except IrdiffError as error:
-        story.say(f"the pass is not looked for: {error.what}", "yellow")
+        story.say(f"the pass is not looked for: {error}", "yellow")
         return None, None
 
 

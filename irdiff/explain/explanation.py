@@ -57,6 +57,11 @@ def sides_again(run: Run, case: Case, corpus: Path | None, config: Config) -> Si
                 f"{name}: {revision.spec} is not the toolchain that the run used",
                 hint="compare again: irdiff compare BASE HEAD",
             )
+        if corpus and case.workload not in side.corpus.workloads:
+            raise IrdiffError(
+                f"{name}: {corpus} has no {case.workload}, so none of its stages can be run again",
+                hint="name the folder of kernels that was compared: --corpus DIR",
+            )
     return sides
 
 

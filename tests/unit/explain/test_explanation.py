@@ -64,6 +64,10 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_p
     (tmp_path / "commit-1234" / "irdiff.json").write_text(json.dumps(state))
     explanation.sides_again(of_commit, case, None, config)
     assert asked[-1][1] == f"python:{tmp_path}/commit-1234/bin/python", "a branch may have moved since"
+    elsewhere = replace(case, workload="mine/adds")
+    with pytest.raises(IrdiffError, match="^base: /other has no mine/adds") as error:
+        explanation.sides_again(run, elsewhere, Path("/other"), config)
+    assert "--corpus DIR" in error.value.hint
 
 
 def test_each_side_is_compiled_alone_from_what_enters_the_stage(run, case, snapshot):
