@@ -25,7 +25,7 @@ _LLVM_TYPES = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64"}
 _TYPE = r"(b?f16|f32|f64)"
 ERRORS: Mapping[str, float] = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-22, "f64": 2.0**-51}
 """By what a result of each format may be off, as a part of it: rounded to nearest or not, or approximated."""
-SMALLEST: Mapping[str, float] = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+SMALLEST: Mapping[str, float] = {"f16": 2.0**-22, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
 """What is added to an error: less than the smallest normal number may be flushed to zero (not in f16)."""
 _COARSE: Mapping[str, float] = {"tanh": 2.0**-10, "sin": 2.0**-18, "cos": 2.0**-18, "sin_of_turns": 2.0**-16,
                                 "cos_of_turns": 2.0**-16}  # fmt: skip

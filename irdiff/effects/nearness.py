@@ -13,6 +13,7 @@ from enum import Enum
 
 from irdiff.effects import floats
 from irdiff.effects.floats import Bits, to_int
+from irdiff.effects.nodes import operands_of
 from irdiff.effects.values import Values
 
 Fields = tuple[tuple[int, str], ...]
@@ -45,8 +46,11 @@ def fields(values: Values, base: int, head: int) -> Fields:
     return ours if ours == theirs else ()
 
 
-def _is_read(values: Values, number: int) -> bool:
+def _is_read(values: Values, number: int, depth: int = _DEPTH) -> bool:
+    """Whether a value is bits of what is read, in other places."""
     key = values.keys[number]
+    if depth and key[0] in ("bits", "pack", "trunc"):
+        return all(_is_read(values, each, depth - 1) for each in operands_of(key))
     return key[0] in ("text", "const", "join", "event", "parameter", "undefined") or (
         key[0] == "part" and values.keys[key[1]][0] == "event"
     )
