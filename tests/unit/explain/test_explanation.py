@@ -65,7 +65,7 @@ def test_only_the_toolchains_of_the_run_are_taken_for_its_sides(run, case, tmp_p
     explanation.sides_again(of_commit, case, None, config)
     assert asked[-1][1] == f"python:{tmp_path}/commit-1234/bin/python", "a branch may have moved since"
     elsewhere = replace(case, workload="mine/adds")
-    with pytest.raises(IrdiffError, match="^base: /other has no mine/adds") as error:
+    with pytest.raises(IrdiffError, match="base: /other has no mine/adds, so") as error:
         explanation.sides_again(run, elsewhere, Path("/other"), config)
     assert "--corpus DIR" in error.value.hint
 
