@@ -2,11 +2,14 @@
 kernels, and integers.
 """
 
+import json
 import random
 import re
 from operator import itemgetter
+from pathlib import Path
 
 import pytest
+import zstandard
 
 from irdiff import effects
 from irdiff.effects.values import Values
@@ -214,3 +217,22 @@ def test_edits_that_no_rule_was_made_for():
     assert Meaning.SAME not in kinds["harmful"]
     assert kinds["harmless"].count(Meaning.HAZARD) <= 2
     recorded("fresh-edits.txt", "".join(rows))
+
+
+EDITS = Path(__file__).parents[2] / "data" / "effects" / "edits-of-another-hand.jsonl.zst"
+
+
+def test_edits_of_a_hand_that_knew_no_rule():
+    """Sixty, labelled before anything was run on them, of TTGIR (24, seen in what it is lowered to), PTX and
+    AMD's assembly.
+    """
+    rows, kinds = [], {"harmful": [], "rounding": [], "harmless": []}
+    for line in zstandard.ZstdDecompressor().decompress(EDITS.read_bytes()).decode().splitlines():
+        edit = json.loads(line)
+        answer = effects.compare(edit["stage"], edit["base"].split("\n"), edit["head"].split("\n"))
+        kinds[edit["label"]].append(answer.kind)
+        said = "; ".join((answer.kind, *answer.said[:1]))
+        rows.append(f"{edit['label']}, {edit['stage']}: {edit['name']}\n  {said}\n")
+    assert Meaning.SAME not in kinds["harmful"] + kinds["rounding"]
+    assert kinds["harmless"].count(Meaning.HAZARD) <= 2
+    recorded("edits-of-another-hand.txt", "".join(rows))
