@@ -24,6 +24,8 @@ from irdiff.model import (
 )
 
 T = TypeVar("T")
+_COUNTS_CASES = "determinism check: "
+"""The beginning of a note that counts the cases of its run."""
 
 
 def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
@@ -41,7 +43,11 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
     cases, targets = _cases(runs), _targets(runs)
     if not cases and len(runs) > 1:
         raise UsageError("none of the runs has a case", hint="see the notes of each: irdiff report RUN")
-    notes = [*dict.fromkeys(note for run in runs for note in run.notes if not _is_of_one_part(note, runs))]
+    notes = [
+        *dict.fromkeys(
+            _of_its_shard(note, run) for run in runs for note in run.notes if not _is_of_one_part(note, runs)
+        )
+    ]
     if missing:
         if not partial:
             raise UsageError(missing, hint="give every shard of one comparison, or --partial")
@@ -68,6 +74,12 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         unexamined=tuple(dict.fromkeys(clause for run in runs for clause in run.unexamined)),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
+
+
+def _of_its_shard(note: str, run: Run) -> str:
+    """With the shard before it where the note counts cases of the shard alone."""
+    shard, shards = run.options.shard
+    return f"shard {shard}/{shards}: {note}" if shards > 1 and note.startswith(_COUNTS_CASES) else note
 
 
 def _is_of_one_part(note: str, runs: Sequence[Run]) -> bool:

@@ -89,6 +89,15 @@ def test_a_pattern_that_another_shard_has_cases_of_is_not_said_to_match_none(run
     assert merge.merge([replace(first, notes=(none,)), replace(second, notes=(none,))]).notes == (none,)
 
 
+def test_a_note_that_counts_the_cases_of_a_shard_names_the_shard(run):
+    shards = [replace(shard, notes=("determinism check: 1 of 1", "note")) for shard in _shards(run, 2)]
+    assert merge.merge(shards).notes == (
+        "shard 1/2: determinism check: 1 of 1",
+        "note",
+        "shard 2/2: determinism check: 1 of 1",
+    )
+
+
 def test_a_part_that_was_chosen_from_one_run_is_not_the_whole():
     part, whole = build.run(build.case("a/x:1@gfx942")), build.run(build.case("a/x:1@sm_90"))
     chosen = {"tiers": ("gate",), "stages": ("ttir",), "configs": 1, "recheck": False, "attribute": False}
