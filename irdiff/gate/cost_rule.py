@@ -47,8 +47,8 @@ def _measured(percent: float, timings: Sequence[TimedCase]) -> Objection | None:
         if timed.speed in (Speed.SLOWER, Speed.FASTER):
             continue
         if not timed.enough or timed.high_percent > percent:
-            reason = f" ({timed.note})" if timed.speed is Speed.UNCLEAR and timed.note else ""
-            return unknown(f"measured {timed.interval}, too roughly to decide{reason}")
+            note = timed.note if timed.speed is Speed.UNCLEAR else ""
+            return unknown(f"measured {timed.interval}, but {note or 'the interval is too wide to decide'}")
     return None
 
 

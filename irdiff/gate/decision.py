@@ -12,7 +12,10 @@ from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, OutputStatus, Speed, 
 from irdiff.words import counted, first_few
 
 _SHOWN = 3
-_EQUAL = {OutputStatus.EQUAL: "bitwise equal", OutputStatus.CLOSE: "close, within the launch's tolerance"}
+_EQUAL = {
+    OutputStatus.EQUAL: "bitwise equal",
+    OutputStatus.CLOSE: "different within the workload's tolerance",
+}
 
 
 def of(run: Run, timing: TimingResults | None) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,8 @@ from irdiff.report import edit_coverage
 from irdiff.words import counted
 
 _MAX_GROUPS = 5
+_WORDS = {Certainty.VIOLATED: "violated by", Certainty.UNKNOWN: "unknown for", "settled": "settled for"}
+"""What follows is the number of cases, targets or files."""
 
 
 class SubjectKind(StrEnum):
@@ -106,15 +108,19 @@ class RuleOutcome:
 
     @property
     def summary(self) -> str:
-        """`1 violated, 2 unknown, 1 settled, in 120 cases`."""
+        """`violated by 1 of 120 cases, unknown for 2, settled for 1`."""
         cases = counted(self.examined, "case")
         if not self.findings:
             return f"holds for {cases}" if self.examined else "has no case here"
         counts = Counter(
             "settled" if finding.settled_by is not None else finding.certainty for finding in self.findings
         )
-        words = [f"{counts[name]} {name}" for name in (*Certainty, "settled") if counts[name]]
-        return f"{', '.join(words)}, in {cases}"
+        kind = self.findings[0].subject
+        if kind is SubjectKind.RUN:
+            return f"{next(iter(counts))} for the run"
+        first, *others = [(words, counts[name]) for name, words in _WORDS.items() if counts[name]]
+        of_all = f"{first[1]} of {cases}" if kind is SubjectKind.CASE else counted(first[1], kind.value)
+        return ", ".join([f"{first[0]} {of_all}", *(f"{words} {count}" for words, count in others)])
 
     @property
     def blocking(self) -> str:

@@ -110,7 +110,7 @@ def _voids(run: Run, test_cases: TestCases, compared: _ComparedTest) -> Iterator
             if test.outcome != "passed":
                 yield f"{test.outcome} here: {test.reason}"
     if not compared.cases and not any(test and test.errors for test in compared.sides):
-        yield "launches nothing here"
+        yield "without a launch here"
     for case in compared.cases.values():
         if case is None:
             yield "a launch was not compared"

@@ -89,7 +89,7 @@ def test_what_a_release_manager_decides_on_comes_first_with_measurements():
     assert answers["faster"].startswith(
         "10 of 86 timed cases, the most `reduction/scan:cumsum-bf16-reverse-3k@sm_90` -"
     )
-    assert answers["outputs"] == "of 86 cases: 80 bitwise equal, 6 close, within the launch's tolerance"
+    assert answers["outputs"] == "of 86 cases: 80 bitwise equal, 6 different within the workload's tolerance"
     assert answers["not timed"] == "no changed case"
     untimed = dict(decision.of(run, None))
     assert (untimed["slower"], untimed["outputs"]) == ("nothing was timed", "nothing was run")

@@ -112,7 +112,7 @@ def test_code_that_a_test_asserts_on_is_compared_as_its_stage_is(verdict, stage,
         ({"outcome": "failed", "reason": "IndexError"}, "failed here: IndexError"),
         ({"outcome": "died", "reason": "signal 11"}, "died here: signal 11"),
         ({"doubts": ("starts another Python process",)}, "starts another Python process"),
-        ({"launches": ()}, "launches nothing here"),
+        ({"launches": ()}, "without a launch here"),
     ],
 )
 @pytest.mark.parametrize("side", ["base", "head", "both"])
