@@ -351,7 +351,7 @@ class Rounds:
     def _outcome(self) -> str:
         """Each side is held against what it gave before."""
         if count := len(self.disagreeing()):
-            return f"{counted(count, 'case')} gave other code the second time"
+            return f"{count} of these cases gave other code the second time"
         is_whole = not any(sides.unanswered for sides in self.answers.values())
         return f"each side{'' if is_whole else ' that answered'} gave the same code again"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,8 @@ from irdiff.model import Case, Run, StageStatus
 _CONTEXT = 1
 _MAX_LAUNCH = 6
 _MOST = 40
+_ONLY_AT_BASE = re.compile(r"\w'")
+"""As `line_alignment.in_numbering_of_head` marks a name."""
 
 
 class GroupDiffs:
@@ -40,8 +43,10 @@ class GroupDiffs:
         diff = stage_diff.read(self._folder, case, stage) if stage and most else ""
         if not isinstance(diff, StageDiff):
             return ()
-        lines = (line for line in _lines(diff) if line != "@@")
-        return (f"@@ {case.kernel}: {stage} of {case.id} @@", *islice(lines, most))
+        lines = tuple(islice((line for line in _lines(diff) if line != "@@"), most))
+        is_marked = any(_ONLY_AT_BASE.search(line) for line in lines if line.startswith("-"))
+        key = "; a ' marks names that only base has" if is_marked else ""
+        return (f"@@ {case.kernel}: {stage} of {case.id}{key} @@", *lines)
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:
         changes = launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]
@@ -53,7 +58,17 @@ class GroupDiffs:
         if isinstance(diff, StageDiff):
             yield from _lines(diff)
         elif not launched:
-            yield from edit
+            yield from _without_equal(edit)
+
+
+def _without_equal(edit: Sequence[str]) -> Iterator[str]:
+    """Abstracted lines, each that is both removed and added once: only its operands or its place differ."""
+    lines = frozenset(edit)
+    for line in edit:
+        if f"{'+' if line.startswith('-') else '-'}{line[1:]}" not in lines:
+            yield line
+        elif line.startswith("-"):
+            yield f"~{line[1:]} (other operands, or another place)"
 
 
 def _lines(diff: StageDiff) -> Iterator[str]:

@@ -34,9 +34,9 @@ class LaunchChange:
 
     def __str__(self) -> str:
         if self.base == _ABSENT:
-            return f"{self.path} = {self.head}: an option of head's release alone"
+            return f"{self.path} = {self.head}: only head has it"
         if self.head == _ABSENT:
-            return f"{self.path} = {self.base}: an option of base's release alone"
+            return f"{self.path} = {self.base}: only base has it"
         return f"{self.path}: {self.base} → {self.head}"
 
 

@@ -117,14 +117,19 @@ def _values(statistic: Statistic, facts: Sequence[Facts]) -> list[tuple[float, f
 def _range(values: Sequence[tuple[float, float]]) -> str:
     """`26 → 20` where all cases have the same values, `+2` where all moved as much, else `+2 … +6`."""
     if len(set(values)) == 1:
-        return f"{values[0][0]:.9g} → {values[0][1]:.9g}"
+        return f"{_grouped(values[0][0])} → {_grouped(values[0][1])}"
     steps = [after - before for before, after in values]
     least, most = min(steps), max(steps)
     return _signed(least) if least == most else f"{_signed(least)} … {_signed(most)}"
 
 
 def _signed(step: float) -> str:
-    return f"{step:+g}" if step else "0"
+    return f"{'+' if step > 0 else ''}{_grouped(step)}" if step else "0"
+
+
+def _grouped(value: float) -> str:
+    """`3,997,696`; `0.25`."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.9g}"
 
 
 def _number(value: Fact | None) -> float:

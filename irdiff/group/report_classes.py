@@ -87,6 +87,15 @@ def with_noise(summary: CaseSummary, disagreeing: Collection[str]) -> CaseSummar
     return replace(summary, severity=class_, reasons=(*summary.reasons, _NOISE))
 
 
+def is_of_this_irdiff(group: ChangeGroup) -> bool:
+    """Other versions had other classes: a run that one of them wrote says nothing that these classes say."""
+    return group.severity in frozenset(ReportClass)
+
+
+def shown_class(group: ChangeGroup) -> ReportClass:
+    return ReportClass(group.severity) if is_of_this_irdiff(group) else ReportClass.NOT_SHOWN
+
+
 def gravity(ranked: CaseSummary | ChangeGroup) -> int:
     """The graver of two is the larger."""
     return -list(ReportClass).index(ReportClass(ranked.severity))

@@ -118,10 +118,13 @@ def _failure(case: ComparedCase) -> Cause:
     if failure is None:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
-        verb = "no longer runs" if case.verdict is Verdict.BROKEN else "now runs"
+        verb = "no longer runs" if case.verdict is Verdict.BROKEN else "now runs; base failed"
         what = "program" if case_ids.is_program(case.workload) else "workload"
         return Cause.uncounted(CauseKind.FAILURE, f"the {what} {verb}", cases.reason(failure))
-    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
+    subject = f"{verb} (stage {failure.stage})"
+    if case.verdict is Verdict.FIXED:
+        subject = f"now compiles; base failed in {failure.stage}"
+    return Cause.uncounted(CauseKind.FAILURE, subject, cases.reason(failure))
 
 
 def _of_failures(members: Sequence[CaseCauses]) -> str:

@@ -81,14 +81,14 @@ def _masks(mine: ParsedLine, other: ParsedLine) -> str:
     before, after = (count > least for count in operands)
     if before == after:
         return ""
-    return "without a mask" if before else "with a mask"
+    return "now without a mask" if before else "now with a mask"
 
 
 def _one_sided(before: str, after: str, line: EditLine) -> str:
     only = before or after
     if "->" in only:  # a signature
         return "with other types"
-    return f"{'with' if after else 'without'} `{_with_parameters(only, line)}`"
+    return f"now {'with' if after else 'without'} `{_with_parameters(only, line)}`"
 
 
 def _step(before: str, after: str) -> str:
@@ -116,7 +116,11 @@ def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
     ]:
         return ""
     move = (before or after)[0]
-    return f"without the `{move}` before it" if len(before) > len(after) else f"with a `{move}` before it"
+    return (
+        f"now without the `{move}` before it"
+        if len(before) > len(after)
+        else f"now with a `{move}` before it"
+    )
 
 
 def _side_effects(mine: str, other: str) -> str:
@@ -168,8 +172,8 @@ def _parameter(kind: str, pairs: Iterable[tuple[ParsedLine, ParsedLine]]) -> str
     counts: Counter[str] = Counter()
     for mine, other in pairs:
         ours, theirs = (layout_parameters(kind, each.text) for each in (mine, other))
-        counts.update(f"without `{name}`" for name in ours.keys() - theirs.keys())
-        counts.update(f"with `{name}`" for name in theirs.keys() - ours.keys())
+        counts.update(f"now without `{name}`" for name in ours.keys() - theirs.keys())
+        counts.update(f"now with `{name}`" for name in theirs.keys() - ours.keys())
         for name in ours.keys() & theirs.keys():
             before, after = (shortened(side[name], _MAX_PART) for side in (ours, theirs))
             if before != after:

@@ -53,9 +53,12 @@ def differences(run: Run) -> str:
 
 
 def differing(edited: Edited) -> str:
-    """`14 files differ: native code (1: lib/Analysis/AxisInfo.cpp), tests (11), documents (2)`."""
+    """`14 files differ: native code (lib/Analysis/AxisInfo.cpp), tests (11), documents (2)`."""
     relevant = [file for file in edited.files if file.counts]
-    parts = [f"{word} ({count}: {_paths(relevant, word)})" for word, count in _counted(relevant)]
+    parts = [
+        f"{word} ({f'{count}: ' if count > 1 else ''}{_paths(relevant, word)})"
+        for word, count in _counted(relevant)
+    ]
     parts += [f"{word} ({n})" for word, n in _counted([file for file in edited.files if not file.counts])]
     count = len(edited.files)
     return f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}: {', '.join(parts)}"
@@ -150,7 +153,7 @@ def files_sentence(run: Run) -> str:
         which = "it" if len(run.reach.files) == 1 else f"{len(files)} of them"
         parts.append(f"{counted(run.reach.read_by, 'case')} {verb} {which}")
     if only_read:
-        parts.append(f"read but not compiled: {_names(only_read)}")
+        parts.append(f"read, but no kernel of it was compiled: {_names(only_read)}")
     if idle:
         of_file: dict[str, list[str]] = {}
         for name, path in idle:

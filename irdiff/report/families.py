@@ -23,13 +23,16 @@ class Share:
     cases: Sequence[Case]
 
     @property
+    def broken(self) -> int:
+        return sum(case.verdict is Verdict.BROKEN for case in self.cases)
+
+    @property
     def words(self) -> str:
         """`12/36`, `12/36, 2 broken`, `2 broken`; empty where there is no such case."""
         verdicts = Counter(case.verdict for case in self.cases)
         compared = sum(verdicts[name] for name in COMPARED_VERDICTS)
         parts = [f"{verdicts[Verdict.CHANGED]}/{compared}"] if compared else []
-        broken = verdicts[Verdict.BROKEN]
-        return ", ".join(parts + ([f"{broken} broken"] if broken else []))
+        return ", ".join(parts + ([f"{self.broken} broken"] if self.broken else []))
 
     @property
     def workload(self) -> str:

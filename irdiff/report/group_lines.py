@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.diffs.group_diff import GroupDiffs
-from irdiff.model import Case, Fact, Run
+from irdiff.group import report_classes
+from irdiff.model import Case, ChangeGroup, Fact, Run
 from irdiff.report import commands, distinct_edits, error_clusters, families, phrases, witnesses
 from irdiff.report.distinct_edits import DistinctEdit
 from irdiff.report.group_names import NamedGroup
@@ -78,10 +79,10 @@ def lines(
             targets=phrases.members_by_target(group, cases),
             divergence=group.pass_name or group.origin_stage,
             origin=phrases.place(group.origin_stage, group.pass_name),
-            reasons=tuple(repeats_counted(group.reasons)),
+            reasons=_reasons(group),
             witness=witnesses.of(smallest),
             charged="" if heading else phrases.components(group.charged),
-            alike=f"{group.similarity:.0%} similar" if count > 1 and group.similarity < 1 else "",
+            alike=f"{group.similarity:.0%} alike" if count > 1 and group.similarity < 1 else "",
             smallest=smallest,
             css_class=families.css_class(smallest),
             facts=phrases.moved_facts(smallest.facts.base, smallest.facts.head),
@@ -94,9 +95,16 @@ def lines(
         )
 
 
+def _reasons(group: ChangeGroup) -> tuple[str, ...]:
+    if not report_classes.is_of_this_irdiff(group):
+        return ("another version of irdiff wrote this run: it says nothing about what the kernels compute",)
+    return tuple(repeats_counted(group.reasons))
+
+
 def _others(edit: DistinctEdit) -> str:
     """Stands above groups of no edited file, so that they do not seem to belong to the edit before them."""
-    return f"no edited kernel: {counted(sum(len(group.members) for group in edit.groups), 'case')}"
+    cases = sum(len(group.members) for group in edit.groups)
+    return f"the kernel's source did not change: {counted(cases, 'case')}"
 
 
 def heading(edits: int, groups: int) -> str:
@@ -111,8 +119,9 @@ def gravest(shown: Sequence[GroupLine], count: int) -> str:
         return ""
     line = shown[0]
     measured = f" ({line.measured})" if line.measured else ""
-    which = "The change" if count == 1 else f"The first of {count} change groups"
-    return f"{which}: {line.title} in {line.smallest.id}{measured}."
+    which = "The change" if count == 1 else f"Change group {line.number} of {count}"
+    end = "" if line.title.endswith("…") else "."
+    return f"{which}{measured}: {line.title}{end} Smallest example: {line.smallest.id}."
 
 
 def left_out(risks: Iterable[str]) -> str:

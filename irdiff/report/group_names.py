@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.errors import UsageError
-from irdiff.group import short_titles
+from irdiff.group import report_classes, short_titles
+from irdiff.group.report_classes import ReportClass
 from irdiff.group.short_titles import ShortTitle
 from irdiff.model import ChangeGroup, Run
 from irdiff.report import distinct_edits, escape
@@ -47,7 +48,11 @@ class NamedGroup:
     def risk(self) -> str:
         """`hazard in 1 of 4 cases`."""
         some = f" in {self.short_title.risky} of {len(self.group.members)} cases"
-        return self.group.severity + (some if self.is_partly_risky else "")
+        return self.report_class + (some if self.is_partly_risky else "")
+
+    @property
+    def report_class(self) -> ReportClass:
+        return report_classes.shown_class(self.group)
 
 
 def named(run: Run, edits: Sequence[DistinctEdit] | None = None) -> list[NamedGroup]:

@@ -72,7 +72,7 @@ class Movement:
     def words(self) -> str:
         """`6 up, 7 down`."""
         words = counts(len(self.up), len(self.down))
-        return f"{words}, {self.unknown} unknown" if self.unknown else words
+        return f"{words}, {self.unknown} not known" if self.unknown else words
 
     @property
     def far(self) -> tuple[str, ...]:

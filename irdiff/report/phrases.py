@@ -10,6 +10,7 @@ from irdiff.compare import statistics
 from irdiff.group.report_classes import ReportClass
 from irdiff.model import Case, ChangeGroup, Component, Fact, Radius, Revision, Run, Verdict
 from irdiff.resolve import settings
+from irdiff.words import counted
 
 _PLACES = {fact: place for place, fact in enumerate(statistics.FACTS)}
 
@@ -41,8 +42,13 @@ def sides(run: Run) -> str:
     base, head = run.base, run.head
     if of_kernels(run):
         return f"{base.revision} → {head.revision}, {_compiler(head)}"
-    compilers = [f"{side(revision)} ({revision.digest[:12]})" for revision in (base, head)]
-    return f"{compilers[0]} → {compilers[1]}"
+    return f"{_with_digest(base)} → {_with_digest(head)}"
+
+
+def _with_digest(revision: Revision) -> str:
+    """`main (3.9.0, digest 1a2b3c4d5e6f)`."""
+    words, digest = side(revision), f"digest {revision.digest[:12]}"
+    return f"{words[:-1]}, {digest})" if words.endswith(")") else f"{words} ({digest})"
 
 
 def renamed(run: Run) -> list[tuple[str, str]]:
@@ -107,7 +113,8 @@ def moved(case: Case, limit: int = 6) -> str:
     if not changes:
         return "code only: no resource or instruction count moved"
     shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in changes[:limit])
-    return shown + (f" (+{len(changes) - limit})" if len(changes) > limit else "")
+    more = len(changes) - limit
+    return shown + (f" and {counted(more, 'more figure')}" if more > 0 else "")
 
 
 # which facts come first

@@ -182,8 +182,8 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
         if line.edit:
             risk = ""
             yield _line(line.edit)
-        if line.group.severity != risk:
-            risk = line.group.severity
+        if line.report_class != risk:
+            risk = line.report_class
             yield _line(risk, "bold red" if line.loud else "bold")
         yield _group(line, room, is_aligned=width is not None)
     if shown.groups_left:
@@ -192,7 +192,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if partly:
         risky, count = partly.short_title.risky, len(partly.group.members)
         yield _said(
-            f"{risky}/{count}: {partly.group.severity} in {risky} of the {count} cases of the group", _DIM
+            f"{risky}/{count}: {partly.report_class} in {risky} of the {count} cases of the group", _DIM
         )
     if any(line.short_title.risky for line in shown.groups):
         yield _said(f"why: {shown.why}", _DIM)
@@ -229,11 +229,13 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
-    for name, radius, _ in shown.radius:
+    for name, radius, cases in shown.radius:
         rows = [(stage, counts) for stage, counts in in_stage_order(radius.stages) if counts.compared]
         stages = "  ".join(f"{stage} {counts.changed}/{counts.compared}" for stage, counts in rows)
         share = f"{radius.changed}/{radius.compared}"
-        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line(stages, _DIM)]
+        broken = f", {cases.broken} broken" if cases.broken else ""
+        percent = f"{radius.fraction:.0%}" if radius.compared else ""
+        yield [_line(name), Text(f"{share}{broken}"), Text(percent), _line(stages, _DIM)]
 
 
 def _columns(*names: str) -> list[Column]:

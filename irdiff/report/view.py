@@ -169,7 +169,7 @@ def of(
         groups=lines,
         group_heading=group_lines.heading(len(edits), len(groups)),
         group_count=len(groups),
-        groups_left=group_lines.left_out(named.group.severity for named in groups[limits.groups :]),
+        groups_left=group_lines.left_out(named.report_class for named in groups[limits.groups :]),
         why=commands.explain(as_.call, "NUMBER"),
         changed_tests=listed(tests_lines.changed(run.tests) if run.tests else (), most),
         unknown=_unknown(run, limits),

@@ -46,7 +46,7 @@ def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository
     assert done.code == 3
     said = done.stderr.splitlines()
     assert said[0] == (
-        "3 files differ: Python (1: python/triton/language/semantic.py), native code (1: lib/stand_in.cpp), "
+        "3 files differ: Python (python/triton/language/semantic.py), native code (lib/stand_in.cpp), "
         "documents (1)"
     )
     assert said[1] == "native code differs: each side needs a native build of its own"

@@ -100,5 +100,5 @@ def test_an_edited_kernel_with_a_new_argument_is_told_by_what_its_own_ir_does(st
     def title(head):
         return describe(store, subject, launches=Sides(base=before, head=head)).summary.title
 
-    assert title(after) == "`tt.store` with a mask, one more argument 2"
+    assert title(after) == "`tt.store` now with a mask, one more argument 2"
     assert title(before) == "one more argument 2"  # the same source: all that differs is what is launched

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.cli.runs_commands import diff_runs_command
+from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.errors import ExitCode
 from irdiff.group.launch_causes import CONFIG
 from irdiff.model import (
@@ -23,7 +24,7 @@ from irdiff.model import (
     StageStatus,
     Verdict,
 )
-from irdiff.report import distinct_edits, error_clusters, headline, html, markdown, projects
+from irdiff.report import distinct_edits, error_clusters, headline, html, markdown, projects, view
 from tests.unit import runs
 from tests.unit.typed import typed
 
@@ -88,6 +89,15 @@ def test_other_configs_of_an_autotuner_are_no_other_result_of_the_same_code(stag
     said = headline.of(runs.run(case, groups=(runs.group("a" * 16, case.id, severity="intended"),)))
     assert ("1 case with the same code: its autotuner has other configs" in said) == is_choice
     assert ("asks for other results" in said) != is_choice
+
+
+def test_a_class_that_only_an_earlier_irdiff_had_is_not_shown():
+    case = runs.case("a/x:1@sm_90", Verdict.CHANGED)
+    old = runs.group("a" * 16, case.id, severity="wrong-result risk", reasons=("fence: one was added",))
+    run = runs.run(case, groups=(old,))
+    (line,) = view.of(run, GroupDiffs(Path(), run)).groups
+    assert (line.risk, len(line.reasons)) == ("not shown", 1)
+    assert "another version of irdiff" in line.reasons[0]
 
 
 def test_what_is_proved_is_said_where_nothing_else_is():

@@ -22,7 +22,7 @@ TESTS = (
     answer("t.py::b", TestStatus.UNCHANGED),
     answer("t.py::c", TestStatus.NOT_KNOWN, "failed here: IndexError"),
     answer("t.py::d", TestStatus.NOT_KNOWN, "failed here: TypeError"),
-    answer("t.py::d", TestStatus.NOT_KNOWN, "launches nothing here", target="gfx950"),
+    answer("t.py::d", TestStatus.NOT_KNOWN, "without a launch here", target="gfx950"),
 )
 
 
