@@ -12,7 +12,7 @@ from irdiff.backends.machine_operations import MachineOperations
 from irdiff.backends.stages import ASSEMBLIES
 from irdiff.effects import agreement
 from irdiff.errors import NormalizeError
-from irdiff.model import Artifact, Bits, ComparedCase, Effects, Meaning, NotShown, Sides, Verdict
+from irdiff.model import Artifact, Bits, ComparedCase, Effects, HazardKind, Meaning, NotShown, Sides, Verdict
 from irdiff.stages import Stage
 from irdiff.texts import ir_of, title
 
@@ -33,6 +33,8 @@ _STAGES = tuple(stage for stage in (*ASSEMBLIES, Stage.LLIR) if ir_of(stage).PRO
 
 _UNREAD = NotShown(reason="LLVM IR does the same, and no assembly that is made of it was read")
 """Later steps read more of it: flags like `nsw`, alignments, ranges, attributes."""
+_ORDER_OF_LLVM_IR = "of LLVM IR alone, of which no assembly was read"
+"""Later steps make other instructions of fences and barriers, and buffers have no addresses yet."""
 
 
 def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> Effects | None:
@@ -46,8 +48,8 @@ def of_case(case: ComparedCase, text_of: TextOf, machine_code: MachineCodes) -> 
     found = effects.compare(stage, *texts[stage])
     if not found.is_read and len(texts) > 1:  # an assembly of which a part is not known
         found = _by_other_text(found, *list(texts.items())[1])
-    elif stage not in ASSEMBLIES and found.kind is Meaning.SAME:
-        found = _doubted(found, _UNREAD)
+    elif stage not in ASSEMBLIES:
+        found = _of_llvm_ir(found, _UNREAD)
     wrong = agreement.violations(stage, texts[stage], case.metadata)
     if wrong:
         found = _with(found, hazards=(*wrong, *found.hazards), kind=Meaning.HAZARD)
@@ -72,8 +74,20 @@ def _lines(artifact: Artifact, text_of: TextOf) -> Sequence[str]:
 
 def _by_other_text(unread: Effects, stage: str, texts: Sides[Sequence[str]]) -> Effects:
     """What an earlier text says of a case whose assembly is not read: of that, nothing is the same."""
-    found = effects.compare(stage, *texts)
-    return _doubted(found, unread.not_shown[0]) if found.kind is Meaning.SAME else found
+    return _of_llvm_ir(effects.compare(stage, *texts), unread.not_shown[0])
+
+
+def _of_llvm_ir(found: Effects, doubt: NotShown) -> Effects:
+    """It proves neither that effects are the same nor that accesses have lost their order."""
+    if found.kind is Meaning.SAME:
+        return _doubted(found, doubt)
+    lost = [each for each in found.hazards if each.kind is HazardKind.ORDER]
+    if not lost:
+        return found
+    hazards = tuple(each for each in found.hazards if each not in lost)
+    unclear = (NotShown(reason=each.what, detail=_ORDER_OF_LLVM_IR) for each in lost)
+    kind = Meaning.HAZARD if hazards else Meaning.NOT_SHOWN
+    return _with(found, kind=kind, hazards=hazards, not_shown=(*found.not_shown, *unclear))
 
 
 def _with(found: Effects, **changes: object) -> Effects:

@@ -113,25 +113,33 @@ def test_machine_code_of_the_same_operations_needs_no_disassembler():
     assert of_case(machine_code=unread, held=cubin).bits is Bits.SAME
 
 
+def of_llvm_ir(*bodies):
+    """A case that has nothing else."""
+    digests = [sha256(name) for name in (b"base", b"head")]
+    artifacts = [{"llir": Artifact(stage="llir", digest=each, size_bytes=1)} for each in digests]
+    case = runs.case("a/x:1@gpu", Verdict.CHANGED, artifacts=Sides(base=artifacts[0], head=artifacts[1]))
+    kernel = "define void @k(ptr addrspace(1) %0, i32 %1, ptr addrspace(3) %9) {"
+    texts = {digest: [kernel, *body, "ret void", "}"] for digest, body in zip(digests, bodies, strict=True)}
+    return cases.of_case(case, lambda stage, digest: texts[digest], Cubins({}))
+
+
 def test_llvm_ir_alone_is_never_the_same():
     """A later step may act on a stronger promise."""
-    artifacts = [
-        {"llir": Artifact(stage="llir", digest=sha256(name), size_bytes=1)} for name in (b"base", b"head")
-    ]
-    case = runs.case("a/x:1@gpu", Verdict.CHANGED, artifacts=Sides(base=artifacts[0], head=artifacts[1]))
-    texts = {
-        sha256(name): [
-            "define void @k(ptr addrspace(1) %0, i32 %1) {",
-            f"%2 = add{flag} i32 %1, 1",
-            "store i32 %2, ptr addrspace(1) %0",
-            "ret void",
-            "}",
-        ]
-        for name, flag in ((b"base", ""), (b"head", " nsw"))
-    }
-    found = cases.of_case(case, lambda stage, digest: texts[digest], Cubins({}))
+    store = "store i32 %2, ptr addrspace(1) %0"
+    found = of_llvm_ir(["%2 = add i32 %1, 1", store], ["%2 = add nsw i32 %1, 1", store])
     assert found.kind is Meaning.NOT_SHOWN
     assert "no assembly that is made of it was read" in found.said[0]
+
+
+def test_llvm_ir_alone_shows_no_order_that_is_lost_but_an_access_that_is():
+    store, read = "store i32 %1, ptr addrspace(3) %9", "%2 = load i32, ptr addrspace(3) %9"
+    out = "store i32 %2, ptr addrspace(1) %0"
+    barrier = "call void @llvm.nvvm.barrier0()"
+    found = of_llvm_ir([store, barrier, read, out], [store, read, out])
+    assert (found.kind, found.hazards) == (Meaning.NOT_SHOWN, ())
+    assert any(each.detail == "of LLVM IR alone, of which no assembly was read" for each in found.not_shown)
+    found = of_llvm_ir([store, barrier, read, out], [store, barrier, read])
+    assert found.kind is Meaning.HAZARD
 
 
 def test_moves_of_the_floating_point_unit_and_what_never_runs_are_not_counted():
