@@ -8,23 +8,26 @@ from irdiff import backends
 from irdiff.model import CodeLine, Hazard, HazardKind, NotShown, Sides, Witness
 
 Metadata = Mapping[str, object]
+_Violation = tuple[str, tuple[CodeLine, ...]]
+"""What it is, and the lines of the code."""
 _FOR_THE_CODE = ("tensordesc_meta", "global_scratch_size", "global_scratch_align", "profile_scratch_size")
 """What a launch gives to the code besides arguments."""
 
 
 def violations(stage: str, texts: Sides[Sequence[str]], metadata: Sides[Metadata]) -> tuple[Hazard, ...]:
     """What head's launch or header says, and head's code contradicts, where base's does not."""
-    base, head = (dict(_violations(stage, *side)) for side in texts.zip(metadata))
-    return tuple(
-        Hazard(kind=HazardKind.ACCESS, what=what, witness=Witness(base=(), head=lines))
-        for what, lines in head.items()
-        if what not in base
-    )
+    return tuple(_new(texts.zip(metadata).map(lambda side: _violations(stage, *side))))
 
 
-def _violations(
-    stage: str, text: Sequence[str], metadata: Metadata
-) -> Iterator[tuple[str, tuple[CodeLine, ...]]]:
+def _new(violations: Sides[Iterator[_Violation]]) -> Iterator[Hazard]:
+    """Those of head that base has not."""
+    base, head = map(dict, violations)
+    for what, lines in head.items():
+        if what not in base:
+            yield Hazard(kind=HazardKind.ACCESS, what=what, witness=Witness(base=(), head=lines))
+
+
+def _violations(stage: str, text: Sequence[str], metadata: Metadata) -> Iterator[_Violation]:
     backend = backends.of_assembly(stage)
     warps, size = metadata.get("num_warps"), metadata.get("warp_size", backend.WARP_SIZE)
     if isinstance(warps, int) and isinstance(size, int) and (pattern := backend.THREADS):
@@ -36,9 +39,7 @@ def _violations(
 
 def of_registers(stage: str, texts: Sides[Sequence[str]]) -> Iterator[Hazard]:
     """Headers of head that reserve fewer registers than its code names, where base's do not."""
-    base, head = (dict(backends.of_assembly(stage).overused_registers(text)) for text in texts)
-    for what in head.keys() - base.keys():
-        yield Hazard(kind=HazardKind.ACCESS, what=what, witness=Witness(base=(), head=head[what]))
+    return _new(texts.map(backends.of_assembly(stage).overused_registers))
 
 
 def _extra(metadata: Metadata) -> float:

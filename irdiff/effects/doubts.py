@@ -49,9 +49,7 @@ class Doubts:
 
         is_lost = not self.is_control_unclear and self._is_write_lost()
 
-        def is_doubted(each: Difference) -> bool:
-            if not isinstance(each, Hazard):
-                return False
+        def is_doubted(each: Hazard) -> bool:
             if each.kind is HazardKind.ORDER:
                 return self.is_control_unclear or (self.is_copy_unclear and each in self.of_waits)
             if each in self.lost_writes and is_lost:

@@ -69,13 +69,11 @@ def of_pair(values: Values, one: Event, other: Event) -> Iterator[Facet]:
 def _use(event: Event, name: str, *, is_address: bool) -> tuple[str, HazardKind, str]:
     """How an effect uses what it reads, and what it is where that differs."""
     act = event.effect.act
-    if is_address:
-        part, kind, what = "address", HazardKind.ACCESS, f"makes {name} at another address"
-    elif act in (Act.STORE, Act.ATOMIC):
-        part, kind, what = "value", HazardKind.VALUE, f"stores another value by {name}"
+    part = "address" if is_address else "value" if act in (Act.STORE, Act.ATOMIC) else "operand"
+    if act is Act.SYNC or part == "operand":
+        what = f"gives {name} another operand"
     else:
-        kind = HazardKind.VALUE if act is Act.LANES else HazardKind.ACCESS
-        part, what = "operand", f"gives {name} another operand"
+        what = f"makes {name} at another address" if is_address else f"stores another value by {name}"
     if act is Act.SYNC:
-        return part, HazardKind.ORDER, f"gives {name} another operand"
-    return (part, HazardKind.VALUE, what) if act is Act.LANES else (part, kind, what)
+        return part, HazardKind.ORDER, what
+    return part, HazardKind.VALUE if part == "value" or act is Act.LANES else HazardKind.ACCESS, what
