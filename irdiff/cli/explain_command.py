@@ -225,7 +225,9 @@ class CaseStory:
         if group:
             count = len(group.group.members)
             place = f"one of {count} cases in group" if count > 1 else "the only case in group"
-            self.say(f"{place} {group.number} ({group.short}): {group.group.title.replace('`', '')}", "dim")
+            is_repeated = case.summary and group.group.title == case.summary.title
+            title = "" if is_repeated else f": {group.group.title.replace('`', '')}"
+            self.say(f"{place} {group.number} ({group.short}){title}", "dim")
         if (calls := explanation.calls(self.given.folder, case)) > 1:
             self.say(f"launched {calls} times with this kernel; figures of work are of the first call", "dim")
         if case.error:
@@ -250,7 +252,7 @@ class CaseStory:
             options = attribution.step.options
             self.say(f"         {attribution.step.argument}" + (f" {{{options}}}" if options else ""))
         if origin.charged:
-            self.say("cause:   " + phrases.components(origin.charged))
+            self.say("parts:   " + phrases.components(origin.charged))
         if origin.masked:
             self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
         if origin.note:

@@ -196,7 +196,7 @@ def _group(group: ChangeGroup, names: Mapping[str, NamedGroup]) -> str:
 
 
 def _changed(group: ChangedGroup, names: Mapping[str, NamedGroup]) -> str:
-    parts = ((group.joined, "more"), (group.left, "fewer"), (group.edited, "with other lines"))
+    parts = ((group.joined, "more"), (group.left, "fewer"), (group.edited, "with another diff"))
     words = [f"{len(cases)} {word}" for cases, word in parts if cases]
     return f"{_group(group.new, names)}: {', '.join(words)}"
 

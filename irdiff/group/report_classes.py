@@ -1,8 +1,8 @@
 """The class of each change, in the order of every report. Pure.
 
-What is broken comes first, then hazards, then what only rounds otherwise, what an
-edit asks for, what is not shown, and what is proved the same. Nothing is weighed: within a class the larger
-group comes first. Time makes no class: reports list what is likely slower or faster above the groups.
+Broken cases come first, then hazards, other rounding, what an edit changes on purpose, what is not shown,
+what is proved the same, and what compiles at head alone. Nothing is weighed: within a class the larger group
+comes first. Time makes no class: reports list what is likely slower or faster above the groups.
 """
 
 from __future__ import annotations
@@ -26,9 +26,15 @@ class ReportClass(StrEnum):
     INTENDED = "intended"
     NOT_SHOWN = "not shown"
     SAME = "same"
+    FIXED = "fixed"
     IR_ONLY = "ir-only"
 
 
+_OF_VERDICT = {
+    Verdict.BROKEN: (ReportClass.BROKEN, "it compiles at base, but not at head"),
+    Verdict.FIXED: (ReportClass.FIXED, "it compiles at head, but not at base"),
+    Verdict.IR_ONLY: (ReportClass.IR_ONLY, "IR differs, the machine code is the same"),
+}
 _OF_MEANING = {
     Meaning.HAZARD: ReportClass.HAZARD,
     Meaning.ROUNDING: ReportClass.ROUNDING,
@@ -45,12 +51,11 @@ def class_of(
     case: ComparedCase, effects: Effects | None, *, is_asked_for: bool
 ) -> tuple[ReportClass, tuple[str, ...]]:
     """With the reasons, the gravest first; whether the case's source or program asks for the change."""
-    if case.verdict is Verdict.BROKEN:
-        return ReportClass.BROKEN, ("it compiles at base, but not at head",)
-    if case.verdict is Verdict.IR_ONLY:
-        return ReportClass.IR_ONLY, ("IR differs, the machine code is the same",)
-    if nothing := _nothing_to_show(case):
-        return ReportClass.NOT_SHOWN, (nothing,)
+    if case.verdict in _OF_VERDICT:
+        report_class, reason = _OF_VERDICT[case.verdict]
+        return report_class, (reason,)
+    if unseen := cases.unseen_launch(case):
+        return ReportClass.NOT_SHOWN, (f"the launch was not compared: {unseen}",)
     if effects is None or cases.not_compared(case):
         if is_asked_for:
             return ReportClass.INTENDED, ("the edited source or program asks for it",)
@@ -58,14 +63,6 @@ def class_of(
     return _OF_MEANING[effects.kind], effects.said or (
         "proved: only order, registers or how addresses are computed differ",
     )
-
-
-def _nothing_to_show(case: ComparedCase) -> str:
-    """Why nothing could be shown of the case, whoever asks for the change; empty where something could."""
-    if case.verdict is Verdict.FIXED:
-        return "base gives no code to compare with"
-    unseen = cases.unseen_launch(case)
-    return f"the launch was not compared: {unseen}" if unseen else ""
 
 
 def _without_effects(case: ComparedCase) -> str:

@@ -115,7 +115,7 @@ def _not_reached(run: Run) -> list[str]:
     files = [file.path for file in unread if PurePosixPath(file.path).suffix in _SOURCES]
     unreached = (
         ("run", "new or changed function", [name for name, _ in idle]),
-        ("read", "changed file", files),
+        ("read", "changed source file", files),
     )
     said = [
         f"{counted(len(names), what)} {'is' if len(names) == 1 else 'are'} {participle} by no launch: "

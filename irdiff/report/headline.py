@@ -28,8 +28,8 @@ _TITLE = 60
 _ALSO = {
     Verdict.FIXED: ("now compiles", "now compile", ""),
     Verdict.IR_ONLY: ("differs", "differ", "in IR alone"),
-    Verdict.ADDED: ("is", "are", "new"),
-    Verdict.REMOVED: ("is", "are", "gone"),
+    Verdict.ADDED: ("is", "are", "launched by head alone"),
+    Verdict.REMOVED: ("is", "are", "launched by base alone"),
     Verdict.FAILING: ("compiles", "compile", "on neither side"),
     Verdict.UNSUPPORTED: ("has", "have", "no backend"),
 }
@@ -119,12 +119,12 @@ def _intended(run: Run, edits: Sequence[DistinctEdit]) -> Iterator[str]:
         titles = (short_titles.of(group, cases).clauses[0].replace("`", "") for group in first)
         words = list(dict.fromkeys(shortened(title, _TITLE) for title in titles))
         verb, plural = (
-            ("asks", "ask")
+            ("changes", "change")
             if noun == "edit"
-            else ("comes from an edit that asks", "come from edits that ask")
+            else ("comes from an edit that changes", "come from edits that change")
         )
-        asks = verb if len(first) == 1 else plural
-        yield f"{which} {asks} for other results or another launch: {first_few(words, _SHOWN)}."
+        changes = verb if len(first) == 1 else plural
+        yield f"{which} {changes} what is computed or launched: {first_few(words, _SHOWN)}."
     if choices:
         count = sum(len(group.members) for group in choices)
         whose = "its autotuner has" if count == 1 else "their autotuners have"
@@ -232,7 +232,7 @@ def _by(cases: Sequence[Case], run: Run) -> str:
         return f", all by {name}" if len(cases) > 1 else f", by {name}"
     if len(counts) <= _SHOWN:
         return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
-    return f", by {len(counts)} passes and stages, most often by {name} ({most})"
+    return f", by {len(counts)} different passes or stages, most often by {name} ({most})"
 
 
 def divergence(case: Case) -> str:

@@ -84,10 +84,15 @@ def place(stage: str, pass_name: str | None) -> str:
 
 
 def components(charged: Iterable[Component]) -> str:
-    """`llvm codegen, ptxas`"""
-    return ", ".join(
-        "parts that irdiff could not separate" if part is Component.NOT_SEPARABLE else part.value
-        for part in charged
+    """The contributing parts of the toolchain: `llvm codegen, ptxas`."""
+    parts = list(charged)
+    names = [part.value for part in parts if part is not Component.NOT_SEPARABLE]
+    if len(names) == len(parts):
+        return ", ".join(names)
+    return (
+        f"{', '.join(names)}, and others that irdiff could not name"
+        if names
+        else "irdiff could not name them"
     )
 
 

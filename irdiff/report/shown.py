@@ -70,7 +70,7 @@ def of_job(page: str | None, time_label: str | None = None) -> Shown:
 
 
 def news(run: Run, baseline: Sequence[Case], groups: int, *, call: str, since: str) -> Shown:
-    """Without `known` cases and so many groups, which the run `since` has."""
+    """Without the cases of `baseline` and so many groups, which the run `since` has."""
     counts = Counter(case.verdict for case in baseline)
     ended = [
         f"{counts[verdict]} {verdict}" for verdict in (Verdict.BROKEN, Verdict.FAILING) if counts[verdict]
@@ -79,5 +79,5 @@ def news(run: Run, baseline: Sequence[Case], groups: int, *, call: str, since: s
     parts = [*ended, *([f"{blind} not compared"] if blind else [])]
     parts += [f"all of {counted(groups, 'group')}"] if groups else []
     among = f", among them {', '.join(parts)}" if parts else ""
-    hidden = f"Not shown: {counted(len(baseline), 'known case')}{among}"
+    hidden = f"Left out, because {since} has them, too: {counted(len(baseline), 'case')}{among}"
     return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

@@ -19,6 +19,7 @@ from irdiff.backends.stages import in_stage_order
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
 from irdiff.report import escape, tables, view
+from irdiff.report.case_lists import CaseList
 from irdiff.report.endings import Ending
 from irdiff.report.group_lines import GroupLine
 from irdiff.report.lists import LISTED
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from irdiff.report.timing_summary import TimingSummary
 
-_BAD, _GOOD, _DIM = "red", "green", "dim"
+_ALARM, _DIM = "bold red", "dim"
 _ASCII = str.maketrans(
     {"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u", "█": "#", "░": "."}
 )
@@ -97,7 +98,8 @@ def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield from (_said(sentence.replace("`", "")) for sentence in shown.sentences)
     yield from _ending(shown.broken, "bold white on red")
     yield from (_said(cause.title) for cause in shown.projects)
-    yield from _timed(shown)
+    for cases in shown.first_lists:
+        yield from _case_list(cases)
     yield from _statistics(shown, width)
     yield from _groups(shown, width)
     yield from _unknown(shown)
@@ -134,15 +136,10 @@ def _ending(ending: Ending, style: str = "") -> Iterator[Text]:
     return _section(ending.title, rows, ending.errors.more, "error")
 
 
-def _timed(shown: RunView) -> Iterator[Text]:
-    wrong = (_case(case.case_id, "bold red", case.words) for case in shown.wrong)
-    yield from _section("wrong results and faults when run", wrong, shown.wrong.more, "case")
-    slower = (_case(case.case_id, _BAD, case.words) for case in shown.slower)
-    yield from _section("slower", slower, shown.slower.more, "case")
-    likely = (
-        _case(case.case_id, _BAD if "slower" in case.words else _GOOD, case.words) for case in shown.likely
-    )
-    yield from _section("time likely to move (simulated, not measured)", likely, shown.likely.more, "case")
+def _case_list(cases: CaseList) -> Iterator[Text]:
+    style = _ALARM if cases.is_alarm else ""
+    lines = (_case(line.name, style, line.words) for line in cases.lines)
+    return _section(cases.title, lines, cases.lines.more, cases.noun)
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
@@ -222,10 +219,13 @@ def _unknown(shown: RunView) -> Iterator[Text]:
 def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     for ending in shown.endings:
         yield from _ending(ending)
-    yield from _bump(shown)
+    for cases in shown.detail_lists:
+        yield from _case_list(cases)
     if shown.radius:
         table = tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
-        yield from _section("blast radius: changed / compared cases, in all and by stage", table)
+        yield from _section(
+            "blast radius: changed / compared cases, in all and by stage (of the cases that have it)", table
+        )
 
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
@@ -240,15 +240,6 @@ def _radius(shown: RunView) -> Iterator[list[Text]]:
 
 def _columns(*names: str) -> list[Column]:
     return [Column(name=escape.terminal(name)) for name in names]
-
-
-def _bump(shown: RunView) -> Iterator[Text]:
-    far = (_case(movement.case_id, "", movement.words) for movement in shown.outliers)
-    yield from _section(f"outliers: {shown.outliers.total}", far, shown.outliers.more, "outlier")
-    parts = (
-        _line(f"{movement.part}  {movement.statistic.name}: {movement.words}") for movement in shown.by_family
-    )
-    yield from _section("figures that moved, by family and target", parts, shown.by_family.more, "row")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

@@ -10,9 +10,11 @@ from functools import cached_property
 
 from irdiff.timing import results as timings
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Measurement, Speed, TimingResults
-from irdiff.words import counted
+from irdiff.words import counted, shortened
 
 _FEW_ULP = 1000
+_WORDS = 100
+"""Characters about a wrong output within a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class TimingSummary:
     def sentence(self) -> str:
         words = f"timed on {self.device}: {self.headline}" if self.device else f"timed: {self.headline}"
         if self.wrong:
-            return f"{words}; wrong is {self.wrong[0].case_id}"
+            return f"{words}; {self.wrong[0].case_id}: {shortened(self.wrong[0].words, _WORDS)}"
         slowest = next((timing for timing in self.rows if timing.measured.speed is Speed.SLOWER), None)
         if slowest is None:
             return words

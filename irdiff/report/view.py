@@ -14,6 +14,7 @@ from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Radius, Run, RuntimeEdit, TestAnswer
 from irdiff.report import (
+    case_lists,
     commands,
     conclusion,
     distinct_edits,
@@ -29,17 +30,16 @@ from irdiff.report import (
     separating_option,
     tests_lines,
 )
+from irdiff.report.case_lists import CaseList
 from irdiff.report.conclusion import Conclusion
 from irdiff.report.endings import Ending
-from irdiff.report.expected_times import LikelyRow
 from irdiff.report.families import Family, Share
 from irdiff.report.group_lines import GroupLine
 from irdiff.report.lists import LISTED, Listed, ListLimits, listed
-from irdiff.report.moved import Movement, Outlier, StatisticMove
+from irdiff.report.moved import Movement, StatisticMove
 from irdiff.report.shown import PLAIN, Shown
-from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.report.timing_summary import TimingRow, TimingSummary
 from irdiff.resolve import packs
-from irdiff.timing.results import Speed
 
 _NOT_RECHECKED = "no case was compiled again (--no-recheck): any that changed may be nondeterministic"
 
@@ -79,10 +79,8 @@ class RunView:
     next_step: str
     """See `Shown`."""
     timing: TimingSummary | None
-    wrong: Listed[WrongOutput]
-    slower: Listed[TimingRow]
-    unclear: Listed[TimingRow]
-    likely: Listed[LikelyRow]
+    first_lists: tuple[CaseList, ...]
+    """Before the figures and the groups."""
     broken: Ending
     projects: Listed[projects.BrokenCause]
     """Breakages in the projects of packs."""
@@ -105,9 +103,8 @@ class RunView:
     endings: tuple[Ending, ...]
     """Nondeterministic, failing, fixed, added, removed."""
     movements: Listed[Movement]
-    outliers: Listed[Outlier]
-    """For a bump alone; what follows is for packs too."""
-    by_family: Listed[Movement]
+    detail_lists: tuple[CaseList, ...]
+    """After the groups, folded where the format can fold."""
     families: Listed[Family]
     """Or kernels, where all are of one family."""
     radius: tuple[tuple[str, Radius, Share], ...]
@@ -145,10 +142,8 @@ def of(
     movements = [*moved.by_target(run), *as_.compile_times]
     moved_on = [target.name for target in run.targets if any(each.part == target.name for each in movements)]
     timed = timing.rows if timing else ()
-    measured = {timing_row.case_id for timing_row in timed}
     lines = tuple(group_lines.lines(run, groups, edits_in_order, diffs, limits, as_.call, timing))
     most, twice = limits.others, 2 * limits.others
-    has_families = as_.is_bump or packs.projects(run.head.note)
     return RunView(
         headline=as_.headline(run, edits_in_order, timing.sentence if timing else ""),
         conclusion=conclusion.of(run),
@@ -156,10 +151,7 @@ def of(
         sentences=tuple(filter(None, _sentences(run, timed))),
         next_step=as_.next_step,
         timing=timing,
-        wrong=listed(timing.wrong if timing else (), most),
-        slower=listed([case for case in timed if case.measured.speed is Speed.SLOWER], most),
-        unclear=listed([case for case in timed if case.measured.why], most),
-        likely=listed(expected_times.likely(run, measured), most),
+        first_lists=case_lists.first(run, timing, most),
         broken=endings.broken(run, most),
         projects=listed(projects.broken(run), most),
         verdicts=tuple(endings.counts(run)),
@@ -176,8 +168,14 @@ def of(
         runtime=listed(run.runtime, most),
         endings=endings.others(run, most),
         movements=listed(movements, twice),
-        outliers=listed(moved.outliers(movements) if as_.is_bump else (), most),
-        by_family=listed(moved.by_family(run) if has_families else (), twice),
+        detail_lists=case_lists.details(
+            run,
+            timing,
+            movements,
+            most,
+            is_bump=as_.is_bump,
+            has_families=bool(as_.is_bump or packs.projects(run.head.note)),
+        ),
         families=listed(families.compared(run), twice),
         radius=tuple(_radius(run)),
         commands=_commands(run, lines, as_),
