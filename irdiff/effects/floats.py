@@ -30,10 +30,14 @@ SMALLEST: Mapping[str, float] = {"f16": 2.0**-22, "bf16": 2.0**-126, "f32": 2.0*
 _COARSE: Mapping[str, float] = {"tanh": 2.0**-10, "sin": 2.0**-18, "cos": 2.0**-18, "sin_of_turns": 2.0**-16,
                                 "cos_of_turns": 2.0**-16}  # fmt: skip
 """Approximations that are less exact."""
-_EXACT = frozenset(
-    {"neg", "fneg", "abs", "fabs", "floor", "ceil", "trunc", "rndne", "rint", "nearbyint", "copysign", "med3",
-     "max", "maxnum", "maximum", "min", "minnum", "minimum", "canonicalize", "max_magnitude"}
-)  # fmt: skip
+
+
+_CHOICES = frozenset({"med3", "max", "maxnum", "maximum", "min", "minnum", "minimum", "max_magnitude"})
+"""They take one of their operands."""
+_EXACT = _CHOICES | {
+    "neg", "fneg", "abs", "fabs", "floor", "ceil", "trunc", "rndne", "rint", "nearbyint", "copysign",
+    "canonicalize",
+}  # fmt: skip
 
 
 class Computation(NamedTuple):
@@ -44,6 +48,8 @@ class Computation(NamedTuple):
     """Of the floats that are its result, from the lowest bits on; empty for integers and truths."""
     error: float = 0.0
     """By what the result may be off, as a part of it."""
+    is_choice: bool = False
+    """Whether it compares, or takes one of its operands."""
 
     def disturbed(self, result: Bits, dice: random.Random) -> Bits:
         """Another result that the operation might have as well."""
@@ -161,7 +167,7 @@ def _real(word: str, kind: str, signs: Sequence[int] = ()) -> Computation | None
             values[place] = -values[place]
         return encode(kind, function(*values))
 
-    return Computation(computed, (kind,), _error(word, kind))
+    return Computation(computed, (kind,), _error(word, kind), word in _CHOICES)
 
 
 def _error(word: str, kind: str) -> float:
@@ -182,7 +188,7 @@ def _compared(order: str, kind: str, true: int = 1) -> Computation | None:
             return true * bool(found)
         return true * (function(a, b) != is_negated)
 
-    return Computation(computed)
+    return Computation(computed, is_choice=True)
 
 
 def _halves(own: Computation) -> Computation:
@@ -194,7 +200,7 @@ def _halves(own: Computation) -> Computation:
         ]
         return to_int(tuple(own.function(*half) for half in halves), 2 * size)
 
-    return Computation(computed, own.formats * 2, own.error)
+    return own._replace(function=computed, formats=own.formats * 2)
 
 
 def _dot(target: str, source: str) -> Computation:
@@ -317,7 +323,9 @@ def _integer(word: str, rest: Sequence[str]) -> Computation | None:
     if word == "mul" and "hi" in rest:
         return Computation(lambda a, b: number(a) * number(b) >> width & (1 << width) - 1)
     found = functions.get(word)
-    return Computation(lambda *parts: found(*parts) & (1 << width) - 1) if found else None
+    if found is None:
+        return None
+    return Computation(lambda *parts: found(*parts) & (1 << width) - 1, is_choice=word in _CHOICES)
 
 
 def _by_table(table: int, *parts: int) -> int:

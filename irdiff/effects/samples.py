@@ -7,10 +7,12 @@ side alone rounds. A value is not tried where something in it is computed in a w
 
 from __future__ import annotations
 
+import functools
+import math
 import operator
 import random
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from irdiff.effects import floats, nearness
 from irdiff.effects.floats import Bits, to_int
@@ -18,9 +20,10 @@ from irdiff.effects.nearness import Fields, Likeness
 from irdiff.effects.nodes import Key, operands_of
 from irdiff.effects.values import Values
 
-_SIGNED, _INTEGERS, _SMALL, COUNT = 8, 16, 20, 28
-"""Samples. The first are floats of several magnitudes, with signs and then without; from `_INTEGERS` on they
-are integers of several magnitudes, and at last small ones, so that equal ones meet.
+_AROUND, _SIGNED, _INTEGERS, _SMALL, COUNT = 6, 14, 22, 26, 34
+"""Samples. The first are floats around the constants of both computations, then of several magnitudes, with
+signs and then without. From `_INTEGERS` on they are integers of several magnitudes, and at last small
+ones, so that equal ones meet.
 """
 _FLOATS = (0x2C, 0x34, 0x38, 0x3C, 0x3E, 0x3F, 0x40, 0x42, 0x48)
 """The upper bytes of floats, of any format: of f32 from 2e-12 to 5e5, of f16 from 0.06 to 16."""
@@ -34,6 +37,10 @@ _GIVES_ANY = re.compile(r"ld\.param|s_load_dword|elect\.|llvm\.nvvm\.elect")
 _MULTIPLE = 64
 _MAX_NODES = 60_000
 _ONES = (1 << 64) - 1
+_SIGN = 1 << 31
+_LARGEST = 0x7F7F_FFFF
+_LIMIT_OF_INTEGERS = 0x4F00_0000
+"""2^31, beyond which a conversion gives the greatest integer of 32 bits."""
 Tried = tuple[Bits, ...]
 
 
@@ -47,6 +54,10 @@ class Samples:
         """By number and run; run 0 rounds to nearest."""
         self._unsure: set[int] = set()
         """The values in which something has any bits that may have only some."""
+        self._one_sided: set[int] = set()
+        """The values of one side alone in which a comparison, a minimum or another choice has one outcome in
+        all samples: the other outcome was not tried.
+        """
 
     def take(self, head: int, base: int) -> None:
         """Takes a value of head for one of base from now on, if it is taken for none."""
@@ -69,12 +80,14 @@ class Samples:
             return Likeness.UNKNOWN
         both = list(zip(*(zip(*side, strict=True) for side in sides), strict=True))
         if fields:
-            return nearness.together(
+            likeness = nearness.together(
                 [
                     nearness.of_floats(fields, *results, is_usual=n < _INTEGERS)
                     for n, results in enumerate(both)
                 ]
             )
+            is_tried = likeness is Likeness.OTHER or self._one_sided.isdisjoint((base, head))
+            return likeness if is_tried else Likeness.UNKNOWN
         is_sure = self._unsure.isdisjoint((base, head)) and any(map(_are_apart, both[_SIGNED:]))
         return Likeness.OTHER if is_sure else Likeness.UNKNOWN
 
@@ -93,6 +106,38 @@ class Samples:
                 both = zip(*(side[_SIGNED:] for side in sides if side), strict=True)
                 return any(to_int(a) // _MULTIPLE != to_int(b) // _MULTIPLE for a, b in both)
         return False
+
+    @functools.cached_property
+    def _constants(self) -> list[int]:
+        """The bits of the floats that operations of either side have as constants."""
+        values = self._values
+        operands = (
+            operand
+            for number, operation in values.made_by.items()
+            if operation.is_float
+            for operand in operands_of(values.keys[number])
+        )
+        return sorted(
+            {_LIMIT_OF_INTEGERS}
+            | {bits for key in map(values.keys.__getitem__, operands) if (bits := _bits_of_constant(key))}
+        )
+
+    def _by_chance(self, seed: object) -> Tried:
+        """Bits that are a number in each format of floats; then integers."""
+        dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
+        around = [_around(self._constants, dice) for _ in range(_AROUND)]
+        large = [
+            sum(
+                (dice.choice(_FLOATS) | (sample < _SIGNED and dice.choice((0, 0x80)))) << 16 * n + 8
+                | dice.randrange(256) << 16 * n
+                for n in range(2)
+            )
+            for sample in range(_AROUND, _INTEGERS)
+        ]
+        middle = [dice.randrange(1, 1 << dice.randrange(4, 22)) for _ in range(_SMALL - _INTEGERS)]
+        small = [0, *(dice.randrange(0, 8) for _ in range(1, COUNT - _SMALL))]
+        dice.shuffle(small)
+        return (*around, *large, *middle, *small)
 
     def fields(self, base: int, head: int) -> Fields:
         return nearness.fields(self._values, base, head)
@@ -146,22 +191,26 @@ class Samples:
         if self._is_leaf(key):
             return self._leaf(number, key)
         if key[0] in ("const", "text"):
-            return _constant(key, self._values.threads)
-        parts = [self._tried[each, 0] for each in below]
-        if None not in parts and (found := _tried(key, [part for part in parts if part is not None])):
+            return _constant(key, self._values.threads) or self._by_chance(key[1])
+        parts = [tried for each in below if (tried := self._tried[each, 0]) is not None]
+        if len(parts) == len(below) and (results := _tried(key, parts)):
             if not self._unsure.isdisjoint(below):
                 self._unsure.add(number)
-            return found
+            if number not in self._shared and (
+                not self._one_sided.isdisjoint(below) or _is_one_sided(key, parts, results)
+            ):
+                self._one_sided.add(number)
+            return results
         if _THREAD.search(str(key[0])):
             return _constant(("text", "%tid.x"), self._values.threads)
         if number not in self._shared:
             return None
         if _GIVES_ANY.match(str(key[0])):
-            tried = _by_chance(number)
+            tried = self._by_chance(number)
             is_elected = "elect" in key[0]  # a lane, and whether it is this one
             return tuple((each, to_int(each) & 1) for each in tried) if is_elected else _aligned(tried)
         self._unsure.add(number)
-        return _by_chance(number)
+        return self._by_chance(number)
 
     def _leaf(self, number: int, key: Key) -> Tried | None:
         whole = key[1] if key[0] == "part" else number
@@ -169,7 +218,20 @@ class Samples:
         if partner is None and key[0] not in _GIVEN and whole not in self._shared:
             return None
         seed = whole if partner is None else partner, *(key[2:] if key[0] == "part" else ())
-        return _aligned(_by_chance(seed)) if key[0] == "join" else _by_chance(seed)
+        return _aligned(self._by_chance(seed)) if key[0] == "join" else self._by_chance(seed)
+
+
+def _is_one_sided(key: Key, parts: list[Tried], results: Tried) -> bool:
+    """Whether it chooses, and chooses the same in all samples."""
+    if key[0] in ("select", "eq", "lt"):
+        truths = parts[0] if key[0] == "select" else results
+        return len({bool(to_int(each, 64)) for each in truths}) == 1
+    computation = floats.computation(str(key[0]))
+    if computation is None or not computation.is_choice:
+        return False
+    if not computation.formats:
+        return len({*map(to_int, results)}) == 1
+    return not all(any(map(_same, part, results)) for part in parts)
 
 
 def _same(one: Bits, other: Bits) -> bool:
@@ -182,19 +244,21 @@ def _are_apart(results: tuple[tuple[Bits, ...], tuple[Bits, ...]]) -> bool:
     return len(ours) == len(theirs) == 1 and ours != theirs
 
 
-def _by_chance(seed: object) -> Tried:
-    """Bits that are a number in each format of floats; then integers."""
-    dice = random.Random(repr(seed))  # noqa: S311 - samples, the same each time
-    large = [
-        sum(
-            (dice.choice(_FLOATS) | (sample < _SIGNED and dice.choice((0, 0x80)))) << 16 * n + 8
-            | dice.randrange(256) << 16 * n
-            for n in range(2)
-        )
-        for sample in range(_INTEGERS)
-    ]
-    middle = [dice.randrange(1, 1 << dice.randrange(4, 22)) for _ in range(_SMALL - _INTEGERS)]
-    return (*large, *middle, *(dice.randrange(0, 8) for _ in range(COUNT - _SMALL)))
+def _bits_of_constant(key: Key) -> int | None:
+    """Of one that is finite and not 0."""
+    bits = int(key[1]) if key[0] == "const" else _literal(str(key[1])) if key[0] == "text" else None
+    if not bits or (isinstance(bits, float) and not math.isfinite(bits)):
+        return None
+    whole = to_int(bits, 32)
+    return whole if math.isfinite(floats.decode("f32", whole)) else None
+
+
+def _around(constants: Sequence[int], dice: random.Random) -> int:
+    """A float between half and twice a constant, of either sign."""
+    near = dice.choice(constants)
+    return min(max((near & ~_SIGN) + dice.randrange(-1 << 23, 1 << 23), 0), _LARGEST) | dice.choice(
+        (0, _SIGN)
+    )
 
 
 def _tried(key: Key, parts: list[Tried]) -> Tried | None:
@@ -221,7 +285,7 @@ def _constant(key: Key, threads: int) -> Tried | None:
         return tuple(row % 32 if text == "%laneid" else row for row in rows)
     if (value := _literal(text)) is not None:
         return (value,) * COUNT
-    return _by_chance(text)
+    return None
 
 
 def _literal(text: str) -> Bits | None:

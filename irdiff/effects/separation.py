@@ -93,7 +93,7 @@ class Separation:
             return found
 
         own, values = 1 << letters[ways.kind_of(barrier)], self._base.values
-        all_ = ways.mask_of(letters.values())
+        all_ = ways.mask_of(letters)
         numbers = [number for number, event in ours.items() if not ways.is_own(event)]
         others = sum(bits[number] for number in numbers)
         is_complete = ours.keys() == theirs.keys() and not any(map(_is_of_llvm, ours.values()))
@@ -112,7 +112,9 @@ class Separation:
                 elif not races.ORDERS.isdisjoint(event.effect.act for event in pair):
                     is_complete = False
                 elif is_complete and len(letters) > 1:
-                    needed = [n for each, n in letters.items() if races.may_race(values, *pair, str(each[0]))]
+                    needed = {
+                        each: n for each, n in letters.items() if races.may_race(values, *pair, each[0])
+                    }
                     is_complete = not bits[one] & worse(other, ways.mask_of(needed))
         if not found and ours.keys() == theirs.keys() and self._is_alone(ways.kind_of(barrier)):
             # nothing else can keep them apart

@@ -9,7 +9,7 @@ import functools
 import itertools
 import operator
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from irdiff.effects.numbering import Event, NumberedFunction
 from irdiff.effects.values import Values
@@ -23,7 +23,10 @@ SIGNALS = re.compile(r"cp\.async\.bulk(?!.*bulk_group)|tcgen05\.(?:mma|cp)")
 """What ends with an `mbarrier`: not a copy to global memory, which a thread waits for by its group."""
 ENDS_WAITING = re.compile(r"mbarrier\.(?:try|test)_wait")
 _OF_ALL = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?$")
+_BARRIER_OF_ALL = "bar.sync"
+_FENCE_OF_PROXIES = re.compile(r"fence\.proxy\.async\.shared::cta$")
 BARRIER = re.compile(r"(?:s_|llvm\..*\.)?bar")
+_WAITS_FOR_NONE = re.compile(rf"{BARRIER.pattern}|fence\.proxy")
 Ways = dict[int, int]
 """By separators, as a bit for each that stands on a way and for each that stands before another, the accesses
 that such a way begins at, by their bits."""
@@ -41,14 +44,40 @@ def is_of_all(values: Values, event: Event) -> bool:
     return is_plain and _OF_ALL.match(event.operation.name) is not None
 
 
-def kind_of(barrier: Event) -> tuple[object, ...]:
+Kind = tuple[str, int | None, tuple[int, ...]]
+"""The name, predicate and operands of what separates accesses."""
+
+
+def kind_of(barrier: Event) -> Kind:
     """What separates accesses alike: a barrier of all threads has several names."""
-    name = "bar.sync" if _OF_ALL.match(barrier.operation.name) else barrier.operation.name
+    name = _BARRIER_OF_ALL if _OF_ALL.match(barrier.operation.name) else barrier.operation.name
     return name, barrier.guard, barrier.operands
 
 
-def mask_of(letters: Collection[int]) -> int:
-    return sum(1 << n for n in letters) | sum(_before(a, b) for a in letters for b in letters if a != b)
+def _is_fence_of_all(kind: Kind) -> bool:
+    name, guard, _ = kind
+    return guard is None and _FENCE_OF_PROXIES.match(name) is not None
+
+
+def _is_barrier_of_all(kind: Kind) -> bool:
+    name, guard, operands = kind
+    return name == _BARRIER_OF_ALL and guard is None and len(operands) < 2
+
+
+def mask_of(letters: Mapping[Kind, int]) -> int:
+    """These separators, and in which order they stand where that counts.
+
+    A fence of proxies without a predicate may stand before or after a barrier of all threads. It has to lie on
+    the way between the accesses, in the block of the one that is not of the generic proxy (Lustig et al.,
+    "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022, section 5.4).
+    """
+    mask = sum(1 << n for n in letters.values())
+    for (one, a), (other, b) in itertools.permutations(letters.items(), 2):
+        if not (_is_fence_of_all(one) and _is_barrier_of_all(other)) and not (
+            _is_fence_of_all(other) and _is_barrier_of_all(one)
+        ):
+            mask |= _before(a, b)
+    return mask
 
 
 def _before(one: int, other: int) -> int:
@@ -132,14 +161,14 @@ class _Running:
 
 def ways(
     side: NumberedFunction,
-    letters: Mapping[tuple[object, ...], int],
+    letters: Mapping[Kind, int],
     bits: Mapping[int, int],
     *,
     is_oldest: bool,
 ) -> dict[int, Ways]:
     """By access, the ways to it from others.
 
-    A barrier of threads does not wait for what runs in the background: its thread waits before.
+    Neither a barrier of threads nor a fence waits for what runs in the background: its thread waits before.
     """
     names = {event.operation.name for block in side.blocks for event in block.events}
     is_told = any(each.startswith("cp.async.mbarrier") for each in names)
@@ -164,7 +193,9 @@ def ways(
                     running.add(name, bits[event.number])
             elif (letter := letters.get(kind_of(event))) is not None:
                 late = functools.reduce(operator.or_, (at_line.get(line, 0) for line in event.pending), 0)
-                before = _separated(before, letter, late | (running.all() if BARRIER.match(name) else 0))
+                before = _separated(
+                    before, letter, late | (running.all() if _WAITS_FOR_NONE.match(name) else 0)
+                )
             running.after(event, side.values)
         for target in side.graph[number].targets:
             ways, others = entering[target]
