@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
@@ -90,6 +91,26 @@ def in_parallel(
             yield result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def meanwhile(step: Callable[[Report], A], report: Report) -> Iterator[Future[A]]:
+    """Runs a step while the block runs. If the block raises (Ctrl-C included), the step ends with its next
+    report.
+    """
+    is_given_up = threading.Event()
+
+    def report_or_end(progress: Progress) -> None:
+        if is_given_up.is_set():
+            raise CancelledError
+        report(progress)
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool.submit(step, report_or_end)
+        except BaseException:
+            is_given_up.set()
+            raise
 
 
 def of_both(ask: Callable[[str], A]) -> Sides[A]:

@@ -4,8 +4,8 @@ resolve → select → capture → compile → compare → attribute → judge �
 
 `comparison.resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever
 compares anything calls these two, and nothing below them. Each step takes the whole batch and returns a new
-value. Those from compile to judge stream: a case passes all four at once, and `Case` is put together at the
-end.
+value. Those from compile to judge stream: a case passes all four at once. Work is counted while the
+determinism check waits for compilers. `Case` is put together at the end.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ from irdiff.model import (
     RuntimeEdit,
     Verdict,
 )
-from irdiff.parallel import Progress, Report, Stream
+from irdiff.parallel import Progress, Report, Stream, meanwhile
 from irdiff.resolve import settings
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.repository import Snapshot
@@ -180,11 +181,11 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     attributed = attribute(compared, steps.attributor, asked.sides)
     judged = _results(judge(attributed, steps.describer), steps)
     alike = grouping.group(judged)
-    determinism = steps.check.run(judged, alike, steps.report) if steps.check else NOT_CHECKED
-    groups = grouping.change_groups(alike, determinism.disagreeing)
     launches = _launches(pairs)
-    counted = _counted(judged, launches, asked, steps)
-    cases = _cases(judged, groups, determinism, counted)
+    with meanwhile(partial(_counted, judged, launches, asked, steps), steps.report) as counted:
+        determinism = steps.check.run(judged, alike, steps.report) if steps.check else NOT_CHECKED
+    groups = grouping.change_groups(alike, determinism.disagreeing)
+    cases = _cases(judged, groups, determinism, counted.result())
     exercised, lines = _exercised(asked, pairs, steps)
     at_launch = _runtime(asked, pairs)
     unseen = (
@@ -251,7 +252,11 @@ def _results(judged: Stream[Judged], steps: ComparisonSteps) -> list[Judged]:
 
 
 def _counted(
-    judged: Sequence[Judged], launches: Mapping[str, Launch], asked: Comparison, steps: ComparisonSteps
+    judged: Sequence[Judged],
+    launches: Mapping[str, Launch],
+    asked: Comparison,
+    steps: ComparisonSteps,
+    report: Report,
 ) -> CountedCases:
     changed = [row.case for row in judged if row.case.verdict is Verdict.CHANGED]
     if not changed:
@@ -259,7 +264,7 @@ def _counted(
     # numpy and the executors, a third of what a comparison loads
     from irdiff.cost.changed_cases import LaunchCounter, disassembler_of
 
-    counter = LaunchCounter(store=steps.store, disassembler=disassembler_of(asked.sides), report=steps.report)
+    counter = LaunchCounter(store=steps.store, disassembler=disassembler_of(asked.sides), report=report)
     return counter.count(changed, launches, asked.targets)
 
 

@@ -46,6 +46,9 @@ class Attribution:
     unstable: bool
     """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
     something other than what was compared."""
+    passed_on: tuple[str, ...] = ()
+    """Stages that the other side's compiler, with addresses and hashes randomized, ran on a side's input with
+    that side's output."""
 
 
 class Attributed(NamedTuple):
@@ -56,6 +59,8 @@ class Attributed(NamedTuple):
     edit: EditSource | None
     """As of `Attribution`."""
     unstable: bool
+    """As of `Attribution`."""
+    passed_on: tuple[str, ...] = ()
     """As of `Attribution`."""
 
 
@@ -85,7 +90,8 @@ class CaseToReplay:
     ) -> Replay:
         """The stage of one side's compiler on the `text` of a side, by default its own.
 
-        On its own text it runs with randomized addresses: then its result is a determinism check too.
+        It runs with randomized addresses: then its result is a determinism check too. An assembler runs so on
+        its side's own text alone: what it makes of the other's is in the cache where both have the same one.
         """
         case, text = self.case, text or compiler
         launch = self.launches.of(compiler)
@@ -101,7 +107,7 @@ class CaseToReplay:
             input_digest=case.artifacts.of(text)[before].digest,
             metadata=case.metadata.of(text),
             dump=dump,
-            randomized=compiler == text,
+            randomized=compiler == text or stage not in BINARIES,
             attempt=attempt,
             compile_s=max(side.get(stage, 0.0) for side in case.compile_s) if is_common else None,
         )

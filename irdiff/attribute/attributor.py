@@ -69,7 +69,7 @@ def attribute(
         found = attributor.attribute(
             CaseToReplay(case=case, sides=sides, launches=pair.launches, target=pair.target)
         )
-        return Attributed(pair, attributed(case, found), found.edit, found.unstable)
+        return Attributed(pair, attributed(case, found), found.edit, found.unstable, found.passed_on)
 
     return compared.then(attributed_case)
 
@@ -122,6 +122,8 @@ class _CaseAttribution:
         """By stage whether its texts differ in their spelling alone."""
         self._charges: list[Charge] = []
         self._unstable = False
+        self._passed_on: list[str] = []
+        """As of `Attribution`."""
         self.transient = False
         """Whether another attempt may find more, so that this is not kept."""
 
@@ -135,6 +137,7 @@ class _CaseAttribution:
             edit=edit,
             step=step,
             unstable=self._unstable,
+            passed_on=tuple(self._passed_on),
         )
 
     def _failure(self) -> Origin:
@@ -238,6 +241,8 @@ class _CaseAttribution:
                 errors[compiler] = swapped.error
                 continue
             if self._is_artifact(stage, swapped, text):
+                if stage not in BINARIES:
+                    self._passed_on.append(stage)
                 return _INNOCENT
             if compiler == "head" and self._is_artifact(stage, swapped, "head"):
                 return self._sole_cause(stage, swapped)

@@ -151,7 +151,7 @@ class Replayer:
             "input_stage": replay.input_stage,
             "metadata": replay.metadata,
             "dump": replay.dump,
-            "shared": self.reuse and not replay.randomized and replay.dump in (Dump.NONE, Dump.FINAL),
+            "shared": self.reuse and replay.attempt == 0 and replay.dump in (Dump.NONE, Dump.FINAL),
             "timeout_s": min(self._compiler.requests.config.limits.timeout_s, MAX_REPLAY_S),
         }
         if replay.compile_s is not None:

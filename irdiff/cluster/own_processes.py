@@ -12,7 +12,6 @@ from concurrent.futures import TimeoutError as NotInTimeError
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from dataclasses import replace
 
 from irdiff import process
 from irdiff.cluster import batches
@@ -53,14 +52,16 @@ class OwnProcesses:
 
 def fill(comparison: Comparison, config: Config, report: Report) -> tuple[str, ...]:
     """Has processes of this machine make what a comparison needs, where that is faster; returns notes of what
-    they did not make. The determinism check is left to the comparison: it asks one case of each group of all.
+    they did not make.
+
+    A process checks one case of each change group of its batch for determinism. The representative of a group
+    of all batches is among these, so the comparison finds its answer in the cache.
     """
     count = _count(comparison, config)
     if not count:
         return ()
     with closing(OwnProcesses(count)) as processes:
-        unchecked = replace(comparison, options=replace(comparison.options, recheck=False))
-        return batches.fill(unchecked, config, processes, report)
+        return batches.fill(comparison, config, processes, report)
 
 
 def _count(comparison: Comparison, config: Config) -> int:

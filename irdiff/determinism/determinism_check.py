@@ -5,7 +5,8 @@ cases are chosen (`Rounds`), and how much of each is run again.
 
 A stage that runs alone may print something else than in its pipeline, and some cannot run alone. So only
 agreement is taken from it; anything else is settled by a whole compilation, and by running the stage twice
-more. Stages above the first changed one need no second run: two different compilers made the same there.
+more. Stages above the first changed one need no second run: two different compilers made the same there. Nor
+do stages that only pass a difference on: attribution has run them with other addresses and another hash seed.
 
 Replays, compilations and agreements are kept in the cache. What disagreed is compared again.
 """
@@ -81,12 +82,15 @@ class Recompiler:
         self._comparator = comparator
         self._store = comparator.store
 
-    def ask(self, subject: CaseToReplay, depth: Depth) -> Answers:
-        """The whole case from the first changed stage on, what assemblers make of the text, or the launch."""
+    def ask(self, subject: CaseToReplay, depth: Depth, passed_on: Sequence[str] = ()) -> Answers:
+        """The whole case from the first changed stage on, what assemblers make of the text, or the launch.
+
+        passed_on: as of `Attribution`; they need no second run.
+        """
         if depth is Depth.CAPTURE:
             return _answers(of_both(lambda side: self._launches_again(subject, side)))
         if depth is Depth.WHOLE:
-            stages = self._changed_stages(subject)
+            stages = self._changed_stages(subject, passed_on)
         else:
             stages = [name for name in subject.stages if name in BINARIES and reported(name) in WITHOUT_TEXT]
         memo = self._memo(subject, stages)
@@ -104,7 +108,7 @@ class Recompiler:
             return None
         return self._store.memo(STEP, [llvm_process.version(), subject.made_of, inputs, stages])
 
-    def _changed_stages(self, subject: CaseToReplay) -> list[str] | None:
+    def _changed_stages(self, subject: CaseToReplay, passed_on: Sequence[str]) -> list[str] | None:
         """From the first changed one on; None where only a whole compilation can tell."""
         case, stages = subject.case, subject.stages
         first = case.origin.stage if case.origin else ""
@@ -113,7 +117,7 @@ class Recompiler:
             return None
         base, head = (side[stages[0]].digest for side in case.artifacts)
         is_frontend = place == 1 and not agree(self._comparator, stages[0], base, head)
-        return None if is_frontend else stages[place:]
+        return None if is_frontend else [stage for stage in stages[place:] if stage not in passed_on]
 
     def _differing(self, subject: CaseToReplay, side: str, stages: Sequence[str] | None) -> str | None:
         """The first stage that a side makes differently; `_AGREES`, or None where the side did not answer."""
@@ -258,9 +262,13 @@ class DeterminismCheck:
         rounds = Rounds((row.case for row in judged), alike, self.unstable, suspected)
 
         def ask(question: Question) -> Answer:
-            pair, case, *_ = by_id[question.case_id]
-            subject = CaseToReplay(case=case, sides=self.sides, launches=pair.launches, target=pair.target)
-            return Answer(question=question, sides=self.recompiler.ask(subject, question.depth))
+            judged_case = by_id[question.case_id]
+            pair = judged_case.pair
+            subject = CaseToReplay(
+                case=judged_case.case, sides=self.sides, launches=pair.launches, target=pair.target
+            )
+            sides = self.recompiler.ask(subject, question.depth, judged_case.passed_on)
+            return Answer(question=question, sides=sides)
 
         def slowest_first(due: Sequence[Question]) -> Sequence[Question]:
             """A slow one at the end would run while all other cores are idle."""

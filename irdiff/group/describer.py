@@ -33,7 +33,7 @@ def judge(attributed: Stream[Attributed], describer: CaseDescriber) -> Stream[Ju
         description = (
             describer.describe(changed.case, changed.edit, changed.pair.launches) if is_grouped else None
         )
-        return Judged(changed.pair, changed.case, description, changed.unstable)
+        return Judged(changed.pair, changed.case, description, changed.unstable, changed.passed_on)
 
     return attributed.then(judged)
 

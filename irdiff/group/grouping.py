@@ -61,6 +61,8 @@ class Judged(NamedTuple):
     """None where no group takes the case."""
     unstable: bool
     """As of `Attribution`."""
+    passed_on: tuple[str, ...] = ()
+    """As of `Attribution`."""
 
     @property
     def id(self) -> str:

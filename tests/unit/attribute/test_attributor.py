@@ -117,6 +117,23 @@ def test_a_side_that_does_not_make_the_same_of_its_own_text_is_suspect(replayer,
     assert all(replay.randomized for replay in replayer.replays)
 
 
+def test_a_stage_that_makes_the_other_sides_output_again_passes_the_difference_on(replayer):
+    """An assembler is none of these: it runs on its own side's text with randomized addresses."""
+    for side, stage, of, made in TTGIR_DIFFERS:
+        replayer.makes(side, stage, of, **made)
+    replayer.makes("head", "ptx", TWO, PTX)
+    replayer.makes("head", "cubin", PTX, CUBIN)
+    base, head = TTGIR_ONLY
+    case = replayer.case(
+        {**base, "ptx": PTX, "cubin": CUBIN}, {**head, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+    )
+    assert attribute(replayer, case).passed_on == ("ptx",)
+    assert {row.stage for row in replayer.replays if not row.randomized} == {"cubin"}
+    replayer.makes("head", "ptx", TWO, TEXTS["THIRD_PTX"])
+    replayer.makes("base", "ptx", TWO, PTX)
+    assert attribute(replayer, replace(case, error="another")).passed_on == ()
+
+
 def test_one_compiler_makes_other_code_of_another_text_alone(replayer):
     """Nothing is run again."""
     case = replayer.case(

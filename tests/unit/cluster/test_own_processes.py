@@ -42,8 +42,8 @@ def shared(monkeypatch, tmp_path):
     return share
 
 
-def test_a_large_machine_shares_a_large_comparison_but_for_the_determinism_check(shared):
-    assert shared(comparison()) == [(8, False)]
+def test_a_large_machine_shares_a_large_comparison_with_its_determinism_check(shared):
+    assert shared(comparison()) == [(8, True)]
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Stages:
     def compiled(self, texts):
         return runs.compiled(runs.kept(self.store, texts))
 
-    def ask(self, depth=Depth.WHOLE, base=BASE, head=HEAD, stage="ptx"):
+    def ask(self, depth=Depth.WHOLE, base=BASE, head=HEAD, stage="ptx", passed_on=()):
         artifacts = Sides(base=runs.kept(self.store, base), head=runs.kept(self.store, head))
         case = runs.case(CASE, Verdict.CHANGED, origin=runs.origin(stage), artifacts=artifacts)
         subject = CaseToReplay(
@@ -79,7 +79,8 @@ class Stages:
             launches=Sides(base=runs.launch(case.id, "base"), head=runs.launch(case.id, "head")),
             target=runs.target(),
         )
-        return Recompiler(self, self, ArtifactComparator(self.store, no_llvm)).ask(subject, depth)
+        recompiler = Recompiler(self, self, ArtifactComparator(self.store, no_llvm))
+        return recompiler.ask(subject, depth, passed_on)
 
 
 @pytest.fixture
@@ -93,6 +94,16 @@ def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(stag
     assert stages.ask() == AGREES
     rows = ("base ptx of ttir", "base cubin of ptx", "head ptx of ttir", "head cubin of ptx")
     assert sorted(stages.asked) == sorted(rows)
+
+
+def test_a_stage_that_passes_a_difference_on_needs_no_second_run(stages):
+    """Attribution has run it with randomized addresses, on the other side's input."""
+    texts = [{**made, "ttir": text} for made, text in ((BASE, TTIR), (HEAD, TTGIR))]
+    stages.outputs |= {("head", "ttir"): [TTGIR], ("head", "ptx"): [PTX, PTX, PTX]}
+    assert stages.ask(base=texts[0], head=texts[1], stage="ttir", passed_on=("ptx",)) == AGREES
+    assert {row for row in stages.asked if " of " in row} == {
+        f"{side} {stage}" for side in MADE for stage in ("ttir of source", "cubin of ptx")
+    }
 
 
 @pytest.mark.parametrize(
