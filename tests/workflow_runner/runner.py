@@ -163,6 +163,8 @@ class _Job:
         (machine / "bin" / "sudo").write_text("#!/bin/sh\necho sudo: not here >&2\nexit 1\n")
         (machine / "bin" / "sudo").chmod(0o755)
         self.path = f"{machine / 'bin'}:/usr/bin:/bin"
+        self.installed: Path | None = None
+        """What its tools were copied from, or kept as."""
         event, certificates = str(machine / "event.json"), "/etc/ssl/certs/ca-certificates.crt"
         here = {"HOME": str(self.home), "RUNNER_TEMP": str(self.temp), "SSL_CERT_FILE": certificates}
         github = {"ACTIONS": "true", "REPOSITORY": run.machine.repository, "API_URL": run.machine.api_url}
@@ -173,6 +175,7 @@ class _Job:
         self.run.log.append(f"=== {self.name} {self.context.get('matrix') or ''}")
         steps = {}
         ok = self._steps(self.job["steps"], {**self.context, "steps": steps}, self.environment)
+        self._keep_bytecode()
         context, functions = {**self.context, "steps": steps}, _status(ok)
         self.run.outputs[self.name] = {
             name: expressions.interpolated(str(text), context, functions)
@@ -207,6 +210,8 @@ class _Job:
         env = {name: fill(_text(value) or "") for name, value in step.get("env", {}).items()}
         name = step.get("name") or step["run"]
         installed = self.run.machine.place / f"installed-{env.get('EXTRAS') or 'plain'}"
+        if name == INSTALL:
+            self.installed = installed
         if name == INSTALL and installed.exists():
             emptied(self.tools)
             shutil.copytree(installed, self.tools, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
@@ -227,6 +232,14 @@ class _Job:
             raise StepFailed(name)
         if name == INSTALL:
             shutil.copytree(self.tools, installed, symlinks=True, copy_function=os.link)
+
+    def _keep_bytecode(self):
+        """For later jobs: each would compile a thousand modules again, which takes two seconds."""
+        for path in self.tools.rglob("*.pyc") if self.installed else ():
+            kept = self.installed / path.relative_to(self.tools)
+            if not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                os.link(path, kept)
 
     def _action(self, step, fill, environment, outputs):
         name, _, _ = step["uses"].partition("@")
