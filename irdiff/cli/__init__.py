@@ -1,4 +1,4 @@
-"""The command line: parse, call, print, exit. A command's module is imported when the command is used."""
+"""The command line. A command's module is imported only when the command is used."""
 
 from __future__ import annotations
 
@@ -55,13 +55,12 @@ _GROUPS = {
         "toolchain": ("toolchain_commands", "Install, build, check and remove compilers."),
     },
 }
-"""By what people do: the module of each command, and its line in `--help`.
-
-A command is called `NAME_command` or `NAME_group` in its module.
+"""The module and the help line of each command, grouped by what people do. The function is called
+`NAME_command` or `NAME_group` in its module.
 """
-_COMMANDS = {name: row for commands in _GROUPS.values() for name, row in commands.items()}
+_COMMANDS = {name: entry for commands in _GROUPS.values() for name, entry in commands.items()}
 _UNLISTED = {"hook": "hook_commands"}
-"""What no person types: the entry of `.pre-commit-hooks.yaml`."""
+"""Commands that only programs call: `hook` is the entry of `.pre-commit-hooks.yaml`."""
 _MODULES = {name: module for name, (module, _) in _COMMANDS.items()} | _UNLISTED
 
 
@@ -74,15 +73,15 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _MODULES:
             return None
-        found = vars(importlib.import_module(f"irdiff.cli.{_MODULES[cmd_name]}"))
+        members = vars(importlib.import_module(f"irdiff.cli.{_MODULES[cmd_name]}"))
         name = cmd_name.replace("-", "_")
-        command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
+        command: click.Command = members.get(f"{name}_command") or members[f"{name}_group"]
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggests near names among all commands; click does so only among those that are imported."""
+        """Suggests near names among all commands. Without this, click knows only those that are imported."""
         if args[0] not in _MODULES and not args[0].startswith("-"):
             raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
@@ -99,12 +98,13 @@ _EXTRAS = {
     "obstore": "remote",
     "distributed": "cluster",
 }
-"""The extra of irdiff that installs a package."""
+"""Maps a package to the extra of irdiff that installs it."""
 _UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})
-"""Errors of a disk, and not of irdiff, wherever they are met."""
+"""Errors of the disk, which are no bugs of irdiff."""
 _ALLOCATIONS = 1_000_000
-"""After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
-700, a fifth of a large comparison's time goes there."""
+"""Python looks for cycles after so many new objects. irdiff's values have no cycles; with Python's default of
+700 the search takes a fifth of the time of a large comparison.
+"""
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
@@ -117,7 +117,6 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Runs the command line and exits: see `ExitCode` and the README."""
     _share_freed_memory()
     gc.set_threshold(_ALLOCATIONS)
     try:
@@ -141,9 +140,8 @@ def main() -> None:
 
 
 def _share_freed_memory() -> None:
-    """Lets every thread use what another has freed, and gives large blocks back to the system (glibc).
-
-    Texts of 20 MB go through many threads; by default each of them would keep a heap of its own.
+    """glibc: lets a thread reuse memory that another thread freed, and returns large blocks to the system. By
+    default each thread would keep a heap of its own for texts of up to 20 MB.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
@@ -160,8 +158,8 @@ def _report_missing(error: ImportError) -> ExitCode:
     extra = _EXTRAS.get((error.name or "").partition(".")[0])
     if extra is None:
         return _report_bug(error)
-    what = f"the package {error.name} is not installed"
-    return _report(UsageError(what, hint=f"pip install 'irdiff[{extra}]'"))
+    message = f"the package {error.name} is not installed"
+    return _report(UsageError(message, hint=f"pip install 'irdiff[{extra}]'"))
 
 
 def _is_unwritable(error: Exception) -> TypeGuard[OSError]:

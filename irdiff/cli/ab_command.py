@@ -1,4 +1,4 @@
-"""`irdiff ab A B C…`: several candidates against one base, in one Markdown document."""
+"""`irdiff ab A B C…` compares several candidates with one base, and writes one Markdown document."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ def ab_command(
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One head, compared with the base that all have."""
+    """One head, compared with the base that all candidates share."""
 
     name: str
     run: Run
     call: str
-    """What another command calls the run."""
+    """The name by which other commands find the run."""
 
     @property
     def moved(self) -> str:
-        """In how many cases each statistic moved up and down."""
+        """Counts for each statistic the cases in which it moved up and down."""
         counts: dict[str, list[int]] = {}
         for movement in moved.by_target(self.run):
             up_and_down = counts.setdefault(movement.statistic.name, [0, 0])
@@ -91,7 +91,7 @@ class Candidate:
 
 
 def render(base: str, candidates: Sequence[Candidate]) -> str:
-    """The document; the candidates have a letter each, from B on."""
+    """Renders the document. The candidates are labelled B, C, …"""
     letters = {chr(ord("B") + number): candidate for number, candidate in enumerate(candidates)}
     template = templates.markdown().get_template("ab.md.j2")
     tables = {"groups": _groups(letters), "cases": _disagreements(candidates)}
@@ -101,20 +101,22 @@ def render(base: str, candidates: Sequence[Candidate]) -> str:
 
 
 def _groups(candidates: Mapping[str, Candidate]) -> list[dict[str, ChangeGroup]]:
-    """Each change group by the letters of those that have it; what only some have comes first."""
+    """Maps for each change group the letters of the candidates that have it; groups that only some have come
+    first.
+    """
     by_id: dict[str, dict[str, ChangeGroup]] = {}
     for letter, candidate in candidates.items():
         for group in distinct_edits.ordered_groups(candidate.run):
             by_id.setdefault(group.id, {})[letter] = group
 
-    def rank(of: Mapping[str, ChangeGroup]) -> tuple[bool, int]:
-        return len(of) == len(candidates), -sum(len(group.members) for group in of.values())
+    def rank(holders: Mapping[str, ChangeGroup]) -> tuple[bool, int]:
+        return len(holders) == len(candidates), -sum(len(group.members) for group in holders.values())
 
     return sorted(by_id.values(), key=rank)
 
 
 def _disagreements(candidates: Sequence[Candidate]) -> list[tuple[str, list[str]]]:
-    """Cases with their verdicts, where these are not all the same."""
+    """Lists the cases whose verdicts differ between candidates."""
     verdicts = [{case.id: case.verdict.value for case in candidate.run.cases} for candidate in candidates]
     names = sorted({name for of in verdicts for name in of})
     by_case = [(name, [of.get(name, "–") for of in verdicts]) for name in names]

@@ -1,4 +1,4 @@
-"""`irdiff bisect GOOD BAD --case ID`, or a list of sides from a good to a bad one."""
+"""`irdiff bisect GOOD BAD --case ID`, or with a list of sides instead of two revisions."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def bisect_command(
         screen.status_line() as report,
         tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
     ):
-        given = tool_sides.ToolSides(
+        tools = tool_sides.ToolSides(
             origin=origin, assembler=assembler, wanted=checkout.side_options(selection)
         )
-        store, history, side_of = _searched(sides, given, config)
+        store, history, side_of = _searched(sides, tools, config)
         comparisons = CommitComparisons(
             case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)
         )
@@ -88,22 +88,24 @@ def bisect_command(
         diff = _diff(finding, comparisons.folder_of(finding.before, finding.after), stage)
         titles = [_title(store, commit) if store else _version(side_of(commit)) for commit in finding.commits]
     if json_path:
-        options.write_json(json_path, _row(finding, diff))
+        options.write_json(json_path, _as_json(finding, diff))
     if str(json_path) != "-":
         _show(finding, diff, titles)
 
 
 def _searched(
-    sides: tuple[str, ...], given: tool_sides.ToolSides, config: Config
+    sides: tuple[str, ...], tools: tool_sides.ToolSides, config: Config
 ) -> tuple[repository.GitStore | None, History, Callable[[str], Side]]:
-    """The commits of a repository between two revisions, or the sides as they are listed."""
+    """Returns the commits between two revisions of a repository, or else the sides as listed, with a function
+    that resolves one of them.
+    """
     if len(sides) == 2 and all(map(is_revision, sides)):
-        store = repository.open_store(given.wanted.repo or Path.cwd(), config)
-        return store, GitHistory(store), functools.cache(Resolver(store, given.wanted, config).side)
-    return None, SideList(sides), _listed(sides, given, config).__getitem__
+        store = repository.open_store(tools.wanted.repo or Path.cwd(), config)
+        return store, GitHistory(store), functools.cache(Resolver(store, tools.wanted, config).side)
+    return None, SideList(sides), _listed(sides, tools, config).__getitem__
 
 
-def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> dict[str, Side]:
+def _listed(names: tuple[str, ...], tools: tool_sides.ToolSides, config: Config) -> dict[str, Side]:
     if len(set(names)) < max(2, len(names)):
         raise UsageError(
             "a list of at least two sides is needed, each once", hint="irdiff bisect GOOD SIDE BAD --case ID"
@@ -114,9 +116,9 @@ def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config)
             hint="irdiff bisect GOOD BAD --case ID",
         )
     if tool_sides.is_tool(*names):
-        sides = tool_sides.of_list(names, given, config)
+        sides = tool_sides.of_list(names, tools, config)
     else:
-        sides = [resolve_sides(name, name, given.wanted, config).head for name in names]
+        sides = [resolve_sides(name, name, tools.wanted, config).head for name in names]
     return dict(zip(names, sides, strict=True))
 
 
@@ -125,7 +127,7 @@ def _version(side: Side) -> str:
     return toolchain.spec + (f" ({toolchain.version})" if toolchain.version not in toolchain.spec else "")
 
 
-def _row(finding: FirstBadCommits, diff: list[Text]) -> dict[str, object]:
+def _as_json(finding: FirstBadCommits, diff: list[Text]) -> dict[str, object]:
     case = finding.case
     return {
         "commits": finding.commits,
@@ -161,7 +163,7 @@ def _show(finding: FirstBadCommits, diff: list[Text], titles: list[str]) -> None
 
 
 def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[Text]:
-    """As `irdiff diff` shows it; or what a compiler that failed said."""
+    """Returns the lines that `irdiff diff` shows, or the compiler's error output if a side failed."""
     case = finding.case
     shown = (case.origin.stage if case.origin else stage) or ""
     shown = WITHOUT_TEXT[shown].assembly if shown in WITHOUT_TEXT else shown

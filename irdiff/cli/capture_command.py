@@ -1,4 +1,4 @@
-"""`irdiff capture script.py [args…]`."""
+"""`irdiff capture script.py [args…]` records what a program launches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEFAULT_FOLDER = Path("irdiff-captured")
     "--target", "target_name", default=targets.FIRST, help="The target to record for if there is no GPU."
 )
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
-@test_arguments.chosen
+@test_arguments.recording_options
 @options.gathered("selection", CaseArguments, options.targets_folder_option)
 @options.configured
 @options.json_option
@@ -105,7 +105,7 @@ def capture_command(
 def _release(
     spec: str, python: str | None, packages: tuple[str, ...], config: Config
 ) -> tuple[str, list[str]]:
-    """The interpreter of a release, and the words that give it packages."""
+    """Returns the interpreter of a release, and the worker's arguments that make packages available to it."""
     if python:
         raise UsageError(
             "--python names an interpreter; --toolchain and --with another one",
@@ -118,20 +118,22 @@ def _release(
 
 
 def _own_interpreter(python: str | None, root: Path | None, config: Config) -> str:
-    """The one that was named, that of the active environment or of the project's folder, or `python`."""
+    """Returns the named interpreter, or that of the active environment, or that of the project's folder, or
+    `python`.
+    """
     own = None if config.tool_environment.get("VIRTUAL_ENV") else pins.interpreter(root)
     named = python or (str(own) if own else "python")
-    found = shutil.which(named)
-    if found is None:
+    interpreter = shutil.which(named)
+    if interpreter is None:
         raise UsageError(f"there is no interpreter {named}", hint="name it: --python PATH")
     if own and not python:
-        click.echo(f"irdiff: the program runs with {found}")
-    return found
+        click.echo(f"irdiff: the program runs with {interpreter}")
+    return interpreter
 
 
 def _repository_root(config: Config) -> Path | None:
-    """The working tree that the current folder lies in. Workloads in it can import the repository's kernels;
-    elsewhere they hold copies.
+    """Returns the working tree around the current folder. Workloads in it import the repository's kernels;
+    elsewhere they hold copies of them.
     """
     try:
         return repository.open_store(Path.cwd(), config).worktree
@@ -140,13 +142,13 @@ def _repository_root(config: Config) -> Path | None:
 
 
 def _import_folders(root: Path | None, plan: Plan | None) -> list[Path]:
-    """Where the repository's own packages lie, for an interpreter in which they are not installed."""
+    """Lists the folders of the repository's own packages, for an interpreter that lacks these packages."""
     names = plan.imports if plan else ("src", ".")
     return [root / name for name in names if (root / name).is_dir()] if root else []
 
 
 def _next_steps(root: Path, out: Path, packages: Sequence[str]) -> Iterator[str]:
-    """Lines for a user whose workloads were just written, with these packages."""
+    """Yields what the user has to do after `packages` were used to write the workloads."""
     place = out.resolve()
     plan = kernel_repository.plan_above(root)
     if plan is None:

@@ -1,4 +1,4 @@
-"""`irdiff capture --tests`: what the tests of a repository launch, as a corpus of IR."""
+"""`irdiff capture --tests` records what the tests of a repository launch, as a corpus of IR."""
 
 from __future__ import annotations
 
@@ -21,41 +21,44 @@ from irdiff.resolve.test_sides import TestOptions
 from irdiff.words import counted
 
 _FILE = "tests.json"
-"""The tests and their launches, next to the corpus."""
+"""Lists the tests and their launches, next to the corpus."""
 
 
 def capture(
     words: TestArguments, spec: str, packages: tuple[str, ...], target: Target, out: Path, config: Config
 ) -> int:
-    """Writes the corpus, with a list of the tests and their launches. The exit code."""
+    """Writes the corpus and the list of tests. Returns the exit code."""
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty", hint="name a folder that is not there yet: --out DIR")
     chosen = TestOptions(paths=words.paths, sample=words.most, targets=(target,))
     sides = SideOptions(repo=None, corpus=None, triton=None, build=False, packages=packages)
     with screen.status_line():
-        found = test_sides.recorded(spec, chosen, sides, config, click.echo)
-    test_cases.corpus(found, "head", out, copied=True)
-    options.write_output(out / _FILE, json.dumps([row for each in found for row in _rows(each)], indent=1))
-    for each in found:
+        recorded = test_sides.recorded(spec, chosen, sides, config, click.echo)
+    test_cases.corpus(recorded, "head", out, copied=True)
+    options.write_output(
+        out / _FILE, json.dumps([record for each in recorded for record in _test_records(each)], indent=1)
+    )
+    for each in recorded:
         click.echo(_summary(each, out))
-    return ExitCode.DONE if any(each.pairs for each in found) else ExitCode.NOT_COMPARED
+    return ExitCode.DONE if any(each.pairs for each in recorded) else ExitCode.NOT_COMPARED
 
 
-def _rows(found: TestCases) -> list[dict[str, object]]:
-    tests = found.recordings.head.tests
+def _test_records(recorded: TestCases) -> list[dict[str, object]]:
+    tests = recorded.recordings.head.tests
     return [
-        {**asdict(test), "launches": found.cases[identity], "target": found.target.name}
+        {**asdict(test), "launches": recorded.cases[identity], "target": recorded.target.name}
         for identity, test in sorted(tests.items())
     ]
 
 
-def _summary(found: TestCases, out: Path) -> str:
-    tests = found.recordings.head.tests.values()
+def _summary(recorded: TestCases, out: Path) -> str:
+    tests = recorded.recordings.head.tests.values()
     outcomes = Counter(test.outcome for test in tests)
-    said = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.most_common())
+    outcomes_text = ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.most_common())
     calls = sum(test.calls for test in tests)
     followed = sum(test.is_followed for test in tests)
     return (
-        f"{found.target.name}: {counted(len(tests), 'test')} ({said}), {followed:,} wholly followed; "
-        f"{calls:,} launch{'' if calls == 1 else 'es'}, {len(found.pairs):,} different, in {out}"
+        f"{recorded.target.name}: {counted(len(tests), 'test')} ({outcomes_text}), "
+        f"{followed:,} wholly followed; "
+        f"{calls:,} launch{'' if calls == 1 else 'es'}, {len(recorded.pairs):,} different, in {out}"
     )

@@ -1,4 +1,4 @@
-"""`irdiff comment RUN --repo OWNER/NAME --pr N`."""
+"""`irdiff comment RUN --repo OWNER/NAME --pr N` writes a report on a pull request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from irdiff import config as configuration
 from irdiff.cli import options, run_argument
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.errors import UsageError
 from irdiff.github import api, checks, comment
 from irdiff.github.checks import Annotation, CheckRun
@@ -23,13 +23,13 @@ from irdiff.run import failure
 from irdiff.run.failure import PartFailure
 
 _LEAST = 1_000
-"""Characters that hold a report."""
+"""The fewest characters that a report needs."""
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _CommentPlace:
-    """Where the comment goes, and the check: under the names that the options below have."""
+    """The pull request and the check that are written; the fields are named after the options below."""
 
     repository: str
     number: int | None
@@ -73,14 +73,14 @@ class _CommentPlace:
 @click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
 @click.option("--corpus-root", "root", default="corpus", help="Where the corpus lies in the repository.")
 @click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
-def comment_command(*, run: str, repository: str | None, dry_run: bool, **given: Any) -> None:
+def comment_command(*, run: str, repository: str | None, dry_run: bool, **place_options: Any) -> None:
     """Write the report of RUN on a pull request: one comment, updated in place.
 
     RUN is a run folder, or a zip or tar file of one; it may come from a job that is not trusted. The token
     comes from GITHUB_TOKEN or GH_TOKEN; it needs `pull-requests: write`, and `checks: write` for --check.
     """
     config = configuration.load()
-    place = _CommentPlace(repository=repository or config.github_repository or "", **given)
+    place = _CommentPlace(repository=repository or config.github_repository or "", **place_options)
     with run_argument.opened(run, config) as opened:
         story = _story(opened)
     if dry_run:
@@ -91,7 +91,7 @@ def comment_command(*, run: str, repository: str | None, dry_run: bool, **given:
 
 @dataclass(frozen=True, kw_only=True)
 class _Story:
-    """What the comment reports: a run, what of it failed, or both."""
+    """The content of the comment: a run, the failures of its parts, or both."""
 
     folder: Path
     run: Run | None
@@ -132,12 +132,12 @@ class _Story:
         return checks.annotate(self.run, root) if self.run else ()
 
 
-def _story(given: GivenRun) -> _Story:
-    """Raises RunFolderError for what is neither a run nor a failure, or is damaged."""
-    wrong = failure.load(given.folder)
-    if wrong and not (given.folder / "run.json").exists():
-        return _Story(folder=given.folder, run=None, failed=wrong, timing=None)
-    return _Story(folder=given.folder, run=given.run, failed=wrong, timing=given.timing_summary)
+def _story(opened: OpenedRun) -> _Story:
+    """Raises RunFolderError if the folder holds neither a run nor a failure, or is damaged."""
+    failures = failure.load(opened.folder)
+    if failures and not (opened.folder / "run.json").exists():
+        return _Story(folder=opened.folder, run=None, failed=failures, timing=None)
+    return _Story(folder=opened.folder, run=opened.run, failed=failures, timing=opened.timing_summary)
 
 
 def _footer(place: _CommentPlace) -> str:

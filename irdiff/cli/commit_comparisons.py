@@ -1,4 +1,4 @@
-"""One case compared between commits: each pair once, in a run folder of its own."""
+"""Compares one case between pairs of commits. Each pair is compared once, in a run folder of its own."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class CommitComparisons:
     """Holds the run folders."""
 
     def compare(self, base: str, head: str) -> Case | None:
-        """None where neither commit has the case. Raises ToolchainError."""
+        """Returns None if neither commit has the case. Raises ToolchainError."""
         folder = self.folder_of(base, head)
         if not folder.exists():
-            asked = Comparison(
+            comparison = Comparison(
                 sides=Sides(base=self.side_of(base), head=self.side_of(head)),
                 targets=(self.target,),
                 options=replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False),
@@ -39,7 +39,7 @@ class CommitComparisons:
                 expanded_patterns={self.case_id: (self.case_id,)},
             )
             try:
-                pipeline.compare(asked, self.config, folder, lambda _step: None)
+                pipeline.compare(comparison, self.config, folder, lambda _step: None)
             except NothingComparedError:
                 return None
         return next((case for case in run_folder.load(folder).cases if case.id == self.case_id), None)

@@ -27,7 +27,7 @@ from irdiff.cli import (
 )
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.cli.test_arguments import ComparedTests, TestArguments
 from irdiff.cluster import batches, own_processes
 from irdiff.compare.cases import failed_program
@@ -47,7 +47,7 @@ from irdiff.words import counted, first_few
 
 @dataclass(frozen=True, kw_only=True)
 class CompareArguments:
-    """What a user gave, under the names that the options below have."""
+    """The command's arguments, under the names of the options below."""
 
     base: str | None
     head: str | None
@@ -126,7 +126,7 @@ _SECTIONS = {
     multiple=True,
     help="Compare what a program of the repository launches; repeatable.",
 )
-@test_arguments.given
+@test_arguments.comparison_options
 @click.option("--configs", type=click.IntRange(min=1), help="Take the first N configs of each autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
 @click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
@@ -147,7 +147,7 @@ _SECTIONS = {
 )
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
-def compare_command(**given: Any) -> int:
+def compare_command(**values: Any) -> int:
     """Compile kernels with BASE and with HEAD, and say which changed, why, and what that does.
 
     \b
@@ -161,7 +161,7 @@ def compare_command(**given: Any) -> int:
     compiler: llvm:PATH compiles the LLVM IR of the other side (or of --from), ptxas:PATH its PTX. With --ir
     both sides are files of IR, and one compiler compiles both.
     """  # noqa: D301 (click reads the backspace)
-    arguments = CompareArguments(**given)
+    arguments = CompareArguments(**values)
     config, outputs = arguments.config, arguments.outputs
     if arguments.out:
         options.check_outside(arguments.out, (*outputs.files, *arguments.tests.files))
@@ -171,10 +171,12 @@ def compare_command(**given: Any) -> int:
     def say(text: str) -> None:
         console.print(escape.terminal(text), soft_wrap=True, highlight=False, markup=False)
 
-    def say_edited(seen: Edited) -> None:
-        """What differs and what follows, before anything is made."""
-        if seen.files and not seen.identical:
-            for sentence in filter(None, (edit_coverage.differing(seen), edit_coverage.consequence(seen))):
+    def say_edited(edited: Edited) -> None:
+        """Prints how the sides differ and what follows from that, before anything is compiled."""
+        if edited.files and not edited.identical:
+            for sentence in filter(
+                None, (edit_coverage.differing(edited), edit_coverage.consequence(edited))
+            ):
                 say(sentence)
 
     earlier = report_command.earlier_of(arguments.baseline, config)
@@ -188,23 +190,23 @@ def compare_command(**given: Any) -> int:
     except OSError as error:
         reason = error.strerror or error
         say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
-    made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
-    report_command.write(run, part, made, outputs)
+    opened = OpenedRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
+    part = report_command.part_of(run, opened.call, earlier, is_bump=arguments.bump)
+    report_command.write(run, part, opened, outputs)
     for line in _failed_programs(run):
         say(line)
     if "-" not in map(str, outputs.files):
-        report_command.print_report(part, made, outputs)
+        report_command.print_report(part, opened, outputs)
     if tests:
         tests.write(run)
     if isinstance(comparison, Comparison):
-        _require_whole(run, made)
+        _require_whole(run, opened)
     return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
 def _prepare(out: Path | None, config: Config) -> None:
-    """Raises UsageError or StoreError, before anything is compiled, where the cache or the run cannot be
-    written.
+    """Raises UsageError or StoreError if the cache or the run folder cannot be written, before anything is
+    compiled.
     """
     try:
         run_place.prepare(config.runs / "new")
@@ -217,86 +219,93 @@ def _prepare(out: Path | None, config: Config) -> None:
         run_place.prepare(out)
 
 
-def _of_pipeline(given: CompareArguments, tests: ComparedTests | None) -> Request:
-    base, head, config, checkout = given.base, given.head, given.config, given.checkout
-    if checkout.triton and given.python:
+def _of_pipeline(arguments: CompareArguments, tests: ComparedTests | None) -> Request:
+    base, head, config, checkout = arguments.base, arguments.head, arguments.config, arguments.checkout
+    if checkout.triton and arguments.python:
         raise UsageError("--triton and --python both name the compiler: give one", hint="give one of them")
-    if given.python:
-        checkout = replace(checkout, triton=f"python:{Path(given.python).expanduser().absolute()}")
+    if arguments.python:
+        checkout = replace(checkout, triton=f"python:{Path(arguments.python).expanduser().absolute()}")
     wanted = checkout.side_options(
-        given.selection, packages=given.packages, exercised=given.exercised, programs=given.programs
+        arguments.selection,
+        packages=arguments.packages,
+        exercised=arguments.exercised,
+        programs=arguments.programs,
     )
-    targets = given.selection.targets(config, given.checkout.repo or Path.cwd())
-    made: Callable[[], Sides[Side]] | None = None
+    targets = arguments.selection.targets(config, arguments.checkout.repo or Path.cwd())
+    make_sides: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):
-        texts = tool_sides.ToolSides(origin=given.origin, assembler=given.assembler, wanted=wanted)
-        made = partial(tool_sides.resolve, base or "", head or "", texts, config)
-    elif given.is_ir:
+        texts = tool_sides.ToolSides(origin=arguments.origin, assembler=arguments.assembler, wanted=wanted)
+        make_sides = partial(tool_sides.resolve, base or "", head or "", texts, config)
+    elif arguments.is_ir:
         if base is None or head is None:
             hint = f"irdiff compare --ir base.ttgir head.ttgir --target {FIRST}"
             raise UsageError("--ir needs two files", hint=hint)
         paths = Sides(base=Path(base), head=Path(head))
-        made = partial(ir_files.sides, paths, given.ir_options, checkout.triton, config)
+        make_sides = partial(ir_files.sides, paths, arguments.ir_options, checkout.triton, config)
     elif tests:
         others = {
-            "--stages": given.stages,
+            "--stages": arguments.stages,
             "--corpus": wanted.corpus,
             "--pack": wanted.packs,
-            "--shard": _parse_shard(given.shard) != (1, 1),
+            "--shard": _parse_shard(arguments.shard) != (1, 1),
         }
         if together := next((name for name, value in others.items() if value), None):
             raise UsageError(f"--tests and {together} do not go together", hint=f"leave out {together}")
-        made = partial(tests.resolve, (base, head), wanted, targets, config)
+        make_sides = partial(tests.resolve, (base, head), wanted, targets, config)
     return Request(
         base=base,
         head=head,
         sides=wanted,
         targets=targets,
         options=Options(
-            cases=given.selection.cases,
-            tiers=given.selection.tiers,
-            stages=tuple(part for part in (given.stages or "").split(",") if part),
-            use_cache=not given.no_cache,
-            recheck=given.recheck,
-            attribute=given.attribute,
-            shard=_parse_shard(given.shard),
-            configs=given.configs,
+            cases=arguments.selection.cases,
+            tiers=arguments.selection.tiers,
+            stages=tuple(part for part in (arguments.stages or "").split(",") if part),
+            use_cache=not arguments.no_cache,
+            recheck=arguments.recheck,
+            attribute=arguments.attribute,
+            shard=_parse_shard(arguments.shard),
+            configs=arguments.configs,
         ),
         command=tuple(sys.argv[1:]),
-        made=made,
+        made=make_sides,
         tests=tests.cases if tests else tuple,
     )
 
 
 @contextmanager
-def _machines(given: CompareArguments, progress: Report) -> Iterator[Callable[[Comparison], tuple[str, ...]]]:
-    """Has other processes make what the comparison needs, those of a cluster where there is one."""
-    if not given.cluster:
-        yield lambda comparison: own_processes.fill(comparison, given.config, progress)
+def _machines(
+    arguments: CompareArguments, progress: Report
+) -> Iterator[Callable[[Comparison], tuple[str, ...]]]:
+    """Yields a function that has other processes, or the machines of a cluster, compile what a comparison
+    needs.
+    """
+    if not arguments.cluster:
+        yield lambda comparison: own_processes.fill(comparison, arguments.config, progress)
         return
     from irdiff.cluster import dask_cluster
 
-    with closing(dask_cluster.DaskCluster(given.cluster)) as machines:
-        yield lambda comparison: batches.fill(comparison, given.config, machines, progress)
+    with closing(dask_cluster.DaskCluster(arguments.cluster)) as machines:
+        yield lambda comparison: batches.fill(comparison, arguments.config, machines, progress)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise UsageError(f"--shard {text!r} is not K/N with 1 <= K <= N", hint="as in --shard 3/8")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def _failed_programs(run: Run) -> Iterator[str]:
-    """The traceback of each error once."""
-    found = {failure.stderr: (case, failure) for case in run.cases if (failure := failed_program(case))}
-    for case, failure in found.values():
+    """Yields the traceback of each distinct error once."""
+    failures = {failure.stderr: (case, failure) for case in run.cases if (failure := failed_program(case))}
+    for case, failure in failures.values():
         yield f"irdiff: {program_failures.of(failure, case.workload).program} fails:"
         yield from program_failures.own_traceback(failure.stderr)
 
 
-def _require_whole(run: Run, given: GivenRun) -> None:
-    """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
+def _require_whole(run: Run, opened: OpenedRun) -> None:
+    """Raises NothingComparedError if no case could be judged, or one ran out of time or memory."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     for case in run.cases:
         if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
@@ -309,7 +318,7 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({counted(len(run.cases), 'case')})",
-            hint=f"see why in the run: {commands.command('report', given.call)}",
+            hint=f"see why in the run: {commands.command('report', opened.call)}",
         )
     bounded = [case for case in run.cases if any(side and side.kind in BOUNDS for side in case.failures)]
     if bounded:

@@ -48,7 +48,7 @@ def corpus_group() -> None:
 def _chosen(
     spec: str, selection: CaseArguments, config: Config
 ) -> Iterator[tuple[Side, tuple[Target, ...], tuple[str, ...], Report]]:
-    """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
+    """Yields a toolchain with the kernels, the targets, the full names of the cases, and a reporter."""
     with screen.status_line():
         side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
@@ -74,21 +74,22 @@ def _launches(spec: str, selection: CaseArguments, config: Config, *, frontend: 
 @options.json_option
 def list_command(*, selection: CaseArguments, spec: str, config: Config, json_path: Path | None) -> None:
     """List every launch of the corpus, as captured for each target."""
-    rows = _launches(spec, selection, config)
+    listed = _launches(spec, selection, config)
     if json_path:
-        options.write_json(json_path, [asdict(launch) for launch in rows])
+        options.write_json(json_path, [asdict(launch) for launch in listed])
         return
     by_id: dict[str, list[Any]] = {}
-    for launch in rows:
+    for launch in listed:
         by_id.setdefault(launch.id, []).append(launch)
     cells = []
     for launch_id, launches in sorted(by_id.items()):
         expected = " ".join(launch.target if launch.expected else f"({launch.target})" for launch in launches)
         cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
     screen.print_table(_COLUMNS, cells)
-    kernels = {(launch.workload, launch.kernel) for launch in rows}
+    kernels = {(launch.workload, launch.kernel) for launch in listed}
+    counts = ((len(kernels), "kernel"), (len(by_id), "launch"), (len(listed), "case"))
     click.echo(
-        f"{counted(len(kernels), 'kernel')}, {counted(len(by_id), 'launch')}, {counted(len(rows), 'case')}; "
+        f"{', '.join(counted(count, noun) for count, noun in counts)}; "
         "(target): not meant to compile"
     )
 
@@ -287,7 +288,7 @@ def _agreement(verified: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _verified_cells(launch: Mapping[str, Any]) -> list[str]:
-    """One text for each column. A `-` stands for what was not measured."""
+    """Returns one text for each column; `-` stands for what was not measured."""
     used = launch.get("tolerance_used")
     rate = ("gb_per_s", ".0f", " GB/s") if launch.get("peak_of") == "memory_tb_per_s" else None
     rate = rate if rate and launch.get("gb_per_s") is not None else ("tflops", ".1f", " TFLOP/s")

@@ -1,4 +1,4 @@
-"""`irdiff count`: how often a pattern stands in the code of both sides of a run."""
+"""`irdiff count` counts a pattern in the code of both sides of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from irdiff import case_ids
 from irdiff.backends.stages import WITHOUT_TEXT
 from irdiff.cli import options, run_argument, screen
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.config import Config
 from irdiff.diffs import disassembly, pattern_counts, stage_diff
 from irdiff.diffs.pattern_counts import Pattern, PatternCount
@@ -73,10 +73,10 @@ def count_command(
     of changed cases alone; in the others both sides are equal.
     """
     wanted = Pattern(words=pattern, expression=_expression(pattern) if regex else None)
-    with run_argument.opened(run, config) as given:
-        chosen = [case for case in _with_code(given.run) if case_ids.selects(cases, case.id)]
-        counted_stages = [each for case in chosen for each in _counted(case, wanted, stages, given, config)]
-        notes = [_not_counted(given.run, len(chosen))]
+    with run_argument.opened(run, config) as opened:
+        chosen = [case for case in _with_code(opened.run) if case_ids.selects(cases, case.id)]
+        counted_stages = [each for case in chosen for each in _counted(case, wanted, stages, opened, config)]
+        notes = [_not_counted(opened.run, len(chosen))]
     if json_path:
         options.write_json(json_path, [asdict(each) for each in counted_stages])
     if not counted_stages:
@@ -109,12 +109,12 @@ def _not_counted(run: Run, chosen: int) -> str:
 
 
 def _counted(
-    case: Case, pattern: Pattern, stages: Sequence[str], given: GivenRun, config: Config
+    case: Case, pattern: Pattern, stages: Sequence[str], opened: OpenedRun, config: Config
 ) -> Iterator[_CountedStage]:
-    """The stages of a case in which the pattern stands, on either side."""
+    """Yields the stages in which either side has the pattern."""
     held = [name for name in case.artifacts.base if name in case.artifacts.head and name != Stage.LAUNCH]
     for stage in stages or held:
-        texts = _texts(case, stage, given, config)
+        texts = _texts(case, stage, opened, config)
         if texts is None:
             continue
         try:
@@ -127,11 +127,11 @@ def _counted(
             )
 
 
-def _texts(case: Case, stage: str, given: GivenRun, config: Config) -> Sides[str] | None:
+def _texts(case: Case, stage: str, opened: OpenedRun, config: Config) -> Sides[str] | None:
     if stage in WITHOUT_TEXT:
         is_there = all(WITHOUT_TEXT[stage].artifact in side for side in case.artifacts)
-        return disassembly.disassembled(given.folder, case, config) if is_there else None
-    base, head = (stage_diff.read_text(given.folder, case, side, stage) for side in ("base", "head"))
+        return disassembly.disassembled(opened.folder, case, config) if is_there else None
+    base, head = (stage_diff.read_text(opened.folder, case, side, stage) for side in ("base", "head"))
     return None if base is None or head is None else Sides(base=base, head=head)
 
 

@@ -1,4 +1,6 @@
-"""`irdiff diff RUN CASE`: what changed in a case; and `irdiff normalize FILE`, the text that is compared."""
+"""`irdiff diff RUN CASE` shows the lines that differ; `irdiff normalize FILE` prints the canonical text of a
+file.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from rich.text import Text
 
 from irdiff.backends.stages import BY_SUFFIX, COMPARED, ORDER, WITHOUT_TEXT, in_stage_order
 from irdiff.cli import options, run_argument, screen
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.compare.line_alignment import Kind
 from irdiff.config import Config
 from irdiff.diffs import disassembly, stage_diff
@@ -61,20 +63,20 @@ def diff_command(
     """
     console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)
-    with run_argument.opened(run, config) as given:
+    with run_argument.opened(run, config) as opened:
         if case is None:
-            screen.print_lines(console, _runtime(given.run), with_pager=pager)
+            screen.print_lines(console, _runtime(opened.run), with_pager=pager)
             return
-        chosen = run_argument.find_case(given.run, case)
+        chosen = run_argument.find_case(opened.run, case)
         name = stage or _first_stage(chosen)
         findings: Sequence[Finding] = ()
         if name in WITHOUT_TEXT:
-            texts = disassembly.disassembled(given.folder, chosen, config)
+            texts = disassembly.disassembled(opened.folder, chosen, config)
             diff = stage_diff.compare(name, texts.base, texts.head)
             findings = equivalent(name, texts.base, texts.head).findings
         else:
-            diff = _read(given, chosen, name)
-        screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
+            diff = _read(opened, chosen, name)
+        screen.print_lines(console, _lines(opened, chosen, diff, view, findings), with_pager=pager)
 
 
 def _runtime(run: Run) -> Iterator[Text]:
@@ -98,11 +100,11 @@ def _first_stage(case: Case) -> str:
     return changed[0]
 
 
-def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
+def _read(opened: OpenedRun, case: Case, stage: str) -> StageDiff:
     if stage == "launch":
-        launches = (given.run.launches.get(digest or "") for digest in case.launches)
-        return stage_diff.of_lines(stage, *(_launch(given.folder, launch) for launch in launches))
-    diff = stage_diff.read(given.folder, case, stage)
+        launches = (opened.run.launches.get(digest or "") for digest in case.launches)
+        return stage_diff.of_lines(stage, *(_launch(opened.folder, launch) for launch in launches))
+    diff = stage_diff.read(opened.folder, case, stage)
     if isinstance(diff, str):
         stages = ", ".join(name for name, _ in in_stage_order(case.stages))
         raise RunFolderError(
@@ -113,7 +115,7 @@ def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
 
 
 def _launch(folder: Path, launch: Launch | None) -> list[str]:
-    """The launch, and the values that the frontend gives to the compiler, one on each line."""
+    """Lists the launch, and the values that the frontend gives to the compiler, one for each line."""
     if launch is None:
         return []
     text = run_folder.artifact(folder, launch.launched.digest) or b""
@@ -128,22 +130,22 @@ def _launch(folder: Path, launch: Launch | None) -> list[str]:
 
 
 def _lines(
-    given: GivenRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
+    opened: OpenedRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
 ) -> Iterator[Text]:
     def line(text: str, style: str = "") -> Text:
         return Text(escape.terminal(text), style=style)
 
     pass_name = case.origin.pass_name if case.origin and case.origin.stage == diff.stage else None
     yield line(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
-    yield line(f"--- base {phrases.side(given.run.base)}", "red")
-    yield line(f"+++ head {phrases.side(given.run.head)}", "green")
+    yield line(f"--- base {phrases.side(opened.run.base)}", "red")
+    yield line(f"+++ head {phrases.side(opened.run.head)}", "green")
     shown = lines(diff, view)
     yield next(shown, line("no line differs up to the numbers of values"))
     yield from shown
     yield line(counts(diff), "dim")
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:
-            yield line(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
+            yield line(f"also changed: {commands.diff(opened.call, case.id, '--stage', name)}", "dim")
     yield from (line(finding.words) for finding in findings)
 
 
@@ -173,8 +175,8 @@ def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
     if not text.strip():
         raise UsageError(f"{file} is empty")
     canonical = canonicalize(name, text)
-    rows = zip(canonical.numbers, canonical.lines, strict=True)
-    click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))
+    numbered = zip(canonical.numbers, canonical.lines, strict=True)
+    click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in numbered))
 
 
 # the diff as lines: unified or side by side, raw line numbers at the margin, changed parts marked
@@ -187,8 +189,6 @@ _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """How a diff is shown."""
-
     context: int
     raw: bool
     side_by_side: bool
@@ -196,7 +196,7 @@ class View:
 
 
 def lines(diff: StageDiff, view: View) -> Iterator[Text]:
-    """The lines to print. There are none where nothing differs."""
+    """Returns the lines to print; none if nothing differs."""
     telling, others = diff.telling_first(view.context)
     shown: list[str] = []
     for title, hunks in (("", telling), (stage_diff.OTHERS if telling else "", others)):
@@ -215,7 +215,6 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
 
 
 def color_of(line: str) -> str:
-    """Of one line of a unified diff."""
     return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
 
 
@@ -252,7 +251,7 @@ def _content(line: DiffLine, view: View) -> Text:
 
 
 def _side_by_side(lines: Sequence[DiffLine], view: View) -> Iterator[Text]:
-    """Runs of removed and added lines stand next to each other."""
+    """Prints a block of removed lines next to the block of added lines that follows it."""
     for is_edit, run in groupby(lines, lambda line: line.kind in (Kind.REMOVED, Kind.ADDED)):
         same_kind = list(run)
         if not is_edit:
@@ -265,7 +264,7 @@ def _side_by_side(lines: Sequence[DiffLine], view: View) -> Iterator[Text]:
 
 
 def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator[Text]:
-    """Both lines whole: one that is longer than its half goes on below."""
+    """Prints both lines in full: a line that is longer than half of the width continues below."""
     width = max(20, (view.width - 3) // 2 - 6)
     texts = [_content(line, view) if line else Text() for line in (left, right)]
     halves = [text.wrap(_LAYOUT, width, overflow="fold") for text in texts]

@@ -1,4 +1,4 @@
-"""`irdiff explain RUN CASE|GROUP`."""
+"""`irdiff explain RUN CASE|GROUP` answers the four questions for one case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from irdiff.attribute.attribution import Attribution
 from irdiff.backends.stages import WITHOUT_TEXT, in_stage_order
 from irdiff.cli import diff_command, options, run_argument, screen
 from irdiff.cli.diff_command import View
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.compare.cases import failed_program
 from irdiff.compare.line_alignment import Kind
 from irdiff.config import Config
@@ -81,18 +81,18 @@ def explain_command(
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
     side alone. Where the run did not look for the pass, `explain` does; that needs the run's toolchains.
     """
-    with run_argument.opened(run, config) as given:
+    with run_argument.opened(run, config) as opened:
         story = CaseStory(
-            console=Console(), given=given, case=run_argument.find_case(given.run, case), context=context
+            console=Console(), opened=opened, case=run_argument.find_case(opened.run, case), context=context
         )
         if save_path:
-            explanation.save(given.folder, given.run, story.case, save_path)
+            explanation.save(opened.folder, opened.run, story.case, save_path)
         if exec_side:
             click.echo(_alone(exec_side, save_path, story, corpus, config), nl=False)
             return
         sides, attribution = _attributed(story, corpus, config)
         if lit_path is None:
-            story.show(attribution, sides, config, explanation.corpus_roots(given.run, corpus, config))
+            story.show(attribution, sides, config, explanation.corpus_roots(opened.run, corpus, config))
             return
         default = save_path / "test.mlir" if save_path else Path("-")
         out = Path(lit_path) if lit_path else default
@@ -101,13 +101,13 @@ def explain_command(
 
 
 def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None, config: Config) -> str:
-    """What one side alone makes of the IR that enters the changed stage."""
-    run, case = story.given.run, story.case
+    """Compiles one side alone, from the IR that enters the changed stage."""
+    run, case = story.opened.run, story.case
     with screen.status_line(), tempfile.TemporaryDirectory(prefix="irdiff-") as name:
         python = explanation.sides_again(run, case, corpus, config).of(side).toolchain.python
         folder = saved or Path(name)
         if not saved:
-            explanation.save(story.given.folder, run, case, folder)
+            explanation.save(story.opened.folder, run, case, folder)
         alone = next(alone for alone in explanation.reproduction(run, case) if alone.side == side)
         if not (folder / alone.file).exists():
             raise RunFolderError(f"the run folder holds no {alone.file.partition('.')[2]} of {side}")
@@ -118,12 +118,12 @@ def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None,
 def _attributed(
     story: CaseStory, corpus: Path | None, config: Config
 ) -> tuple[Sides[Side] | None, Attribution | None]:
-    run, case = story.given.run, story.case
+    run, case = story.opened.run, story.case
     try:
         with screen.status_line() as say:
             sides = explanation.sides_again(run, case, corpus, config)
             say(f"attributing {case.id}")
-            return sides, explanation.attribute(run, story.given.folder, case, sides, config)
+            return sides, explanation.attribute(run, story.opened.folder, case, sides, config)
     except IrdiffError as error:
         story.say(f"the pass is not looked for: {error}", "yellow")
         return None, None
@@ -140,7 +140,7 @@ def _write_lit(
     from irdiff.explain import lit_test
 
     with screen.status_line() as say:
-        subject = explanation.to_replay(story.given.run, story.case, sides)
+        subject = explanation.to_replay(story.opened.run, story.case, sides)
         test = lit_test.generate(subject, attribution.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
@@ -148,10 +148,10 @@ def _write_lit(
 
 @dataclass(frozen=True, kw_only=True)
 class CaseStory:
-    """The whole story of one case on a terminal: stages, responsible pass, its edit, facts, commands."""
+    """Prints all that is known of one case: stages, responsible pass, its edit, facts and commands."""
 
     console: Console
-    given: GivenRun
+    opened: OpenedRun
     case: Case
     context: int
     """Lines around a change."""
@@ -160,7 +160,7 @@ class CaseStory:
         self.console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
 
     def section(self, title: str, lines: Iterable[str]) -> None:
-        """Nothing at all where there are no lines."""
+        """Prints nothing if there are no lines."""
         shown = list(lines)
         if shown:
             self.console.print()
@@ -178,12 +178,12 @@ class CaseStory:
         self._facts()
         self.section("counted work of the whole launch, base → head", work_table.lines(self.case))
         self.section("also seen", dict.fromkeys(self._findings(config)))
-        changes = launch_changes.of_case(self.case, self.given.run)
+        changes = launch_changes.of_case(self.case, self.opened.run)
         both = [change for change in changes if change.is_known_to_both]
         self.section("differences in the launch and its options", map(str, both))
         alone = [change for change in changes if not change.is_known_to_both]
         self.section("options that only one side's release knows", map(str, alone))
-        timings = self.given.timing
+        timings = self.opened.timing
         timings_of_case = (
             [timing for timing in timings.cases if timing.case == self.case.id] if timings else []
         )
@@ -195,7 +195,7 @@ class CaseStory:
         self.section("to compile each side alone, from the IR that enters this stage", self._alone(sides))
 
     def _facts(self) -> None:
-        """What moved; all that is known of a case that compiles on one side alone."""
+        """Prints the figures that moved, or all figures if only one side compiles."""
         base, head = self.case.facts
         if base and head:
             moved = moved_facts(base, head).items()
@@ -208,7 +208,7 @@ class CaseStory:
             self.section(f"figures of {'base' if base else 'head'} alone", facts)
 
     def _heading(self) -> None:
-        case, run = self.case, self.given.run
+        case, run = self.case, self.opened.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {phrases.side(run.base)}   head {phrases.side(run.head)}", "dim")
         if case.renamed_from:
@@ -228,7 +228,7 @@ class CaseStory:
             is_repeated = case.summary and group.group.title == case.summary.title
             title = "" if is_repeated else f": {group.group.title.replace('`', '')}"
             self.say(f"{place} {group.number} ({group.short}){title}", "dim")
-        if (calls := explanation.calls(self.given.folder, case)) > 1:
+        if (calls := explanation.calls(self.opened.folder, case)) > 1:
             self.say(f"launched {calls} times with this kernel; figures of work are of the first call", "dim")
         if case.error:
             self.say(case.error, "red")
@@ -259,7 +259,7 @@ class CaseStory:
             self.say(f"note:    {origin.note}")
 
     def _edit(self, attribution: Attribution | None, store: Store, corpora: Sides[Path]) -> None:
-        """The edit of the responsible pass, or else that of the first changed stage."""
+        """Prints the edit of the responsible pass, or else that of the first changed stage."""
         edit = attribution.edit if attribution else None
         texts = [store.get(edit.base), store.get(edit.head)] if edit else [None]
         if None not in texts:
@@ -267,7 +267,7 @@ class CaseStory:
             base, head = (text.decode() for text in texts if text is not None)
         else:
             stage = self.case.origin.stage if self.case.origin else ""
-            folder, case = self.given.folder, self.case
+            folder, case = self.opened.folder, self.case
             ours, theirs = (stage_diff.read_text(folder, case, side, stage) for side in ("base", "head"))
             if ours is None or theirs is None:
                 self.say(f"no text of {stage or 'any stage'} to show", "dim")
@@ -280,12 +280,12 @@ class CaseStory:
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_command.lines(diff, view)):
             if index == _MAX_DIFF_LINES:
-                self.say(f"… the rest: {commands.diff(self.given.call, self.case.id)}", "dim")
+                self.say(f"… the rest: {commands.diff(self.opened.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
         title, places = "kernel lines behind it", _source_lines(diff, Sides(base=base, head=head), corpora)
         if stage == Stage.LAUNCH:
-            changed = [file.path for file in self.given.run.reach.files] if self.given.run.reach else []
+            changed = [file.path for file in self.opened.run.reach.files] if self.opened.run.reach else []
             title = "lines that launch it"
             places = iter(explanation.launching_lines(self.case.kernel, corpora.head, changed))
         lines = list(dict.fromkeys(places))
@@ -293,14 +293,14 @@ class CaseStory:
         self.section(title, [*lines[:_MAX_SOURCE_LINES], *more])
 
     def _findings(self, config: Config) -> Iterator[str]:
-        """What was seen next to the edit. Machine code is compared here as a disassembler shows it."""
+        """Yields the findings of the case. Machine code is disassembled and compared here."""
         yield from (finding.words for finding in self.case.findings)
         stages, artifacts = self.case.stages, self.case.artifacts.base
         kind = next((kind for kind in WITHOUT_TEXT.values() if kind.artifact in artifacts), None)
         if kind is None or stages.get(kind.status) is not StageStatus.CHANGED:
             return
         try:
-            texts = disassembly.disassembled(self.given.folder, self.case, config)
+            texts = disassembly.disassembled(self.opened.folder, self.case, config)
             equality = equivalent(kind.status, texts.base, texts.head)
         except IrdiffError as error:
             yield f"machine code: not disassembled: {error.what}"
@@ -310,29 +310,29 @@ class CaseStory:
         yield from (f"machine code: {finding.words}" for finding in equality.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
-        """What can be done with the files that the run folder has; nothing where it has none."""
-        files = explanation.held(self.given.folder, self.given.run, self.case)
+        """Yields commands for the files that the run folder holds."""
+        files = explanation.held(self.opened.folder, self.opened.run, self.case)
         if not files:
             return
-        by_tools = explanation.tool_commands(self.given.run, self.given.folder, self.case)
+        by_tools = explanation.tool_commands(self.opened.run, self.opened.folder, self.case)
         yield from by_tools
         commands_of_sides = [
-            alone for alone in explanation.reproduction(self.given.run, self.case) if alone.file in files
+            alone for alone in explanation.reproduction(self.opened.run, self.case) if alone.file in files
         ]
         for alone in () if by_tools else commands_of_sides:
             python = sides.of(alone.side).toolchain.python if sides else "PYTHON"
             yield f"{alone.side}: {alone.command(python)}"
-        words = commands.explain(self.given.call, self.case.id)
+        words = commands.explain(self.opened.call, self.case.id)
         yield f"save the files: {words} --save DIR"
         if not by_tools:
             yield f"run it now:     {words} --exec {commands_of_sides[-1].side}"
 
 
 def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:
-    """The lines of the kernel's source behind the changed lines of each side."""
+    """Yields the lines of the kernel's source that produced the changed lines of each side."""
     for text, root, kind in zip(texts, corpora, (Kind.REMOVED, Kind.ADDED), strict=True):
-        rows = [row for row in diff.rows if row.kind is kind]
-        places = [row.base if kind is Kind.REMOVED else row.head for row in rows]
+        lines = [line for line in diff.rows if line.kind is kind]
+        places = [line.base if kind is Kind.REMOVED else line.head for line in lines]
         numbers = canonicalize(diff.stage, text).numbers
         raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
         yield from explanation.source_lines(text, raw, root)

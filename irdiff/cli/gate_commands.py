@@ -1,4 +1,6 @@
-"""`irdiff gate RUN`, and `irdiff release-report RUN…`, one document over several runs."""
+"""`irdiff gate RUN` checks a run against a policy; `irdiff release-report RUN…` writes one document over
+several runs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from irdiff import config as configuration
 from irdiff import gate
 from irdiff.cli import options, run_argument
 from irdiff.cli.init_command import POLICY
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, accepting, outputs, policy, timings
 from irdiff.gate.acceptance import Accepted
@@ -91,9 +93,9 @@ def gate_command(
     file = accepted_path or policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
-    with run_argument.opened(run) as given:
-        loaded, _ = given.run, given.timing
-    outcome = _evaluated(given, rules, accepted, today)
+    with run_argument.opened(run) as opened:
+        loaded, _ = opened.run, opened.timing
+    outcome = _evaluated(opened, rules, accepted, today)
     if accept or renew:
         if policy_path == _shipped() and not accepted_path:
             raise UsageError(
@@ -105,7 +107,7 @@ def gate_command(
         entries += accepting.renew(loaded, accepted + entries, decision) if renew else ()
         acceptance.append(file, entries, accepted)
         click.echo(f"accepted in {file}: {_counted(entries)}; commit it with the policy", err=True)
-        outcome = _evaluated(given, rules, accepted + entries, today)
+        outcome = _evaluated(opened, rules, accepted + entries, today)
     forms = (
         (json_path, outputs.as_json(outcome)),
         (markdown_path, outputs.markdown(outcome)),
@@ -114,25 +116,25 @@ def gate_command(
     for path, content in forms:
         if path:
             options.write_output(path, content)
-    again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
+    again = Again(call=opened.call, policy=str(named or ""), until=today + _USUAL)
     click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 
 def _counted(entries: tuple[Accepted, ...]) -> str:
-    """`3 changed cases, 1 other finding`."""
+    """Formats as `3 changed cases, 1 other finding`."""
     cases = counted(len({change for entry in entries for change in entry.changes.items()}), "changed case")
     others = sum(len(entry.subjects) for entry in entries)
     return f"{cases}, {counted(others, 'other finding')}" if others else cases
 
 
 def _evaluated(
-    given: GivenRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date
+    opened: OpenedRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date
 ) -> Outcome:
-    """The rules over a run and its timings, where it has any."""
-    measured = given.timing
+    """Applies the rules to a run and to its timings, if it has any."""
+    measured = opened.timing
     return gate.evaluate(
-        given.run,
+        opened.run,
         rules,
         timings=timings.of_results(measured) if measured else (),
         notes=timings.reasons_not_timed(measured) if measured else (),
@@ -141,13 +143,13 @@ def _evaluated(
     )
 
 
-def answer(given: GivenRun, policy_path: Path) -> str:
-    """The gate's answer as text, with what is accepted next to the policy."""
+def answer(opened: OpenedRun, policy_path: Path) -> str:
+    """Returns the gate's answer as text. The acceptance file next to the policy applies."""
     file = policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
-    outcome = _evaluated(given, policy.load(policy_path), accepted, today)
-    return outputs.text(outcome, Again(call=given.call, policy=str(policy_path), until=today + _USUAL))
+    outcome = _evaluated(opened, policy.load(policy_path), accepted, today)
+    return outputs.text(outcome, Again(call=opened.call, policy=str(policy_path), until=today + _USUAL))
 
 
 def _usual_policy() -> Path:
@@ -171,7 +173,7 @@ def _decision(
     *,
     needs_reason: bool,
 ) -> Decision:
-    """Raises UsageError where it is not said who accepts, why, and until when."""
+    """Raises UsageError unless the user says who accepts, why, and until when."""
     hint = f"as in --owner YOU --reason WHY --until {today + _USUAL}"
     if not owner or until is None or (needs_reason and not reason):
         raise UsageError("accepting needs --owner, --reason and --until", hint=hint)

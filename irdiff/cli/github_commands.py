@@ -1,8 +1,8 @@
-"""`irdiff github`: the steps of the workflows. See reports/github/README.md.
+"""`irdiff github` runs one step of the workflows. See reports/github/README.md.
 
-`fetch`, `asked`, `obey` and `prune` run trusted code, with a token. The others run where the code of a pull
-request may run, and have no token that writes. They hand on what they find as `name=value` lines for
-GITHUB_OUTPUT; every value is made here, or checked.
+`fetch`, `asked`, `obey` and `prune` run trusted code and have a token. The other commands run where the code
+of a pull request may run, and have no token that can write. They pass on results as `name=value` lines for
+GITHUB_OUTPUT; every value is produced here, or checked.
 """
 
 from __future__ import annotations
@@ -87,10 +87,14 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
 @click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> None:
     """Find what a maintainer asked to compare this commit with, in the record of `github obey`."""
-    found = comment_commands.read(comment.find_own(api.of_environment(), number, comment_commands.KEY), head)
-    out.write_text(comment_commands.record(found, head) if found else "", encoding="utf-8")
+    command = comment_commands.read(
+        comment.find_own(api.of_environment(), number, comment_commands.KEY), head
+    )
+    out.write_text(comment_commands.record(command, head) if command else "", encoding="utf-8")
     click.echo(
-        f"asked for: {comment_commands.in_words(found)}" if found else "nothing was asked for at this commit"
+        f"asked for: {comment_commands.in_words(command)}"
+        if command
+        else "nothing was asked for at this commit"
     )
 
 
@@ -99,68 +103,70 @@ def asked_command(number: int, head: str, out: Path) -> None:
 def obey_command(event: Path) -> None:
     """Carry out the command in a comment, if its author may write to the repository."""
     hub = api.of_environment()
-    said = _comment_of(event)
-    if not actions.may_write(hub, said["login"]):
-        click.echo(f"not obeyed: {said['login']} may not write to {hub.repository}")
+    request_comment = _comment_of(event)
+    if not actions.may_write(hub, request_comment["login"]):
+        click.echo(f"not obeyed: {request_comment['login']} may not write to {hub.repository}")
         return
     try:
-        wanted = comment_commands.parse(said["body"])
+        wanted = comment_commands.parse(request_comment["body"])
     except UsageError as error:
         _answer(
-            hub, said, f"{escape.markdown(error.what)}\n\n{escape.fence(comment_commands.USAGE.splitlines())}"
+            hub,
+            request_comment,
+            f"{escape.markdown(error.what)}\n\n{escape.fence(comment_commands.USAGE.splitlines())}",
         )
         return
     if wanted is None:
-        _answer(hub, said, escape.fence(comment_commands.USAGE.splitlines()))
+        _answer(hub, request_comment, escape.fence(comment_commands.USAGE.splitlines()))
     else:
-        _compare_again(hub, said, wanted)
+        _compare_again(hub, request_comment, wanted)
 
 
 def _comment_of(event: Path) -> dict[str, Any]:
-    """The comment that started the job, from its event: as it was then, even if it was edited since."""
+    """Returns the comment that started the job as it was at that time, even if it was edited since."""
     if event.stat().st_size > _MAX_EVENT_BYTES:
         raise UsageError("the event is larger than GitHub's events are")
-    rows = json.loads(event.read_bytes())
+    payload = json.loads(event.read_bytes())
     try:
-        if rows["action"] != "created" or "pull_request" not in rows["issue"]:
+        if payload["action"] != "created" or "pull_request" not in payload["issue"]:
             raise UsageError("the event is not of a new comment on a pull request")
         return {
-            "pull": int(rows["issue"]["number"]),
-            "comment": int(rows["comment"]["id"]),
-            "login": str(rows["comment"]["user"]["login"]),
-            "body": str(rows["comment"]["body"]),
+            "pull": int(payload["issue"]["number"]),
+            "comment": int(payload["comment"]["id"]),
+            "login": str(payload["comment"]["user"]["login"]),
+            "body": str(payload["comment"]["body"]),
         }
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError("the event is not of a comment") from error
 
 
-def _compare_again(hub: Client, said: dict[str, Any], wanted: CommentCommand) -> None:
-    """Records the command for the commit at hand, then starts the comparison of that commit again.
+def _compare_again(hub: Client, request_comment: dict[str, Any], wanted: CommentCommand) -> None:
+    """Records the command for the pull request's commit, then restarts the comparison of that commit.
 
-    The pull request's code never runs in this job: it would with the rights of the default branch, whose
-    caches other workflows trust. It runs where it ran before, in the pull request's own workflow.
+    The pull request's code must not run in this job, which has the rights of the default branch, whose caches
+    other workflows trust. It runs in the pull request's own workflow.
     """
-    head, _ = actions.pull_request(hub, said["pull"])
+    head, _ = actions.pull_request(hub, request_comment["pull"])
     newest = actions.newest_run(hub, COMPARING, head)
     if newest is None or not newest.is_done:
         when = "when it has ended" if newest else f"when `{COMPARING}` has run for {head[:12]}"
-        _answer(hub, said, f"a comparison of this commit is on its way: ask again {when}.")
+        _answer(hub, request_comment, f"a comparison of this commit is on its way: ask again {when}.")
         return
     words, record = escape.code(comment_commands.in_words(wanted)), comment_commands.record(wanted, head)
     link = f" ([run]({escape.url(newest.url)}))" if newest.url else ""
-    who = escape.code(said["login"])
+    who = escape.code(request_comment["login"])
     text = (
         f"{record}\n{who} asked for {words} at {escape.code(head[:12])}{link}. "
         "The report is updated when it is done; if nothing starts, re-run that job by hand."
     )
-    _answer(hub, said, text)
+    _answer(hub, request_comment, text)
     actions.rerun(hub, newest)
-    actions.react(hub, said["comment"], "rocket")
+    actions.react(hub, request_comment["comment"], "rocket")
     click.echo(escape.terminal(f"started again: {newest.url}"))
 
 
-def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
-    posted = comment.post(hub, said["pull"], lambda limit: text[:limit], key=comment_commands.KEY)
+def _answer(hub: Client, request_comment: dict[str, Any], text: str) -> None:
+    posted = comment.post(hub, request_comment["pull"], lambda limit: text[:limit], key=comment_commands.KEY)
     click.echo(escape.terminal(f"answered: comment {posted.done}"))
 
 
@@ -170,16 +176,16 @@ def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
 def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
     hub = api.of_environment()
-    rows = [*actions.caches(hub, "irdiff-")]
-    numbers = {number for row in rows if (number := actions.pull_request_of(row)) is not None}
+    caches = [*actions.caches(hub, "irdiff-")]
+    numbers = {number for cache in caches if (number := actions.pull_request_of(cache)) is not None}
     closed = {number for number in numbers if not actions.pull_request(hub, number)[1]}
-    gone = actions.to_remove(rows, closed, parse_size(max_size))
-    for row in gone:
+    gone = actions.to_remove(caches, closed, parse_size(max_size))
+    for cache in gone:
         if not dry_run:
-            actions.remove_cache(hub, row)
-        click.echo(escape.terminal(f"{'would remove' if dry_run else 'removed'} {row.key} of {row.ref}"))
-    kept = sum(row.size_bytes for row in rows) - sum(row.size_bytes for row in gone)
-    click.echo(f"{len(gone)} of {len(rows)} caches removed, {kept / 1e9:.1f} GB kept")
+            actions.remove_cache(hub, cache)
+        click.echo(escape.terminal(f"{'would remove' if dry_run else 'removed'} {cache.key} of {cache.ref}"))
+    kept = sum(cache.size_bytes for cache in caches) - sum(cache.size_bytes for cache in gone)
+    click.echo(f"{len(gone)} of {len(caches)} caches removed, {kept / 1e9:.1f} GB kept")
 
 
 @github_group.command("history")
@@ -204,8 +210,8 @@ _OUTPUT = re.compile(r"[ -~]*")
 _LOG_LINES = 200
 
 
-def _output(**rows: str) -> None:
-    for name, value in rows.items():
+def _output(**values: str) -> None:
+    for name, value in values.items():
         if not _OUTPUT.fullmatch(value):
             raise UsageError(f"{name} has characters that no output has: {value[:80]!a}")
         click.echo(f"{name}={value}")
@@ -267,18 +273,20 @@ def plan_command(
 def _write_where_nothing_can_change(
     base: str, head: str, wanted: CommentCommand, out: Path, config: Config
 ) -> bool:
-    found = sides.preflight(base, head, _SIDE_OPTIONS, config)
-    if found is None:
+    sides_edit = sides.preflight(base, head, _SIDE_OPTIONS, config)
+    if sides_edit is None:
         return False
     for sentence in filter(
-        None, (edit_coverage.differing(found.edited), edit_coverage.consequence(found.edited))
+        None, (edit_coverage.differing(sides_edit.edited), edit_coverage.consequence(sides_edit.edited))
     ):
         click.echo(escape.terminal(sentence), err=True)
-    if found.edited.identical:
+    if sides_edit.edited.identical:
         targets = CaseArguments(target_names=wanted.targets).targets(config, Path.cwd())
-        same = SameCompiler(seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:]))
+        same = SameCompiler(
+            seen=sides_edit, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
+        )
         pipeline.compare(same, config, out, lambda _step: None)
-    return found.edited.identical
+    return sides_edit.edited.identical
 
 
 @github_group.command("key")
@@ -297,8 +305,8 @@ def key_command(*, base: str, head: str, config: Config) -> None:
 def prepare_command(*, base: str, head: str, config: Config) -> None:
     """Install or build the toolchains of both sides, for the jobs that compare."""
     with screen.status_line():
-        found = sides.resolve_sides(base, head, _SIDE_OPTIONS, config)
-    for name, side in found.items():
+        both_sides = sides.resolve_sides(base, head, _SIDE_OPTIONS, config)
+    for name, side in both_sides.items():
         click.echo(escape.terminal(f"{name}: {side.toolchain.spec}: Triton {side.toolchain.version}"))
 
 

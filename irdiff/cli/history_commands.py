@@ -1,4 +1,4 @@
-"""`irdiff history`: every kernel over every version."""
+"""`irdiff history` keeps the figures of every kernel in every version."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ def add_command(*, runs: tuple[str, ...], file: Path) -> None:
     """
     new, timings = [], 0
     for run in runs:
-        with run_argument.opened(run) as given:
-            timed = session.load(given.folder)
-            if timed is not None and given.timing is None:
+        with run_argument.opened(run) as opened:
+            timed = session.load(opened.folder)
+            if timed is not None and opened.timing is None:
                 raise UsageError(
-                    f"{given.folder} is not timed yet",
-                    hint=f"on a GPU host: irdiff time {given.folder} --versions",
+                    f"{opened.folder} is not timed yet",
+                    hint=f"on a GPU host: irdiff time {opened.folder} --versions",
                 )
             with database.writing(file) as history:
-                if timed is not None and given.timing is not None:
-                    timings += add.add_timings(history, timed, given.timing)
+                if timed is not None and opened.timing is not None:
+                    timings += add.add_timings(history, timed, opened.timing)
                 else:
-                    place = None if given.is_archive else given.folder
-                    new.append(add.add_run(history, given.run, place))
-                    if given.timing is not None:
-                        timings += add.add_run_timings(history, given.run, given.timing)
+                    place = None if opened.is_archive else opened.folder
+                    new.append(add.add_run(history, opened.run, place))
+                    if opened.timing is not None:
+                        timings += add.add_run_timings(history, opened.run, opened.timing)
     counts = [f"{sum(new)} added, {len(new) - sum(new)} known"] if new else []
     counts += [f"{timings} timings"] if timings else []
     click.echo(f"{', '.join(counts)}: {file}")
@@ -87,14 +87,14 @@ def session_command(*, out: Path, file: Path, series: str, selection: CaseArgume
     """
     targets = selection.targets(configuration.load())
     with database.reading(file) as history:
-        found = lines.read(history, series)
-    if not found.pairs:
+        series_lines = lines.read(history, series)
+    if not series_lines.pairs:
         raise UsageError(
             f"the series {series!r} has no compared versions", hint="see irdiff history backfill"
         )
-    made = session.write(found, targets, out)
-    entries = sum(len(set(same.values())) - 1 for same in made.same.values())
-    click.echo(f"{counted(len(made.same), 'case')}, {entries} binaries against {made.reference}: {out}")
+    written = session.write(series_lines, targets, out)
+    entries = sum(len(set(same.values())) - 1 for same in written.same.values())
+    click.echo(f"{counted(len(written.same), 'case')}, {entries} binaries against {written.reference}: {out}")
 
 
 @history_group.command("site")
@@ -141,8 +141,8 @@ def export_command(*, file: Path, folder: Path | None, form: str | None, json_pa
             click.echo(f"{sum(counts.values())} rows in {len(counts)} tables: {folder}")
             return
         series = [lines.read(history, name) for name in lines.series_names(history)]
-    found = [record for one in series for record in benchmark_records.records(one)]
-    options.write_json(json_path or Path("-"), found)
+    benchmark = [record for one in series for record in benchmark_records.records(one)]
+    options.write_json(json_path or Path("-"), benchmark)
 
 
 @history_group.command("import")
@@ -178,8 +178,8 @@ def check_command(
     With --issue the token comes from GITHUB_TOKEN or GH_TOKEN; it needs `issues: write`.
     """
     with database.reading(file) as history:
-        found = lines.read(history, _series(history, series))
-    alert = alerts.check(found)
+        series_lines = lines.read(history, _series(history, series))
+    alert = alerts.check(series_lines)
     text = alerts.markdown(alert)
     if markdown_path:
         options.write_output(markdown_path, text)
@@ -188,7 +188,7 @@ def check_command(
     if "-" not in map(str, (markdown_path, json_path)):
         click.echo(text, nl=False)
     if to_issue:
-        for line in keep_issues(api.of_environment(repository, api_url), found, alert):
+        for line in keep_issues(api.of_environment(repository, api_url), series_lines, alert):
             click.echo(line, err=True)
     if alert.is_news:
         return ExitCode.ANSWER_IS_NO
@@ -206,21 +206,23 @@ def _series(history: database.Database, chosen: str | None) -> str:
 
 
 def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
-    """One issue a version with news; those of earlier versions are closed once all of it is undone."""
-    known = issue.open_issues(client)
+    """Writes one issue for each version with news. Closes the issues of earlier versions once all of their
+    changes are undone.
+    """
+    open_issues = issue.open_issues(client)
     key = f"{alert.series}-{alert.version}"
     done = []
     if alert.is_news:
         title = f"irdiff: {alert.version}: {alert.headline}"
-        action, url = issue.write(client, known, key, title, alerts.markdown(alert))
+        action, url = issue.write(client, open_issues, key, title, alerts.markdown(alert))
         done.append(f"issue {action}: {url}")
     places = {f"{series.name}-{version.label}": place for place, version in enumerate(series.versions)}
-    for row in known:
-        if row.key == key or row.key not in places:
+    for tracked in open_issues:
+        if tracked.key == key or tracked.key not in places:
             continue
-        if alerts.is_undone(series, alerts.check(series, places[row.key])):
-            issue.close(client, row, f"All of it is undone in {alert.version}.")
-            done.append(f"issue {issue.IssueDone.CLOSED}: {row.url}")
+        if alerts.is_undone(series, alerts.check(series, places[tracked.key])):
+            issue.close(client, tracked, f"All of it is undone in {alert.version}.")
+            done.append(f"issue {issue.IssueDone.CLOSED}: {tracked.url}")
     return done
 
 

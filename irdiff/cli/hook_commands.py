@@ -1,4 +1,4 @@
-"""What the hook of `.pre-commit-hooks.yaml` runs before a push: quick enough to be left on."""
+"""The command that the hook of `.pre-commit-hooks.yaml` runs before a push, in a bounded time."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def run_command(
 
 
 def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config: Config) -> ExitCode:
-    """DONE or ANSWER_IS_NO. A push that cannot be compared in time is reported, and not stopped."""
+    """Returns DONE or ANSWER_IS_NO. A push that cannot be compared in time is reported, and not stopped."""
     chosen = compare_options or (_DEFAULT_FOR_COMPILER if push.is_compiler else ())
     words = ["compare", push.base, push.head, "--no-build", "--no-recheck", "--exit-code", *chosen]
     click.echo(f"irdiff: {len(push.relevant)} paths that can change kernels", err=True)
@@ -94,41 +94,42 @@ _NO_COMMIT = "0" * 40
 
 @dataclass(frozen=True, kw_only=True)
 class Push:
-    """One commit that is pushed, and what it is compared with."""
+    """One commit that is pushed, and its base."""
 
     base: str
     head: str
     relevant: tuple[str, ...]
-    """Changed paths that can change a kernel; none means there is nothing to compare."""
+    """Changed paths that can change a kernel; if empty, there is nothing to compare."""
     is_compiler: bool
 
 
 def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
-    """(local commit, remote commit) of each branch that is pushed, from what git gives a pre-push hook."""
-    rows = [parts for line in lines if len(parts := line.split()) == 4]
+    """Parses the lines that git gives a pre-push hook. Returns (local commit, remote commit) for each pushed
+    branch.
+    """
+    refs = [parts for line in lines if len(parts := line.split()) == 4]
     return list(
         dict.fromkeys(
             (local, remote)
-            for _, local, branch, remote in rows
+            for _, local, branch, remote in refs
             if branch.startswith("refs/heads/") and local != _NO_COMMIT
         )
     )
 
 
 def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
-    """The push of a commit. None where it has no base or is its own, or the repository is not one of ours.
-
-    Raises UsageError where an `irdiff.toml` cannot be read.
+    """Returns None if the commit has no base, or is its own base, or the repository has neither Triton nor an
+    irdiff.toml. Raises UsageError if an `irdiff.toml` cannot be read.
     """
     base = _base(store, local, remote)
     if base is None or base == local:
         return None
     commits = Sides(base=base, head=local)
-    found = tree_edits.between(commits.map(lambda commit: repository.snapshot(store, commit, config)), config)
-    if found is None:
+    edits = tree_edits.between(commits.map(lambda commit: repository.snapshot(store, commit, config)), config)
+    if edits is None:
         return None
-    relevant = tuple(file.path for file in found.files if file.counts)
-    return Push(base=base, head=local, relevant=relevant, is_compiler=not found.of_kernels)
+    relevant = tuple(file.path for file in edits.files if file.counts)
+    return Push(base=base, head=local, relevant=relevant, is_compiler=not edits.of_kernels)
 
 
 def _base(store: GitStore, local: str, remote: str) -> str | None:

@@ -1,4 +1,4 @@
-"""`irdiff init`: what a repository needs to use irdiff, and the workflows on GitHub where they are wanted."""
+"""`irdiff init` prepares a repository for irdiff, and writes workflows for GitHub with `--github`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from irdiff.resolve.toolchains import checkout, repository
 
 
 @click.command("init")
-@click.argument("what", metavar="[FOLDER|PROGRAM]", default=".")
+@click.argument("folder_or_program", metavar="[FOLDER|PROGRAM]", default=".")
 @click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
 @click.option(
     "--action", metavar="OWNER/NAME@COMMIT", help="The irdiff that the jobs use; default: this one."
@@ -40,7 +40,7 @@ from irdiff.resolve.toolchains import checkout, repository
 @options.target_option
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 def init_command(
-    what: str,
+    folder_or_program: str,
     target_names: tuple[str, ...],
     github: bool,
     action: str | None,
@@ -55,13 +55,15 @@ def init_command(
     bench/run.py, "bench/run.py --small", "pytest tests/test_norm.py", "-m package.bench".
     """
     config = configuration.load()
-    folder, program = (Path(what), None) if Path(what).is_dir() else (Path(), what)
+    folder, program = (
+        (Path(folder_or_program), None) if Path(folder_or_program).is_dir() else (Path(), folder_or_program)
+    )
     if program:
         first = programs.words_of(program)[0]
         if first != "-m" and not Path(first).is_file():
             raise UsageError(f"there is no folder and no program {first}", hint="irdiff init bench/run.py")
     is_compiler = (folder / checkout.PACKAGE_MARK).exists()
-    files, unnamed = _project_file(folder, packages, program, target_names, asked=not github)
+    files, unnamed = _project_file(folder, packages, program, target_names, is_requested=not github)
     if github:
         files |= github_files(action, shards, config, is_compiler=is_compiler, timing=timing)
         plan = kernel_repository.plan_above(folder.absolute())
@@ -80,17 +82,21 @@ def init_command(
     if github:
         action = action or own_action(config) or ""
         click.echo(f"\nThe jobs run {action}. What you must still do:")
-        rows = _still_to_do(folder, action, is_compiler=is_compiler, timing=timing)
-        for number, row in enumerate(rows, 1):
-            click.echo(f"  {number}. {row}")
+        steps = _still_to_do(folder, action, is_compiler=is_compiler, timing=timing)
+        for number, step in enumerate(steps, 1):
+            click.echo(f"  {number}. {step}")
 
 
 def _project_file(
-    folder: Path, packages: tuple[str, ...], program: str | None, targets: tuple[str, ...], *, asked: bool
+    folder: Path,
+    packages: tuple[str, ...],
+    program: str | None,
+    targets: tuple[str, ...],
+    *,
+    is_requested: bool,
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """An `irdiff.toml` for a repository of kernels that has none, and the modules of unnamed packages.
-
-    A checkout of Triton needs none.
+    """Returns an `irdiff.toml` for a repository of kernels that has none, and the imported modules whose
+    package nothing names. A checkout of Triton needs no `irdiff.toml`.
     """
     if (folder / kernel_repository.FILE).exists() or (folder / checkout.PACKAGE_MARK).exists():
         if program:
@@ -99,14 +105,16 @@ def _project_file(
                 hint=f"write into its table [kernels]: program = {json.dumps(program)}",
             )
         return {}, ()
-    found = init_toml.look_around(folder, packages, program, targets or DEFAULT)
-    if not asked and not found.kernels:
+    surroundings = init_toml.look_around(folder, packages, program, targets or DEFAULT)
+    if not is_requested and not surroundings.kernels:
         return {}, ()
-    return {kernel_repository.FILE: init_toml.irdiff_toml(found)}, found.unnamed
+    return {kernel_repository.FILE: init_toml.irdiff_toml(surroundings)}, surroundings.unnamed
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
-    """The files that are not there yet. Raises UsageError, before anything is written, where one differs."""
+    """Returns the files that do not exist yet. Raises UsageError if one exists and differs; nothing is
+    written then.
+    """
     wanted: dict[Path, str] = {}
     for name, content in files.items():
         path = folder / name
@@ -128,16 +136,16 @@ _ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.
 def github_files(
     action: str | None, shards: int | None, config: Config, *, is_compiler: bool, timing: bool
 ) -> dict[str, str]:
-    """Every file by its path. Raises UsageError where nobody says which irdiff the jobs are to run."""
+    """Maps each file's path to its content. Raises UsageError if nothing says which irdiff the jobs run."""
     reports = config.shipped / "reports"
-    found = action or own_action(config)
-    if found is None:
+    jobs_action = action or own_action(config)
+    if jobs_action is None:
         raise UsageError(
             "the jobs need a commit of irdiff, and this irdiff was not installed from a repository",
             hint="irdiff init --github --action OWNER/NAME@COMMIT, irdiff's repository on GitHub",
         )
     wanted = Setup(
-        action=found,
+        action=jobs_action,
         version=f"irdiff {irdiff.__version__}",
         is_compiler=is_compiler,
         shards=shards or (4 if is_compiler else 1),
@@ -148,16 +156,18 @@ def github_files(
 
 
 def _for_targets(policy: str, targets: Sequence[str]) -> str:
-    """As `gate.policy.for_targets`, with its comments."""
+    """Does in the policy's text what `gate.policy.for_targets` does, and keeps the comments."""
 
-    def required(found: re.Match[str]) -> str:
-        return f"required_targets = {json.dumps(gate_policy.required(json.loads(found[1]), targets))}"
+    def required(match: re.Match[str]) -> str:
+        return f"required_targets = {json.dumps(gate_policy.required(json.loads(match[1]), targets))}"
 
     return _REQUIRED_TARGETS.sub(required, policy) if targets else policy
 
 
 def own_action(config: Config) -> str | None:
-    """OWNER/NAME@COMMIT of the irdiff that runs: as it was built (`hatch_build.py`), or its checkout says."""
+    """Returns OWNER/NAME@COMMIT of the running irdiff, as recorded when it was built (`hatch_build.py`), or
+    from its checkout.
+    """
     built_from = config.shipped / "built_from.json"
     if built_from.is_file():
         origin = json.loads(built_from.read_text(encoding="utf-8"))
@@ -174,12 +184,12 @@ def own_action(config: Config) -> str | None:
 
 
 def _at(address: str, commit: str) -> str | None:
-    found = _ADDRESS.fullmatch(address)
-    return f"{found[1]}@{commit}" if found else None
+    match = _ADDRESS.fullmatch(address)
+    return f"{match[1]}@{commit}" if match else None
 
 
 def _still_to_do(folder: Path, action: str, *, is_compiler: bool, timing: bool) -> list[str]:
-    """What no file can do, in the order to do it."""
+    """Lists the steps that no file can do, in order."""
     own = []
     plan = None if is_compiler else kernel_repository.plan_above(folder)
     if (plan and plan.program) or (not is_compiler and init_toml.look_around(folder).has_workloads):

@@ -1,6 +1,5 @@
-"""What `irdiff init` writes into `irdiff.toml`, found by looking around in a repository.
-
-`Imports` finds what workloads and kernels import: folders of the repository, and packages.
+"""Writes an `irdiff.toml` for `irdiff init`, from what a repository contains: workloads, kernels, imports,
+pins.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _MAX_FILES = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a repository of kernels looks like."""
+    """The properties of a repository of kernels that `irdiff.toml` depends on."""
 
     program: str | None
-    """The command line that launches the kernels, where the user named one."""
+    """The command line that launches the kernels, if the user named one."""
     targets: tuple[str, ...]
     workloads: str
-    """The folder of workloads that is there, or that is proposed."""
+    """The existing folder of workloads, or the proposed one."""
     has_workloads: bool
     imports: tuple[str, ...]
     pin: str | None
@@ -44,11 +43,13 @@ class Surroundings:
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
-    """Packages that workloads and kernels import, without Triton, and that the repository or the user names;
-    with the installed version where no lock file has one."""
+    """Packages, other than Triton, that workloads and kernels import, and that the repository or the user
+    names. They have the installed version if no lock file has one.
+    """
     unnamed: tuple[str, ...]
-    """Modules that they import from packages which nobody names: an index may have a stranger's package of
-    that name."""
+    """Imported modules whose package nobody names. irdiff does not guess: an index may have a stranger's
+    package of that name.
+    """
 
 
 def look_around(
@@ -56,7 +57,7 @@ def look_around(
 ) -> Surroundings:
     """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
 
-    `packages` are those that the user names, with their versions; `program` stands for the workloads.
+    `packages` are those that the user names, with versions; `program` replaces the workloads.
     """
     files = list(_python_files(root))
     kernels = _with(_KERNEL, "triton", files)
@@ -90,37 +91,40 @@ def look_around(
 
 
 def folders_imported_from(workloads: Path, root: Path) -> tuple[str, ...]:
-    """The folders of a repository that the workloads in one of its folders import from."""
+    """Lists the folders of the repository that these workloads import from."""
     return Imports(root, _python_files(root)).folders(workloads.rglob("*.py"))
 
 
-def irdiff_toml(found: Surroundings) -> str:
-    """The text of the file. TOML writes strings and lists as JSON does."""
-    launching: dict[str, object] = {"workloads": found.workloads}
+def irdiff_toml(surroundings: Surroundings) -> str:
+    """Strings and lists are written as JSON, which is valid TOML."""
+    launching: dict[str, object] = {"workloads": surroundings.workloads}
     comment = "The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels."
-    if found.program is not None:
-        launching = {"program": found.program, "targets": found.targets}
+    if surroundings.program is not None:
+        launching = {"program": surroundings.program, "targets": surroundings.targets}
         comment = (
             "The program that launches the kernels. It runs once for each revision and target, without a GPU."
         )
-    rows: list[tuple[str, dict[str, object]]] = [
+    entries_with_comments: list[tuple[str, dict[str, object]]] = [
         (comment, launching),
-        ("The folders that kernels are imported from.", {"import": found.imports}),
+        ("The folders that kernels are imported from.", {"import": surroundings.imports}),
     ]
-    if found.pin:
-        comment = f"Each revision's own Triton ({found.pinned} now): a bump of it shows its blast radius."
-        rows.append((comment, {"pin": found.pin}))
-    toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
-    rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
-    if found.packages:
+    if surroundings.pin:
+        comment = (
+            f"Each revision's own Triton ({surroundings.pinned} now): a bump of it shows its blast radius."
+        )
+        entries_with_comments.append((comment, {"pin": surroundings.pin}))
+    toolchain = f"triton=={surroundings.pinned}" if surroundings.pinned else FALLBACK_TOOLCHAIN
+    entries_with_comments.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
+    if surroundings.packages:
         comment = "The packages that are imported besides Triton. A CPU build of torch is enough."
-        rows.append((comment, {"packages": found.packages}))
+        entries_with_comments.append((comment, {"packages": surroundings.packages}))
     lines = ["[kernels]"]
-    for comment, entries in rows:
+    for comment, entries in entries_with_comments:
         lines += [f"# {comment}", *(f"{name} = {json.dumps(value)}" for name, value in entries.items())]
-    if found.unnamed:
+    if surroundings.unnamed:
+        modules = ", ".join(surroundings.unnamed)
         lines += [
-            f"# They also import {', '.join(found.unnamed)}. No requirements of this repository name the",
+            f"# They also import {modules}. No requirements of this repository name the",
             "# packages that hold these modules, and irdiff installs none by a guess. Write those you know:",
             '# packages = ["NAME==VERSION"]',
         ]
@@ -143,13 +147,12 @@ _TABLE = re.compile(r"^LAUNCHES\b.*=", re.MULTILINE)
 
 
 def _with(pattern: re.Pattern[str], word: str, files: Sequence[Path]) -> list[Path]:
-    """The files in which both are."""
+    """Filters the files that contain both the pattern and the word."""
     texts = ((path, path.read_text(encoding="utf-8", errors="replace")) for path in files)
     return [path for path, text in texts if pattern.search(text) and word in text]
 
 
 def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
-    """The one that is there, or that is proposed."""
     folders = [path.parent.parent for path in workloads]
     inside = [folder.relative_to(root) if folder.is_relative_to(root) else Path() for folder in folders]
     return Path(os.path.commonpath(inside)) if inside else Path("irdiff")
@@ -158,14 +161,16 @@ def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
 def _import_folders(
     kernels: Sequence[Path], workloads: Sequence[Path], files: Sequence[Path], root: Path
 ) -> tuple[str, ...]:
-    """The folders that workloads import from, and that above each top package that holds kernels."""
-    found = set(Imports(root, files).folders(workloads)) - {_workload_folder(workloads, root).as_posix()}
-    found |= {_above_packages(path, root).relative_to(root).as_posix() for path in kernels}
-    return tuple(sorted(found)) or (".",)
+    """Lists the folders that workloads import from, and the folder above each top package with kernels."""
+    folders = set(Imports(root, files).folders(workloads)) - {_workload_folder(workloads, root).as_posix()}
+    folders |= {_above_packages(path, root).relative_to(root).as_posix() for path in kernels}
+    return tuple(sorted(folders)) or (".",)
 
 
 def _above_packages(path: Path, root: Path) -> Path:
-    """The folder above the outermost package around a file; one between them may lack its __init__.py."""
+    """Returns the folder above the outermost package around a file. Packages in between may lack their
+    __init__.py.
+    """
     inside = path.relative_to(root).parents
     packages = [
         root / folder for folder in inside if folder.name and (root / folder / "__init__.py").exists()
@@ -183,9 +188,9 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
     return None, pins.installed(root, "triton")
 
 
-def _named_packages(modules: Iterable[str], asked: Sequence[str], root: Path) -> tuple[str, ...]:
-    """The modules whose package the user names, the repository requires, or its environment has."""
-    named = {*_required(root), *(extra_packages.name_of(text.strip()) for text in asked)}
+def _named_packages(modules: Iterable[str], user_packages: Sequence[str], root: Path) -> tuple[str, ...]:
+    """Filters the modules whose package the user names, the repository requires, or its environment has."""
+    named = {*_required(root), *(extra_packages.name_of(text.strip()) for text in user_packages)}
     return tuple(
         module
         for module in modules
@@ -194,13 +199,13 @@ def _named_packages(modules: Iterable[str], asked: Sequence[str], root: Path) ->
 
 
 def _required(root: Path) -> Iterator[str]:
-    """Names of the packages in every file of requirements."""
+    """Yields the names of packages in all files of requirements."""
     for name, content in _requirements(root):
         yield from pins.requirements(name, content, lambda other: _content(root, other))
 
 
 def _requirements(root: Path) -> Iterator[tuple[str, bytes]]:
-    """Lock files, requirements files and the project's own, each with its content."""
+    """Yields the name and content of each lock file, requirements file and project file."""
     more = (path.relative_to(root).as_posix() for path in root.glob("requirements*/*.txt"))
     beside = (path.name for path in root.glob("*requirements*.txt"))
     for name in dict.fromkeys([*pins.FILES, pins.PROJECT, *beside, *more]):
@@ -214,24 +219,26 @@ def _content(root: Path, name: str) -> bytes | None:
 
 
 def _version(root: Path, package: str) -> str | None:
-    """That of the environment, or else the one that a file of requirements names."""
+    """Returns the installed version, or else the one that a file of requirements names."""
     versions = (pins.version(name, content, package) for name, content in _requirements(root))
     return pins.installed(root, package) or next(filter(None, versions), None)
 
 
 def _with_versions(
-    modules: Iterable[str], asked: Sequence[str], pin: str | None, root: Path
+    modules: Iterable[str], user_packages: Sequence[str], pin: str | None, root: Path
 ) -> tuple[str, ...]:
-    """Requirements, without versions where the lock file names the same ones: a bump there is followed."""
+    """Returns requirements. They have no version if the lock file names the same version: a bump there is
+    then followed.
+    """
     locked = (root / pin).read_bytes() if pin else b""
-    found = {}
+    requirements = {}
     for name in (module.replace("_", "-") for module in modules):
         version = None if pins.version(pin or "", locked, name) else _version(root, name)
-        found[extra_packages.name_of(name)] = f"{name}=={version}" if version else name
-    for text in map(str.strip, asked):
+        requirements[extra_packages.name_of(name)] = f"{name}=={version}" if version else name
+    for text in map(str.strip, user_packages):
         name = extra_packages.name_of(text)
-        found[name] = name if text == f"{name}=={pins.version(pin or '', locked, name)}" else text
-    return tuple(sorted(found.values()))
+        requirements[name] = name if text == f"{name}=={pins.version(pin or '', locked, name)}" else text
+    return tuple(sorted(requirements.values()))
 
 
 _THERE_ALREADY = frozenset({"triton", "irdiff_corpus", *sys.stdlib_module_names})
@@ -239,7 +246,7 @@ _ABSENT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
 
 class Imports:
-    """The modules of a repository by name, wherever in it their top package lies."""
+    """Finds modules by name in a repository, wherever in it their top package lies."""
 
     def __init__(self, root: Path, files: Iterable[Path]) -> None:
         self._root = root
@@ -247,14 +254,16 @@ class Imports:
         self._places = sorted(places, key=lambda path: (len(path.parts), str(path)))
 
     def folders(self, starts: Iterable[Path]) -> tuple[str, ...]:
-        """The folders that must be on the import path for the modules that files import by name."""
+        """Lists the folders that must be on the import path for the modules that these files import."""
         modules = ((module, start) for start in starts for module in _imported(start, ""))
-        found = (self._find(module, start) for module, start in modules)
-        return tuple(sorted({folder.as_posix() for folder, _ in filter(None, found)}))
+        places = (self._find(module, start) for module, start in modules)
+        return tuple(sorted({folder.as_posix() for folder, _ in filter(None, places)}))
 
     def packages(self, starts: Iterable[Path]) -> tuple[str, ...]:
-        """Top names of what files import, and what those of the repository import that they import."""
-        pending, seen, found = list(starts), set(), set()
+        """Lists the top names of packages that these files import, directly or through modules of the
+        repository.
+        """
+        pending, seen, top_names = list(starts), set(), set()
         while pending:
             path = pending.pop()
             if path in seen:
@@ -268,17 +277,17 @@ class Imports:
                     inits = (folder / "__init__.py" for folder in above)  # importing the file runs them too
                     pending += [file, *filter(Path.is_file, inits)]
                 elif self._find(top, path) is None:
-                    found.add(top)
-        return tuple(sorted(found - _THERE_ALREADY))
+                    top_names.add(top)
+        return tuple(sorted(top_names - _THERE_ALREADY))
 
     def has(self, name: str) -> bool:
-        """Whether a file or folder of the repository is called so: it may be put on the path."""
+        """Whether a file or folder of the repository has this name: its parent may be on the import path."""
         return any(name in (*path.parts[:-1], path.stem) for path in self._places)
 
     def _find(self, module: str, importer: Path) -> tuple[Path, Path] | None:
-        """The folder that a module is imported from, and its file; or those of the module that it is in.
+        """Returns the folder that a module is imported from, and its file, or those of the enclosing module.
 
-        What lies in a package is imported by the package's name: `mine.torch` is not `torch`.
+        A module inside a package is only imported by its full name: `mine.torch` is not `torch`.
         """
         for name in filter(None, (module, module.rpartition(".")[0])):
             tail = name.replace(".", "/")
@@ -291,7 +300,7 @@ class Imports:
         return None
 
     def _packages_around(self, path: Path) -> list[str]:
-        """The names of the packages that a file lies in, the outermost first."""
+        """Lists the names of the packages around a file, the outermost first."""
         folders = itertools.takewhile(
             lambda folder: folder != self._root and (folder / "__init__.py").is_file(), path.parents
         )
@@ -299,7 +308,7 @@ class Imports:
 
 
 def _imported(path: Path, package: str) -> list[str]:
-    """Names of modules that importing a file imports: `a.b` of `from a import b` too."""
+    """Lists the modules that importing the file imports. For `from a import b` this includes `a.b`."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
     except (OSError, SyntaxError, ValueError):
@@ -308,7 +317,7 @@ def _imported(path: Path, package: str) -> list[str]:
 
 
 def _of_statements(body: Sequence[ast.stmt], package: str) -> Iterator[str]:
-    """The modules that Python must find when it imports these statements."""
+    """Yields the modules that Python must find to import these statements."""
     for statement in body:
         match statement:
             case ast.Import():

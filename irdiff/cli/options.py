@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and the dataclasses that hold their values."""
+"""Options that several commands share, and the dataclasses that hold their values."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": DAY_S}
 
 
 def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
-    """Decorates a command that gets these options as one argument, built by `make`."""
+    """Decorates a command that takes these options as one argument, built by `make`."""
     taken = inspect.signature(make).parameters.keys()
 
     def decorate(function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
-        def command(**given: Any) -> Any:
-            own = {key: given.pop(key) for key in taken & given.keys()}
-            return function(**{name: make(**own)}, **given)
+        def command(**values: Any) -> Any:
+            own = {key: values.pop(key) for key in taken & values.keys()}
+            return function(**{name: make(**own)}, **values)
 
         for option in reversed(options):
             command = option(command)
@@ -52,7 +52,9 @@ def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decora
 
 
 class OutputFile(click.Path):
-    """A file to write, or `-`. Anything there but a plain file is refused before any work is done."""
+    """A file to write, or `-` for standard output. Anything but a plain file is refused before the command
+    does any work.
+    """
 
     def __init__(self) -> None:
         super().__init__(readable=False, path_type=Path)
@@ -64,7 +66,7 @@ class OutputFile(click.Path):
 
 
 class CorpusFolder(click.Path):
-    """A folder of workloads, or an archive of one, which is unpacked into the cache."""
+    """A folder of workloads, or an archive of them, which is unpacked into the cache."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -80,13 +82,13 @@ class CorpusFolder(click.Path):
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """Seconds: `90s`, `10m`, `1.5h`, `2d`, or a plain number of them."""
+    """Seconds: `90s`, `10m`, `1.5h`, `2d`, or a plain number."""
 
     name = "time"
 
     def convert(self, value: Any, _: click.Parameter | None, __: click.Context | None) -> float:
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", str(value).lower())
-        seconds = float(found[1]) * _UNITS_S[found[2] or "s"] if found else 0.0
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", str(value).lower())
+        seconds = float(match[1]) * _UNITS_S[match[2] or "s"] if match else 0.0
         if not seconds:
             raise UsageError(f"{value!r} is not a time", hint="write it as 90s, 10m or 1h")
         return seconds
@@ -206,7 +208,7 @@ _limits = (
 
 @dataclass(frozen=True, kw_only=True)
 class CaseArguments:
-    """Which cases a user chose, and where their kernels come from."""
+    """The cases that a user selects, and the source of their kernels."""
 
     corpus: Path | None = None
     packs: tuple[str, ...] = ()
@@ -216,8 +218,8 @@ class CaseArguments:
     targets_dir: Path | None = None
 
     def targets(self, config: Config, repo: Path | None = None) -> tuple[Target, ...]:
-        """Without those that patterns of cases leave out. Where none is named, those of the `irdiff.toml` of
-        `repo`, a folder of a repository of kernels.
+        """Leaves out targets that the patterns of cases exclude. If no target is named, takes those of
+        `repo`'s irdiff.toml; `repo` is a folder of a repository of kernels.
         """
         folders = [config.shipped / "targets", *([self.targets_dir] if self.targets_dir else [])]
         names = self.target_names
@@ -232,7 +234,6 @@ class CaseArguments:
         return self.corpus or config.shipped / "corpus"
 
     def side(self, spec: str, config: Config) -> Side:
-        """The kernels with one toolchain."""
         from irdiff.resolve import packs, toolchains
         from irdiff.resolve.sides import Side
 
@@ -243,7 +244,7 @@ class CaseArguments:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckoutArguments:
-    """Where revisions lie, and the compiler of those that select kernels."""
+    """The repository of revisions, and the compiler for revisions of kernels."""
 
     repo: Path | None
     triton: str | None
@@ -277,7 +278,7 @@ only_targets = gathered("selection", CaseArguments, target_option, targets_folde
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
+    """Writes to a file, or to standard output for `-`. Raises UsageError if it cannot be written."""
     check_output(path)
     try:
         if str(path) != "-":
@@ -294,7 +295,7 @@ def write_json(path: Path, content: object) -> None:
 
 
 def check_output(path: Path) -> None:
-    """Raises UsageError where `path` is neither `-`, nor a plain file, nor a name for one."""
+    """Raises UsageError unless `path` is `-`, a writable plain file, or a free name for one."""
     if str(path) == "-":
         return
     try:
@@ -309,7 +310,7 @@ def check_output(path: Path) -> None:
 
 
 def free_path(path: Path) -> Path:
-    """The path, or the first of `path-2`, `path-3` … where nothing lies, not even a link to nothing."""
+    """Returns `path`, or the first free one of `path-2`, `path-3`, … A dangling link is not free."""
     numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
     paths = itertools.chain([path], numbered)
     return next(free for free in paths if not free.exists() and not free.is_symlink())
@@ -320,7 +321,7 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 
 
 def check_outside(run: Path, outputs: Iterable[Path | None]) -> None:
-    """Raises UsageError for an output inside a run folder, which holds a run and nothing else."""
+    """Raises UsageError if an output lies inside a run folder, which is replaced as a whole."""
     for path in outputs:
         if path and str(path) != "-" and path.resolve().is_relative_to(run.resolve()):
             raise UsageError(

@@ -1,4 +1,4 @@
-"""`irdiff report RUN`, and what `compare` and `runs` write of a run as it does."""
+"""`irdiff report RUN`, and the reports that `compare` and `runs` write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from irdiff.cli import options, run_argument
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Run
@@ -24,7 +24,7 @@ from irdiff.run import run_folder
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutputs:
-    """The files that a user wants, and how much the terminal shows."""
+    """The files to write, and how much the terminal shows."""
 
     json_path: Path | None
     markdown_path: Path | None
@@ -58,20 +58,21 @@ class ShownRun:
     as_: Shown
 
 
-def earlier_of(text: str | None, config: Config) -> GivenRun | None:
-    """The run of `--baseline`, read before another one is made: `last` means that one then.
-
+def earlier_of(text: str | None, config: Config) -> OpenedRun | None:
+    """Reads the run of `--baseline` before another one is written, because `last` then means another run.
     Raises RunFolderError.
     """
     if text is None:
         return None
-    with run_argument.opened(text, config) as given:
-        assert given.run  # it is read now
-        return given
+    with run_argument.opened(text, config) as opened:
+        assert opened.run  # it is read now
+        return opened
 
 
-def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bool = False) -> ShownRun:
-    """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
+def part_of(run: Run, call: str, earlier: OpenedRun | None = None, *, is_bump: bool = False) -> ShownRun:
+    """Returns the whole run, or only what an earlier run did not have. Raises UsageError if both are the same
+    run.
+    """
     if earlier is None:
         as_bump = is_bump or any(_is_a_change_of_all(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
@@ -79,66 +80,64 @@ def part_of(run: Run, call: str, earlier: GivenRun | None = None, *, is_bump: bo
         raise UsageError(
             "--baseline names the run itself: nothing would be shown", hint="--baseline another run"
         )
-    found = baseline_run.news(run, earlier.run)
-    return ShownRun(
-        run=found.run, as_=shown.news(run, found.known, found.groups, call=call, since=earlier.call)
-    )
+    news = baseline_run.news(run, earlier.run)
+    return ShownRun(run=news.run, as_=shown.news(run, news.known, news.groups, call=call, since=earlier.call))
 
 
 def _is_a_change_of_all(spec: str) -> bool:
-    """Whether a side is a tool, or has settings: either is tried on everything, as a bump is."""
+    """Whether a side is a tool or has settings: both affect every case, as a bump of the compiler does."""
     return tools.is_tool(spec) or bool(settings.split(spec)[1])
 
 
-def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
+def write(run: Run, part: ShownRun, opened: OpenedRun, outputs: RunOutputs) -> None:
     """JSON holds the whole run; the other forms hold the part that is shown."""
     if outputs.json_path:
         options.write_output(outputs.json_path, run_folder.dump(run))
     if outputs.markdown_path:
         from irdiff.report import markdown
 
-        text = markdown.render(part.run, given.folder, given.timing_summary, as_=part.as_)
+        text = markdown.render(part.run, opened.folder, opened.timing_summary, as_=part.as_)
         options.write_output(outputs.markdown_path, text)
     if outputs.html_path:
-        options.write_output(outputs.html_path, _page(part, given))
+        options.write_output(outputs.html_path, _page(part, opened))
 
 
-def print_report(part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
+def print_report(part: ShownRun, opened: OpenedRun, outputs: RunOutputs) -> None:
     if outputs.quiet:
-        timed = given.timing_summary.sentence if given.timing_summary else ""
+        timed = opened.timing_summary.sentence if opened.timing_summary else ""
         click.echo(escape.terminal(part.as_.headline(part.run, timed=timed)))
         return
     from irdiff.report import terminal
 
-    timing = given.timing_summary
-    terminal.show(part.run, given.folder, Console(), timing, as_=part.as_, limit=outputs.limit)
+    timing = opened.timing_summary
+    terminal.show(part.run, opened.folder, Console(), timing, as_=part.as_, limit=outputs.limit)
 
 
-def open_page(part: ShownRun, given: GivenRun, config: Config) -> None:
-    """Writes the page next to the runs and opens it in a browser, or prints its path alone."""
-    name = re.sub(r"[^\w.=-]+", "-", given.call).strip("-.") or "run"
+def open_page(part: ShownRun, opened: OpenedRun, config: Config) -> None:
+    """Writes the page next to the runs and opens it in a browser. Prints its path in any case."""
+    name = re.sub(r"[^\w.=-]+", "-", opened.call).strip("-.") or "run"
     path = config.pages / f"{name[-100:]}.html"
-    options.write_output(path, _page(part, given))
+    options.write_output(path, _page(part, opened))
     click.echo(path)
     if click.launch(str(path)):
         click.echo("no browser could be started: open the file above", err=True)
 
 
-def _page(part: ShownRun, given: GivenRun) -> str:
+def _page(part: ShownRun, opened: OpenedRun) -> str:
     from irdiff.report import html
 
-    return html.render(part.run, given.folder, given.timing_summary, as_=part.as_)
+    return html.render(part.run, opened.folder, opened.timing_summary, as_=part.as_)
 
 
 def _compile_times(history: Path, run: Run) -> tuple[Movement, ...]:
     from irdiff.history import compile_times, database
 
     with database.reading(history) as opened:
-        found = compile_times.of_run(opened, run)
-    if found is None:
-        what = f"{history} has no compile times of this run's head"
-        raise UsageError(what, hint="irdiff history backfill measures each version")
-    return found
+        movements = compile_times.of_run(opened, run)
+    if movements is None:
+        message = f"{history} has no compile times of this run's head"
+        raise UsageError(message, hint="irdiff history backfill measures each version")
+    return movements
 
 
 @click.command("report")
@@ -178,22 +177,22 @@ def report_command(
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists.
     """
-    with run_argument.opened(run, config) as given:
+    with run_argument.opened(run, config) as opened:
         earlier = earlier_of(baseline, config)
-        part = part_of(given.run, given.call, earlier, is_bump=bump)
+        part = part_of(opened.run, opened.call, earlier, is_bump=bump)
         if history:
             part = replace(part, as_=replace(part.as_, compile_times=_compile_times(history, part.run)))
         if policy_path:
             from irdiff.cli import gate_commands
 
-            answer = gate_commands.answer(given, policy_path)
+            answer = gate_commands.answer(opened, policy_path)
             part = replace(part, as_=replace(part.as_, gate=tuple(answer.splitlines())))
-        write(given.run, part, given, outputs)
+        write(opened.run, part, opened, outputs)
         if svg_path:
             from irdiff.report import terminal
 
-            options.write_output(svg_path, terminal.svg(given.run, given.timing_summary))
+            options.write_output(svg_path, terminal.svg(opened.run, opened.timing_summary))
         if is_opened:
-            open_page(part, given, config)
+            open_page(part, opened, config)
         if not (any(outputs.files) or svg_path or is_opened):
-            print_report(part, given, outputs)
+            print_report(part, opened, outputs)

@@ -1,5 +1,5 @@
-"""RUN and CASE, as commands take them: a folder, an archive, `last`, or a name of `irdiff runs`; and an id, a
-part of one, or a change group for its smallest example.
+"""Reads the arguments RUN and CASE of commands. RUN is a folder, an archive, `last`, or a name that `irdiff
+runs` lists. CASE is an id, a part of one, or a change group, which stands for its smallest example.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _MAX_CANDIDATES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenRun:
-    """A run that a user named. Reading its properties raises RunFolderError."""
+class OpenedRun:
+    """A run that a user named. Its properties raise RunFolderError."""
 
     folder: Path
-    """The run folder, or its `run.json`; of an archive a copy that is gone when the command ends."""
+    """The run folder, or its `run.json`. For an archive, a copy that is removed when the command ends."""
     call: str
-    """The word by which other commands find it."""
+    """The name by which other commands find it."""
     is_archive: bool
 
     @cached_property
@@ -56,12 +56,12 @@ class GivenRun:
 
 
 @contextmanager
-def opened(text: str, config: Config | None = None) -> Iterator[GivenRun]:
-    """The run that a user means. Raises RunFolderError."""
+def opened(text: str, config: Config | None = None) -> Iterator[OpenedRun]:
+    """Raises RunFolderError."""
     runs = (config or configuration.load()).runs
     path = run_list.find(text, runs)
     with run_archive.opened(path) as folder:
-        yield GivenRun(folder=folder, call=run_list.call_of(path, runs), is_archive=folder != path)
+        yield OpenedRun(folder=folder, call=run_list.call_of(path, runs), is_archive=folder != path)
 
 
 def argument(name: str = "run", **settings: Any) -> Callable[[Any], Any]:
@@ -78,7 +78,7 @@ baseline_option = click.option(
 
 
 def find_case(run: Run, text: str) -> Case:
-    """The case that a text names. Raises UsageError with the candidates where it names none or several."""
+    """Raises UsageError if the text names no case or several, with the candidates."""
     cases = {case.id: case for case in run.cases}
     if text in cases:
         return cases[text]
@@ -87,18 +87,18 @@ def find_case(run: Run, text: str) -> Case:
         return cases[group.representative]
     if text.startswith(group_names.PREFIX) or text.isdigit():
         raise group_names.unknown(run, text)
-    found = case_ids.meant(text, cases)
-    if len(found) == 1:
-        return cases[found[0]]
+    matching = case_ids.meant(text, cases)
+    if len(matching) == 1:
+        return cases[matching[0]]
     shown = escape.terminal(text)
-    if not found:
+    if not matching:
         near = ", ".join(map(escape.terminal, case_ids.near(text, list(cases))))
         hint = f"did you mean {near}?" if near else "see: irdiff report RUN"
         raise UsageError(f"{shown!r} matches no case of the run", hint=hint)
-    names = [escape.terminal(name) for name in found[:_MAX_CANDIDATES]]
-    names += [f"… and {len(found) - len(names)} more"] if len(found) > len(names) else []
+    names = [escape.terminal(name) for name in matching[:_MAX_CANDIDATES]]
+    names += [f"… and {len(matching) - len(names)} more"] if len(matching) > len(names) else []
     raise UsageError(
-        f"{shown!r} means {len(found)} cases:\n    " + "\n    ".join(names), hint="name one of them"
+        f"{shown!r} means {len(matching)} cases:\n    " + "\n    ".join(names), hint="name one of them"
     )
 
 

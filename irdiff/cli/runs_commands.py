@@ -1,4 +1,4 @@
-"""Commands about several runs: `irdiff runs`, `diff-runs` and `merge`."""
+"""`irdiff runs`, `diff-runs` and `merge`: commands about several runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff.cli import options, report_command, run_argument, screen
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import ChangeGroup, Run, Verdict
@@ -52,8 +52,10 @@ def runs_group(
     if context.invoked_subcommand:
         return
     if opened:
-        with run_argument.opened(opened, config) as given:
-            report_command.open_page(report_command.part_of(given.run, given.call), given, config)
+        with run_argument.opened(opened, config) as opened_run:
+            report_command.open_page(
+                report_command.part_of(opened_run.run, opened_run.call), opened_run, config
+            )
         return
     listed = run_list.listed(config.runs)
     if json_path:
@@ -162,7 +164,7 @@ def diff_runs_command(
     return ExitCode.ANSWER_IS_NO if exit_code and not changes.is_empty else ExitCode.DONE
 
 
-def _lines(changes: RunChanges, old: GivenRun, new: GivenRun, limit: int) -> Iterator[Text]:
+def _lines(changes: RunChanges, old: OpenedRun, new: OpenedRun, limit: int) -> Iterator[Text]:
     yield Text(escape.terminal(changes.counts.sentence(old.call)), style="bold")
     for name, one in (("old", old), ("new", new)):
         yield Text(escape.terminal(f"{name} {one.call}: {headline.of(one.run)}"), style="dim")
@@ -250,7 +252,7 @@ def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path:
 
 
 def merged(folders: Sequence[Path], out: Path, *, partial: bool) -> Run:
-    """Writes one run of the runs in `folders` to `out`, with their artifacts, each checked, and timings."""
+    """Joins the runs in `folders`, with their checked artifacts and timings, into one run folder `out`."""
     runs = [run_folder.load(folder) for folder in folders]
     joined = merge.merge(runs, partial=partial)
     with tempfile.TemporaryDirectory(prefix="irdiff-merge-") as scratch:

@@ -1,4 +1,4 @@
-"""What a terminal shows: what is going on, how far it is, and long output page by page."""
+"""Prints progress, tables and long output to the terminal."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from irdiff.resolve.toolchains import environments
 
 _STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
 _COUNTED = re.compile(r"\d+/\d+")
-"""How far something is. What stands before it says what it is, what follows changes with it."""
+"""A count such as `3/20`. The text before it says what is counted; the text after it changes with it."""
 _FEW = 4
 _UNITS = {"capture": "workloads of a side and a target", "compare": "cases"}
 
 
 class _Plain:
-    """Where there is no terminal: a line when something else begins, and now and then one in between."""
+    """Reports progress without a terminal: a line for each new activity, and some in between."""
 
     def __init__(self, console: Console, interval_s: float) -> None:
         self._console, self._interval_s = console, interval_s
@@ -41,7 +41,7 @@ class _Plain:
 
 @contextmanager
 def status_line(console: Console | None = None) -> Iterator[Callable[[str], None]]:
-    """One line that says what is going on, installations among it."""
+    """Shows one line that says what irdiff does, including installations."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         lines = _Plain(console, _STATUS_INTERVAL_S)
@@ -65,7 +65,7 @@ def status_line(console: Console | None = None) -> Iterator[Callable[[str], None
 
 @contextmanager
 def progress(console: Console | None = None) -> Iterator[Report]:
-    """A reporter for the pipeline: a bar with an estimate for each phase."""
+    """Yields a reporter for the pipeline, which shows a bar and an estimate for each phase."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
         lines = _Plain(console, _PROGRESS_INTERVAL_S)
@@ -104,22 +104,24 @@ def progress(console: Console | None = None) -> Iterator[Report]:
 
 
 def _left(step: Progress, passed_s: float) -> str:
-    """An estimate by what is done; none from the first few, which wait for processes to start."""
+    """Estimates the remaining time from what is done. The first few items wait for processes to start, and
+    give no estimate.
+    """
     if not _FEW < step.done < step.total:
         return ""
     seconds = passed_s / step.done * (step.total - step.done)
     return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> None:
+def print_table(columns: Sequence[Column], cells: Sequence[Sequence[Text]]) -> None:
     console = Console()
-    print_lines(console, tables.lines(columns, rows, console.width if console.is_terminal else None))
+    print_lines(console, tables.lines(columns, cells, console.width if console.is_terminal else None))
 
 
 def print_lines(console: Console, lines: Iterable[Text], *, with_pager: bool = False) -> None:
-    """Prints lines; where a terminal is too low for them, by the user's pager (PAGER) if that is wanted.
+    """Prints lines, through the user's PAGER if `with_pager` and the terminal is too low for them.
 
-    A pipe takes them as they are: to lay out ten thousand for no terminal takes seconds.
+    Without a terminal the lines are written as they are: the layout of ten thousand lines takes seconds.
     """
     if not console.is_terminal:
         for line in lines:

@@ -1,4 +1,4 @@
-"""Options of a command in sections of its help, by what they are for."""
+"""Shows the options of a command in sections of its help."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import click
 
 
 def command(sections: Mapping[str, Sequence[str]]) -> type[click.Command]:
-    """A command whose help has these sections, each with its options by their long names.
-
-    Options of no section come last.
+    """Returns a command class whose help has these sections, each with its options by their long names.
+    Options that no section names come last.
     """
 
     class Sectioned(click.Command):

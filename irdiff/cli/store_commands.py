@@ -1,4 +1,4 @@
-"""`irdiff store`: what the store holds, making it smaller, and the store that many machines share."""
+"""`irdiff store` shows, prunes and verifies the store, and exchanges results with a shared one."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _shared(config: Config) -> SharedStore:
 
 
 def _finished(shared: SharedStore, done: str) -> int:
-    """The exit code; raises StoreError where the shared store did not answer."""
+    """Returns the exit code. Raises StoreError if the shared store did not answer."""
     click.echo(done)
     for refused in shared.traffic.refused:
         click.echo(f"refused: {refused}")
@@ -116,14 +116,13 @@ def _finished(shared: SharedStore, done: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes. Units are powers of 1024: K, M, G, T, with or without B or iB; B alone is bytes.
-
+    """Returns bytes. Units are powers of 1024: K, M, G, T, with or without B or iB; B alone means bytes.
     Raises UsageError for a number without a unit: nobody means two bytes by 2.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|(B))?\s*", text, re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|(B))?\s*", text, re.IGNORECASE)
+    if not match:
         raise UsageError(f"{text!r} is not a size", hint="write it as 500MB or 2GB")
-    if not (found[2] or found[3]):
-        likely = "GB" if float(found[1]) < 100 else "MB" if float(found[1]) < 100_000 else "B"
-        raise UsageError(f"{text!r} has no unit", hint=f"--max-size {found[1]}{likely}?")
-    return int(float(found[1]) * _UNITS[(found[2] or "").upper()])
+    if not (match[2] or match[3]):
+        likely = "GB" if float(match[1]) < 100 else "MB" if float(match[1]) < 100_000 else "B"
+        raise UsageError(f"{text!r} has no unit", hint=f"--max-size {match[1]}{likely}?")
+    return int(float(match[1]) * _UNITS[(match[2] or "").upper()])

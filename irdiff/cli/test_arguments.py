@@ -1,4 +1,4 @@
-"""`irdiff compare --tests`: which tests launch something that changed."""
+"""`irdiff compare --tests` says which tests launch changed code."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from irdiff.resolve.test_sides import TestOptions, TestSides
 
 _ALL = "."
 _MOST = 2000
-"""Tests that run where nobody says how many: what a laptop records in minutes."""
+"""The default sample of tests: a laptop records so many in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestArguments:
-    """The options below, under their names."""
+    """The values of the options below, under their names."""
 
     __test__ = False
 
@@ -44,7 +44,7 @@ class TestArguments:
 
     @property
     def most(self) -> int | None:
-        """The most tests that run; None: all."""
+        """The most tests that run; None means all."""
         if self.sample is None:
             return _MOST
         return None if self.sample == "all" else int(self.sample)
@@ -79,8 +79,8 @@ sample_option = click.option(
     callback=_checked,
     help="Run a fixed sample of N tests, spread over all test functions; default: 2000.",
 )
-chosen = options.gathered("tests", TestArguments, tests_option, sample_option)
-given = options.gathered(
+recording_options = options.gathered("tests", TestArguments, tests_option, sample_option)
+comparison_options = options.gathered(
     "tests",
     TestArguments,
     tests_option,
@@ -95,11 +95,11 @@ given = options.gathered(
 
 
 class ComparedTests:
-    """The tests of one comparison: run once its sides are resolved, listed once it has ended."""
+    """The tests of one comparison. They run when its sides are resolved, and are listed when it has ended."""
 
     def __init__(self, words: TestArguments, say: Callable[[str], None]) -> None:
         self._words, self._say = words, say
-        self._found: TestSides | None = None
+        self._sides: TestSides | None = None
 
     def resolve(
         self,
@@ -109,15 +109,15 @@ class ComparedTests:
         config: Config,
     ) -> Sides[Side]:
         chosen = TestOptions(paths=self._words.paths, sample=self._words.most, targets=targets)
-        self._found = test_sides.resolve(*specs, chosen, wanted, config, self._say)
-        return self._found.sides
+        self._sides = test_sides.resolve(*specs, chosen, wanted, config, self._say)
+        return self._sides.sides
 
     def cases(self) -> tuple[TestCases, ...]:
-        assert self._found is not None
-        return self._found.cases
+        assert self._sides is not None
+        return self._sides.cases
 
     def write(self, run: Run) -> None:
-        """Writes the lists that a user named."""
+        """Writes the lists of changed and unchanged tests to the files that the user named."""
         for path, status in (
             (self._words.tests_changed, TestStatus.CHANGED),
             (self._words.tests_unchanged, TestStatus.UNCHANGED),

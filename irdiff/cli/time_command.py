@@ -1,4 +1,4 @@
-"""`irdiff time RUN`."""
+"""`irdiff time RUN` times a run's cases on a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.text import Text
 from irdiff import config as configuration
 from irdiff import timing
 from irdiff.cli import options, run_argument, screen
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.history import session
@@ -90,11 +90,11 @@ def time_command(
     """
     config = configuration.load()
     log = Console(stderr=True, highlight=False)
-    with _writable(run, config) as given:
+    with _writable(run, config) as opened:
         if simulate is not None:
             results = timing.simulate(timing_file.read_samples(simulate), protocol)
         elif take is not None:
-            results = _taken(given, take, config)
+            results = _taken(opened, take, config)
         else:
             chosen = TimingOptions(
                 patterns=cases,
@@ -104,7 +104,7 @@ def time_command(
                 say=lambda line: log.print(line, markup=False),
                 bundle_of=(lambda case: session.parse(case)[0]) if versions else None,
             )
-            results = _timed(given, chosen)
+            results = _timed(opened, chosen)
     if json_path is not None:
         options.write_output(json_path, timing_file.dump(results))
     if str(json_path) != "-":
@@ -113,12 +113,12 @@ def time_command(
 
 
 @contextmanager
-def _writable(text: str, config: Config) -> Iterator[GivenRun]:
-    """The run's own folder; of an archive a new one in the list of runs, which stays."""
+def _writable(text: str, config: Config) -> Iterator[OpenedRun]:
+    """Yields the run's own folder. An archive is first unpacked into the list of runs, where it stays."""
     path = run_list.find(text, config.runs)
     if path.is_dir() or path.suffix == ".json":
-        with run_argument.opened(text, config) as given:
-            yield given
+        with run_argument.opened(text, config) as opened:
+            yield opened
         return
     folder = options.free_path(config.runs / path.name.partition(".")[0])
     with run_place.replaced(folder) as part:
@@ -126,45 +126,45 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
         run_folder.load(part)
     call = run_list.call_of(folder, config.runs)
     click.echo(f"unpacked to {folder}: from now on the run is called {call}", err=True)
-    yield GivenRun(folder=folder, call=call, is_archive=False)
+    yield OpenedRun(folder=folder, call=call, is_archive=False)
 
 
-def _timed(given: GivenRun, chosen: TimingOptions) -> TimingResults:
-    folder = shlex.quote(str(given.folder))
+def _timed(opened: OpenedRun, chosen: TimingOptions) -> TimingResults:
+    folder = shlex.quote(str(opened.folder))
     elsewhere = (
         "  to time it on another host, where no compiler and no corpus is needed:\n"
         f"    python3 -m zipfile -c run.zip {folder}     # here; then copy run.zip there\n"
         "    pip install 'irdiff[timing]' && irdiff time run.zip   # there; zip the folder that it names\n"
-        f"    {commands.command('time', given.call, '--take', 'timed.zip')}   # here"
+        f"    {commands.command('time', opened.call, '--take', 'timed.zip')}   # here"
     )
     try:
-        return timing.time_run(given.folder, chosen)
+        return timing.time_run(opened.folder, chosen)
     except (NoGpuError, GpuProcessError) as error:
         raise type(error)(error.what, hint=f"{error.hint}\n{elsewhere}") from error
 
 
-def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
-    """The timings of a copy of the run, joined to those that it has. Raises UsageError for another run."""
+def _taken(opened: OpenedRun, text: str, config: Config) -> TimingResults:
+    """Joins the timings of a copy of the run to those that the run has. Raises UsageError for another run."""
     if Path(text).suffix == ".json" and Path(text).is_file():
         raise UsageError(
             f"{text} alone does not say which binaries were timed",
             hint="--take the folder or archive that `irdiff time` wrote it into, next to run.json",
         )
     with run_argument.opened(text, config) as other:
-        if other.run != given.run:
+        if other.run != opened.run:
             raise UsageError(
-                f"{text} is no copy of {given.call}: its timings are of other binaries",
+                f"{text} is no copy of {opened.call}: its timings are of other binaries",
                 hint="give the folder, or a zip of it, that `irdiff time` wrote on the GPU host",
             )
-        results = timing_file.join(given.folder, [other.folder])
+        results = timing_file.join(opened.folder, [other.folder])
     if results is None:
         raise UsageError(f"{text} has no timings", hint="run `irdiff time` on it, on a host with a GPU")
     return results
 
 
 def exit_code(results: TimingResults) -> ExitCode:
-    """Gives 4 where a case that a GPU here could run was not launched, or not by every process because a GPU
-    was lost. Faults and differences are findings, and change nothing.
+    """Returns 4 if a GPU of this host could have run a case that was not launched, or that some processes did
+    not measure because a GPU was lost. Faults and differences are findings: they do not change the exit code.
     """
     left_out = any(case.outputs.status is OutputStatus.NOT_LAUNCHED for case in results.cases)
     lost = any(gpu.stopped for gpu in results.gpus)
@@ -183,11 +183,11 @@ _COLUMNS = (
 
 
 def show(results: TimingResults, console: Console) -> None:
-    """An id is never cut: it is there to be copied."""
-    rows = [[Text(cell) for cell in _cells(case)] for case in sorted(results.cases, key=_rank)]
-    if rows:
+    """Prints the cases, the slowest first. Ids are printed in full, to be copied."""
+    cells = [[Text(cell) for cell in _cells(case)] for case in sorted(results.cases, key=_rank)]
+    if cells:
         width = console.width if console.is_terminal else None
-        screen.print_lines(console, tables.lines(_COLUMNS, rows, width))
+        screen.print_lines(console, tables.lines(_COLUMNS, cells, width))
     screen.print_lines(console, map(Text, _summary(results)))
 
 
@@ -217,7 +217,7 @@ def _cells(case: CaseTiming) -> tuple[str, ...]:
 
 
 def _summary(results: TimingResults) -> Iterator[str]:
-    """What of all was found, wrong results and faults, and why there is no verdict."""
+    """Yields wrong results, faults, and the reasons for missing verdicts."""
     summary = timing_summary.of_results(results)
     yield ""
     yield summary.headline

@@ -1,4 +1,4 @@
-"""Tools, as in `llvm:PATH`, as sides of a comparison: which texts they compile."""
+"""Resolves sides that are tools, such as `llvm:PATH`, and finds the texts that they compile."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _HINT = "--from triton==3.9.0, or --from RUN for the texts that a run has (RUN:b
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSides:
-    """The options that a user gave in addition to the two sides."""
+    """The options that complete the two sides."""
 
     origin: str | None
     """A release, or a run."""
     assembler: str | None
-    """The path of what assembles what LLVMs make of the texts of a run."""
+    """The path of the assembler for the output of `llvm:PATH`, if the texts are a run's."""
     wanted: SideOptions
 
 
@@ -35,15 +35,15 @@ def is_tool(*specs: str | None) -> bool:
     return any(spec is not None and tools.is_tool(spec) for spec in specs)
 
 
-def resolve(base: str, head: str, asked: ToolSides, config: Config) -> Sides[Side]:
-    """Both sides, where at least one is a tool. Raises UsageError, ToolchainError, RunFolderError."""
-    ours, theirs = of_list((base, head), asked, config)
+def resolve(base: str, head: str, tool_options: ToolSides, config: Config) -> Sides[Side]:
+    """At least one side is a tool. Raises UsageError, ToolchainError, RunFolderError."""
+    ours, theirs = of_list((base, head), tool_options, config)
     return Sides(base=ours, head=theirs)
 
 
-def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Side]:
+def of_list(specs: tuple[str, ...], tool_options: ToolSides, config: Config) -> list[Side]:
     others = [spec for spec in specs if not tools.is_tool(spec)]
-    origin = asked.origin
+    origin = tool_options.origin
     if origin is None and len(set(others)) == 1:
         origin = others[0]
     if origin is None:
@@ -53,27 +53,29 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
             f"--from {origin} with {others[0]} as a side: a tool is compared with what made its texts",
             hint=f"irdiff compare {others[0]} TOOL, or two tools and --from {origin}",
         )
-    texts, below = _texts(origin, asked, config)
-    assembler = tools.assembler_at(asked.assembler) if asked.assembler else None
-    made = {spec: _side(tools.resolve(spec), texts, below, assembler) for spec in set(specs) - set(others)}
+    texts, below = _texts(origin, tool_options, config)
+    assembler = tools.assembler_at(tool_options.assembler) if tool_options.assembler else None
+    substituted = {
+        spec: _side(tools.resolve(spec), texts, below, assembler) for spec in set(specs) - set(others)
+    }
     plain_sides = {spec: below for spec in others if below is not None}
-    return [{**made, **plain_sides}[spec] for spec in specs]
+    return [{**substituted, **plain_sides}[spec] for spec in specs]
 
 
-def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[RecordedSide | None, Side | None]:
-    """The recorded run, or the side that compiles the texts."""
+def _texts(origin: str, tool_options: ToolSides, config: Config) -> tuple[RecordedSide | None, Side | None]:
+    """Returns the recorded run, or else the side that produces the texts."""
     if not plain.is_revision(origin):
-        return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
+        return None, plain.resolve_sides(origin, origin, tool_options.wanted, config).base
     name, _, which = origin.rpartition(":")
     call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
-    with run_argument.opened(call, config) as given:
-        recorded = RecordedSide(run=given.run, side=side)
-        _take(recorded, given.folder, Store(config.store))
+    with run_argument.opened(call, config) as opened:
+        recorded = RecordedSide(run=opened.run, side=side)
+        _take(recorded, opened.folder, Store(config.store))
     return recorded, None
 
 
 def _take(recorded: RecordedSide, folder: Path, store: Store) -> None:
-    """Puts the texts that a run folder has, and this store lacks, into the store."""
+    """Copies artifacts of the run folder that the store lacks into the store."""
     for case in recorded.run.cases:
         for artifact in case.artifacts.of(recorded.side).values():
             if not store.has(artifact.digest):

@@ -1,4 +1,4 @@
-"""`irdiff toolchain`: the environments that irdiff made, and those of a Triton checkout's revisions."""
+"""`irdiff toolchain` manages installed toolchains, and builds those of revisions of a Triton checkout."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ def toolchain_group() -> None:
 @options.json_option
 def list_command(*, config: Config, json_path: Path | None) -> None:
     """List every toolchain that irdiff installed, and what interrupted builds left."""
-    rows = [
+    installed = [
         {
-            "name": found.name,
-            "spec": found.state["spec"],
-            "version": found.state["version"],
-            "digest": found.state["digest"],
-            "path": str(found.path),
-            "counts_lines": bool(found.state.get("counts")),
+            "name": environment.name,
+            "spec": environment.state["spec"],
+            "version": environment.state["version"],
+            "digest": environment.state["digest"],
+            "path": str(environment.path),
+            "counts_lines": bool(environment.state.get("counts")),
         }
-        for found in environments.list_all(config)
+        for environment in environments.list_all(config)
     ]
     if json_path:
-        options.write_json(json_path, rows)
+        options.write_json(json_path, installed)
         return
-    for row in rows:
-        kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
-        click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
+    for each in installed:
+        kind = "  counts lines: no side of a comparison" if each["counts_lines"] else ""
+        click.echo(f"{each['name']:32} {each['version']:12} {each['digest'][:12]}  {each['path']}{kind}")
     kept = native.kept_trees(config)
     for name in kept:
         state = "at work" if environments.is_at_work(name, config) else "did not end"
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
-    if not rows and not kept:
+    if not installed and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
 
 
@@ -59,8 +59,8 @@ def list_command(*, config: Config, json_path: Path | None) -> None:
 def install_command(*, spec: str, config: Config) -> None:
     """Install a toolchain before a comparison needs it."""
     with screen.status_line():
-        found = toolchains.resolve(spec, config)
-    click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
+        toolchain = toolchains.resolve(spec, config)
+    click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
 
 
 @toolchain_group.command("remove")
@@ -68,14 +68,18 @@ def install_command(*, spec: str, config: Config) -> None:
 @options.configured
 def remove_command(*, names: tuple[str, ...], config: Config) -> None:
     """Remove toolchains by name or spec."""
-    known = environments.list_all(config)
+    installed = environments.list_all(config)
     for name in names:
-        matching = [row for row in known if name in (row.name, row.state["spec"], row.state["version"])]
+        matching = [
+            toolchain
+            for toolchain in installed
+            if name in (toolchain.name, toolchain.state["spec"], toolchain.state["version"])
+        ]
         if not matching:
             raise UsageError(f"no toolchain {name!r}", hint="see `irdiff toolchain list`")
-        for row in matching:
-            environments.remove(row.name, config)
-            click.echo(f"removed {row.name}")
+        for toolchain in matching:
+            environments.remove(toolchain.name, config)
+            click.echo(f"removed {toolchain.name}")
 
 
 @toolchain_group.command("prune")
@@ -85,9 +89,9 @@ def remove_command(*, names: tuple[str, ...], config: Config) -> None:
 @options.configured
 def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what interrupted builds left."""
-    known = environments.list_all(config)
+    installed = environments.list_all(config)
     bound = time.time() - unused_days * DAY_S
-    old = [row.name for row in known if environments.last_used(row) < bound]
+    old = [environment.name for environment in installed if environments.last_used(environment) < bound]
     for name in old:
         environments.remove(name, config)
     removed = [*old, *environments.remove_torn(config)]
@@ -97,7 +101,7 @@ def prune_command(*, unused_days: float, config: Config) -> None:
             removed.append(f"{name}.tree")
     for name in removed:
         click.echo(f"removed {name}")
-    click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
+    click.echo(f"{len(removed)} removed, {len(installed) - len(old)} kept")
 
 
 _MERGE_BASE = "the merge base"
@@ -126,26 +130,26 @@ def build_command(*, revision: str, coverage_base: str | None, repo: Path | None
 
     An interrupted build leaves its tree (the last four are kept), and the same build goes on there.
     """
-    found = _read(repo, revision, config)
+    tree = _read(repo, revision, config)
     if coverage_base is not None:
-        _build_counting(found, revision, coverage_base, repo, config)
+        _build_counting(tree, revision, coverage_base, repo, config)
         return
     with screen.status_line():
-        toolchain, note = commits.toolchain_of(found, config, build=True)
+        toolchain, note = commits.toolchain_of(tree, config, build=True)
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(note)
 
 
 def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None, config: Config) -> None:
-    """Builds the toolchain that counts lines, and says which, and what a reader may expect of it."""
+    """Builds the toolchain that counts lines, and prints what it counts and what it is for."""
     if base == _MERGE_BASE:
         base = repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
     with screen.status_line():
         sides = Sides(base=_read(repo, base, config), head=head)
-        made = counting.build(sides, config)
-    edit = made.edit
+        counting_build = counting.build(sides, config)
+    edit = counting_build.edit
     count = sum(len(lines) for lines in edit.lines.values())
-    click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
+    click.echo(f"{counting_build.toolchain.spec}: counts lines, in {counting_build.toolchain.path}")
     lines, files = counted(count, "edited line"), counted(len(edit.lines), "file")
     click.echo(f"  {lines} of {files}, in {counted(len(edit.units), 'unit')}")
     for path in edit.without_lines:
@@ -168,14 +172,14 @@ def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, 
     first; if some differ, they are listed and nothing is adopted.
     """
     spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
-    found = _read(repo, revision, config)
+    tree = _read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
-    adoption, differences = commits.adopt(found, spec, toolchain, config, anyway=anyway)
+    adoption, differences = commits.adopt(tree, spec, toolchain, config, anyway=anyway)
     for line in differences:
         click.echo(line)
     click.echo(
-        f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
-        f"{adoption.native_digest[:12]} ({len(found.native)} files)"
+        f"{spec} is adopted for {tree.label}: its native part serves every revision with the native digest "
+        f"{adoption.native_digest[:12]} ({len(tree.native)} files)"
     )
 
 
@@ -189,30 +193,30 @@ def key_command(
     *, revision: str, paths: bool, repo: Path | None, json_path: Path | None, config: Config
 ) -> None:
     """Print the native digest of REVISION and whether its native part is at hand."""
-    found = _read(repo, revision, config)
-    adoption = commits.find(found.native_digest, config)
-    key = native.key_of_build(found, config)
+    tree = _read(repo, revision, config)
+    adoption = commits.find(tree.native_digest, config)
+    key = native.key_of_build(tree, config)
     is_built = environments.find(key.name, config) is not None
     if json_path:
-        row = {
-            "revision": found.label,
-            "commit": found.snapshot.commit,
-            "native_digest": found.native_digest,
-            "llvm": found.llvm,
+        content = {
+            "revision": tree.label,
+            "commit": tree.snapshot.commit,
+            "native_digest": tree.native_digest,
+            "llvm": tree.llvm,
             "adopted": adoption.spec if adoption else None,
             "build": key.name,
             "built": is_built,
             "build_environment": key.environment,
-            "paths": found.native_paths,
+            "paths": tree.native_paths,
         }
-        options.write_json(json_path, row)
+        options.write_json(json_path, content)
         return
     if paths:
-        click.echo("\n".join(found.native_paths))
+        click.echo("\n".join(tree.native_paths))
         return
     at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if is_built else "not at hand")
-    click.echo(f"{found.label}: native digest {found.native_digest}")
-    click.echo(f"  {len(found.native)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
+    click.echo(f"{tree.label}: native digest {tree.native_digest}")
+    click.echo(f"  {len(tree.native)} files, LLVM {tree.llvm or 'not pinned'}, native part {at_hand}")
 
 
 @toolchain_group.command("doctor")
@@ -225,13 +229,13 @@ def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, 
 
     Ends with 1 if something is missing.
     """
-    found = _read(repo, revision, config)
-    rows = native.examine(found, config)
-    works = native.works(rows)
+    tree = _read(repo, revision, config)
+    findings = native.examine(tree, config)
+    works = native.works(findings)
     if json_path:
-        options.write_json(json_path, {"works": works, "findings": [asdict(row) for row in rows]})
+        options.write_json(json_path, {"works": works, "findings": [asdict(finding) for finding in findings]})
     else:
-        built = ", built already" if native.find(found, config) else ""
-        click.echo(f"{found.label}: native digest {found.native_digest[:12]}{built}")
-        click.echo("\n".join(row.line for row in rows))
+        built = ", built already" if native.find(tree, config) else ""
+        click.echo(f"{tree.label}: native digest {tree.native_digest[:12]}{built}")
+        click.echo("\n".join(finding.line for finding in findings))
     return ExitCode.DONE if works else ExitCode.ANSWER_IS_NO

@@ -20,7 +20,7 @@ import pytest
 
 from irdiff import gate
 from irdiff.cli import compare_command
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.compare import radius
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
@@ -212,7 +212,7 @@ def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run():
 @every_run
 def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name):
     run = RUNS[name]
-    given = GivenRun(folder=Path("run"), call="run", is_archive=False)
+    given = OpenedRun(folder=Path("run"), call="run", is_archive=False)
     if name in ("timed out", "everything failing"):
         with pytest.raises(NothingComparedError):
             compare_command._require_whole(run, given)

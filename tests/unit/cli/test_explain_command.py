@@ -8,7 +8,7 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
-from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_argument import OpenedRun
 from irdiff.model import Sides, Verdict
 from irdiff.run import run_folder
 from tests.unit import runs
@@ -26,10 +26,10 @@ def run(tmp_path):
 def story(run, case, folder):
     out = io.StringIO()
     console = Console(file=out, width=160)
-    given = GivenRun(folder=folder / "run", call="last", is_archive=False)
-    given.__dict__["run"] = run
-    found = CaseStory(console=console, given=given, case=case, context=1)
-    found.show(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
+    opened = OpenedRun(folder=folder / "run", call="last", is_archive=False)
+    opened.__dict__["run"] = run
+    story = CaseStory(console=console, opened=opened, case=case, context=1)
+    story.show(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
     return out.getvalue()
 
 
